@@ -1,0 +1,280 @@
+//! Allocation maps: where the fixed pages lie, PFS bytes, bitmaps, IAM pages (format.md 1 and 6).
+
+use crate::bytes::u32_at;
+use crate::ids::PageId;
+use crate::page::{Page, PageType};
+
+/// Pages of an extent.
+pub const EXTENT_PAGES: u32 = 8;
+/// Pages one PFS page describes.
+pub const PFS_PAGES: u32 = 8088;
+/// Extents one GAM, SGAM, differential, minimally logged or IAM page describes.
+pub const INTERVAL_EXTENTS: u32 = 63_904;
+/// Pages one such page describes.
+pub const INTERVAL_PAGES: u32 = INTERVAL_EXTENTS * EXTENT_PAGES;
+/// Length of the bitmap on such a page.
+pub const BITMAP_BYTES: usize = INTERVAL_EXTENTS as usize / 8;
+/// Single-page slots of an IAM page.
+pub const IAM_SLOTS: usize = 8;
+
+/// A page whose place fixes its content.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FixedPage {
+    /// Page 0 of every file.
+    FileHeader,
+    /// Page 1, then every 8088.
+    Pfs,
+    /// Page 2, then every 511232.
+    Gam,
+    /// Page 3, then 511232 k + 1.
+    Sgam,
+    /// Page 6, then 511232 k + 6.
+    DiffMap,
+    /// Page 7, then 511232 k + 7.
+    MlMap,
+    /// (1:9).
+    Boot,
+}
+
+impl FixedPage {
+    /// What must lie at `page`, if its place fixes that. At multiples of both 8088 and 511232 (first page 516,855,552)
+    /// two series meet and nobody has published which one yields: `None` there (format-rare.md 5.3).
+    ///
+    /// ```
+    /// use format::{PageId, allocation::FixedPage};
+    /// assert_eq!(FixedPage::at(PageId::new(3, 16176)), Some(FixedPage::Pfs));
+    /// assert_eq!(FixedPage::at(PageId::new(8, 4601094)), Some(FixedPage::DiffMap));
+    /// assert_eq!(FixedPage::at(PageId::new(3, 9)), None);
+    /// ```
+    pub fn at(page: PageId) -> Option<Self> {
+        if page == PageId::BOOT {
+            return Some(Self::Boot);
+        }
+        match page.page {
+            0 => return Some(Self::FileHeader),
+            1 => return Some(Self::Pfs),
+            2 => return Some(Self::Gam),
+            3 => return Some(Self::Sgam),
+            6 => return Some(Self::DiffMap),
+            7 => return Some(Self::MlMap),
+            8..PFS_PAGES => return None,
+            _ => {}
+        }
+        let is_pfs = page.page.is_multiple_of(PFS_PAGES);
+        let map = match page.page % INTERVAL_PAGES {
+            0 if page.page >= INTERVAL_PAGES => Some(Self::Gam),
+            1 if page.page >= INTERVAL_PAGES => Some(Self::Sgam),
+            6 if page.page >= INTERVAL_PAGES => Some(Self::DiffMap),
+            7 if page.page >= INTERVAL_PAGES => Some(Self::MlMap),
+            _ => None,
+        };
+        match (is_pfs, map) {
+            (true, None) => Some(Self::Pfs),
+            (false, map) => map,
+            (true, Some(_)) => None,
+        }
+    }
+
+    /// The page type that must stand there.
+    pub fn page_type(self) -> PageType {
+        match self {
+            Self::FileHeader => PageType::FileHeader,
+            Self::Pfs => PageType::Pfs,
+            Self::Gam => PageType::Gam,
+            Self::Sgam => PageType::Sgam,
+            Self::DiffMap => PageType::DiffMap,
+            Self::MlMap => PageType::MlMap,
+            Self::Boot => PageType::Boot,
+        }
+    }
+
+    /// The name that messages 8946 and 5250 insert.
+    pub fn message_name(self) -> &'static str {
+        match self {
+            Self::FileHeader => "file header",
+            Self::Pfs => "PFS_PAGE",
+            Self::Gam => "GAM_PAGE",
+            Self::Sgam => "SGAM_PAGE",
+            Self::DiffMap => "DIFF_MAP_PAGE",
+            Self::MlMap => "ML_MAP_PAGE",
+            Self::Boot => "boot",
+        }
+    }
+}
+
+/// The PFS page that describes `page` of a file.
+pub fn pfs_page_of(page: u32) -> u32 {
+    match page / PFS_PAGES {
+        0 => 1,
+        interval => interval * PFS_PAGES,
+    }
+}
+
+/// The GAM page of the interval that holds `page`.
+pub fn gam_page_of(page: u32) -> u32 {
+    match page / INTERVAL_PAGES {
+        0 => 2,
+        interval => interval * INTERVAL_PAGES,
+    }
+}
+
+/// The SGAM page of the interval that holds `page`.
+pub fn sgam_page_of(page: u32) -> u32 {
+    gam_page_of(page) + 1
+}
+
+/// Whether `extent` holds the fixed pages at the start of a GAM interval: allocated, but nobody's.
+pub fn is_fixed_extent(extent: u32) -> bool {
+    extent.is_multiple_of(INTERVAL_EXTENTS)
+}
+
+/// What PFS says of one page.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PfsByte(pub u8);
+
+impl PfsByte {
+    /// Bits that say what the page is: IAM, mixed, allocated.
+    pub const TYPE_MASK: u8 = 0x70;
+    /// A page of a dedicated extent.
+    pub const DEDICATED: u8 = 0x40;
+    /// A single page of a mixed extent.
+    pub const MIXED: u8 = 0x60;
+    /// An IAM page; always mixed.
+    pub const IAM: u8 = 0x70;
+
+    /// Whether the page is in use. Everything else on an unallocated page is garbage (format.md 0, rule 2).
+    pub fn is_allocated(self) -> bool {
+        self.0 & 0x40 != 0
+    }
+
+    /// Whether the page is in a mixed extent.
+    pub fn is_mixed(self) -> bool {
+        self.0 & 0x20 != 0
+    }
+
+    /// Whether the page is an IAM page.
+    pub fn is_iam(self) -> bool {
+        self.0 & 0x10 != 0
+    }
+
+    /// Whether the page may hold ghosts; may lag in either direction.
+    pub fn has_ghosts(self) -> bool {
+        self.0 & 0x08 != 0
+    }
+
+    /// The bits under [`Self::TYPE_MASK`].
+    pub fn type_bits(self) -> u8 {
+        self.0 & Self::TYPE_MASK
+    }
+
+    /// Upper bound of the page's fullness in percent, as SQL Server prints it.
+    pub fn percent_full(self) -> u8 {
+        match self.0 & 7 {
+            0 => 0,
+            1 => 50,
+            2 => 80,
+            3 => 95,
+            _ => 100,
+        }
+    }
+
+    /// The flags as message 8906 prints them.
+    ///
+    /// ```
+    /// use format::allocation::PfsByte;
+    /// assert_eq!(PfsByte(0x70).flags_text(), "IAM_PG MIXED_EXT ALLOCATED   0_PCT_FULL");
+    /// assert_eq!(PfsByte(0x64).flags_text(), "MIXED_EXT ALLOCATED 100_PCT_FULL");
+    /// ```
+    pub fn flags_text(self) -> String {
+        let mut text = String::new();
+        for (set, name) in [
+            (self.has_ghosts(), "HAS_GHOST "),
+            (self.is_iam(), "IAM_PG "),
+            (self.is_mixed(), "MIXED_EXT "),
+            (self.is_allocated(), "ALLOCATED "),
+        ] {
+            if set {
+                text.push_str(name);
+            }
+        }
+        format!("{text}{:>3}_PCT_FULL", self.percent_full())
+    }
+}
+
+/// The PFS bytes of a PFS page: one a page, from the first page of its interval. `None` if the record is not there.
+pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
+    page.slot_bytes(0)?.get(4..)?.first_chunk()
+}
+
+/// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1 behind its 4-byte header.
+/// Slot 1 usually lies at 190, but at 192 on the IAM page of sysfiles1 (format.md 6).
+pub fn bitmap(page: Page<'_>) -> Option<&[u8; BITMAP_BYTES]> {
+    page.slot_bytes(1)?.get(4..)?.first_chunk()
+}
+
+/// Bit `index` of a bitmap, lowest bit of each byte first.
+pub fn bit(bitmap: &[u8; BITMAP_BYTES], index: u32) -> bool {
+    bitmap.get(index as usize / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0)
+}
+
+/// The numbers of the set bits, ascending.
+pub fn set_bits(bitmap: &[u8; BITMAP_BYTES]) -> impl Iterator<Item = u32> + '_ {
+    bitmap.iter().enumerate().filter(|(_, byte)| **byte != 0).flat_map(|(at, byte)| {
+        (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at as u32 * 8 + bit)
+    })
+}
+
+/// The record in slot 0 of an IAM page.
+#[derive(Clone, Copy, Debug)]
+pub struct IamHeader {
+    /// Position in the chain, from 0.
+    pub sequence: u32,
+    /// First page of the interval that the bitmap maps.
+    pub start: PageId,
+    /// Single pages in mixed extents; (0:0) where empty.
+    pub slots: [PageId; IAM_SLOTS],
+}
+
+impl IamHeader {
+    /// Reads it from an IAM page; `None` when the record is not whole.
+    pub fn read(page: Page<'_>) -> Option<Self> {
+        let record = page.slot_bytes(0)?;
+        let mut slots = [PageId::NONE; IAM_SLOTS];
+        for (number, slot) in slots.iter_mut().enumerate() {
+            *slot = PageId::read(record, 46 + 6 * number)?;
+        }
+        Some(Self { sequence: u32_at(record, 4)?, start: PageId::read(record, 40)?, slots })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_pages_of_a_large_file_lie_where_dbcc_page_showed_them() {
+        // DBCC PAGE of page (8:5031979): checkdb.md 1.2.
+        assert_eq!(pfs_page_of(5_031_979), 5_030_736);
+        assert_eq!(gam_page_of(5_031_979), 4_601_088);
+        for (page, kind) in [
+            (4_601_088, FixedPage::Gam),
+            (4_601_089, FixedPage::Sgam),
+            (4_601_094, FixedPage::DiffMap),
+            (4_601_095, FixedPage::MlMap),
+            (5_030_736, FixedPage::Pfs),
+        ] {
+            assert_eq!(FixedPage::at(PageId::new(8, page)), Some(kind));
+        }
+        assert_eq!(FixedPage::at(PageId::new(1, 516_855_552)), None, "two series meet");
+    }
+
+    #[test]
+    fn set_bits_agree_with_bit() {
+        let mut map = [0u8; BITMAP_BYTES];
+        for index in [0u32, 7, 8, 1000, INTERVAL_EXTENTS - 1] {
+            map[index as usize / 8] |= 1 << (index % 8);
+        }
+        assert_eq!(set_bits(&map).collect::<Vec<_>>(), [0, 7, 8, 1000, INTERVAL_EXTENTS - 1]);
+        assert!(bit(&map, 1000) && !bit(&map, 1001) && !bit(&map, u32::MAX));
+    }
+}

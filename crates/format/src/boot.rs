@@ -1,0 +1,149 @@
+//! The boot page, (1:9): what the database is and where its catalogue starts (format.md 4).
+
+use crate::bytes::{u16_at, u32_at, utf16};
+use crate::ids::{Lsn, PageId};
+use crate::page::Page;
+
+/// Bits of dbi_status.
+pub mod status {
+    /// The database closes when its last user leaves.
+    pub const AUTO_CLOSE: u32 = 0x1;
+    /// Recovery model bulk-logged.
+    pub const BULK_LOGGED: u32 = 0x4;
+    /// Recovery model simple.
+    pub const SIMPLE: u32 = 0x8;
+    /// PAGE_VERIFY TORN_PAGE_DETECTION.
+    pub const TORN_PAGE: u32 = 0x10;
+    /// Read-only.
+    pub const READ_ONLY: u32 = 0x400;
+    /// PAGE_VERIFY CHECKSUM.
+    pub const CHECKSUM: u32 = 0x10000;
+    /// Shut down cleanly: nothing in the log is missing from the files.
+    pub const CLEAN_SHUTDOWN: u32 = 0x4000_0000;
+}
+
+/// The record of the boot page.
+#[derive(Clone, Copy)]
+pub struct Boot<'a> {
+    record: &'a [u8],
+}
+
+/// The shortest record that holds every field read here; 2005 has 732 bytes.
+pub const MIN_RECORD_BYTES: usize = 0x2B0;
+
+impl<'a> Boot<'a> {
+    /// The record in slot 0 of the boot page; `None` when it is too short to be one.
+    pub fn read(page: Page<'a>) -> Option<Self> {
+        let record = page.slot_bytes(0)?;
+        (record.len() >= MIN_RECORD_BYTES && u16_at(record, 2)? as usize >= MIN_RECORD_BYTES).then_some(Self { record })
+    }
+
+    /// The internal version of a boot page of any release, SQL Server 7 and 2000 included.
+    pub fn version_of(page: Page<'_>) -> Option<u16> {
+        u16_at(page.slot_bytes(0)?, 4)
+    }
+
+    fn u16(&self, offset: usize) -> u16 {
+        u16_at(self.record, offset).unwrap_or_default()
+    }
+
+    fn u32(&self, offset: usize) -> u32 {
+        u32_at(self.record, offset).unwrap_or_default()
+    }
+
+    fn lsn(&self, offset: usize) -> Lsn {
+        Lsn::read(self.record, offset).unwrap_or_default()
+    }
+
+    /// Datetime at `offset`: ticks of 1/300 second of the day, days since 1900-01-01.
+    fn datetime(&self, offset: usize) -> (u32, i32) {
+        (self.u32(offset), self.u32(offset + 4).cast_signed())
+    }
+
+    /// Internal version of the database.
+    pub fn version(&self) -> u16 {
+        self.u16(0x04)
+    }
+
+    /// Internal version that created the database.
+    pub fn create_version(&self) -> u16 {
+        self.u16(0x06)
+    }
+
+    /// The copy of the two version words.
+    pub fn version_copy(&self) -> (u16, u16) {
+        (self.u16(0x20A), self.u16(0x20C))
+    }
+
+    /// See [`status`].
+    pub fn status(&self) -> u32 {
+        self.u32(0x24)
+    }
+
+    /// Whether the log holds nothing that the files lack.
+    pub fn clean_shutdown(&self) -> bool {
+        self.status() & status::CLEAN_SHUTDOWN != 0
+    }
+
+    /// The database's name.
+    pub fn name(&self) -> String {
+        let text = utf16(self.record.get(0x34..0x134).unwrap_or_default());
+        text.trim_end_matches(['\u{2020}', '\0', ' ']).to_owned()
+    }
+
+    /// Database id on the server that wrote the file.
+    pub fn database_id(&self) -> u16 {
+        self.u16(0x138)
+    }
+
+    /// Compatibility level, 80 to 170.
+    pub fn compatibility_level(&self) -> u16 {
+        self.u16(0x13A)
+    }
+
+    /// Creation or attach date.
+    pub fn created(&self) -> (u32, i32) {
+        self.datetime(0x2C)
+    }
+
+    /// LSN of the last checkpoint; above every page's LSN after a clean shutdown.
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        self.lsn(0x15C)
+    }
+
+    /// dbi_dbccFlags: 2 = data purity is checked by default.
+    pub fn dbcc_flags(&self) -> u16 {
+        self.u16(0x166)
+    }
+
+    /// Default collation of the database.
+    pub fn collation(&self) -> u32 {
+        self.u32(0x188)
+    }
+
+    /// Family guid.
+    pub fn family_guid(&self) -> [u8; 16] {
+        crate::bytes::array_at(self.record, 0x198).unwrap_or_default()
+    }
+
+    /// First page of sysallocunits' clustered index: where the catalogue starts.
+    pub fn first_sysallocunits(&self) -> PageId {
+        PageId::read(self.record, 0x204).unwrap_or_default()
+    }
+
+    /// Time of the last DBCC CHECKDB without errors, as far as known (format.md 4, offset inferred).
+    pub fn last_known_good(&self) -> (u32, i32) {
+        self.datetime(0x28C)
+    }
+
+    /// When the boot page was last modified.
+    pub fn modified(&self) -> (u32, i32) {
+        self.datetime(0x2A4)
+    }
+
+    /// Engine build that wrote it last: major, minor, build.
+    pub fn engine_build(&self) -> (u8, u8, u16) {
+        let build = self.u32(0x2AC);
+        ((build >> 24) as u8, (build >> 16) as u8, build as u16)
+    }
+}

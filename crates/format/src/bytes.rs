@@ -1,0 +1,42 @@
+//! Checked little-endian reads. Every read from a slice whose length or offset a file decides goes through these.
+
+/// The byte at `offset`, if it lies inside `bytes`.
+pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
+    bytes.get(offset).copied()
+}
+
+/// The `N` bytes at `offset`, if they lie inside `bytes`.
+pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..)?.first_chunk::<N>().copied()
+}
+
+/// The little-endian `u16` at `offset`, if it lies inside `bytes`.
+///
+/// ```
+/// assert_eq!(format::bytes::u16_at(&[0, 0x34, 0x12], 1), Some(0x1234));
+/// assert_eq!(format::bytes::u16_at(&[0, 0x34, 0x12], 2), None);
+/// ```
+pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    array_at(bytes, offset).map(u16::from_le_bytes)
+}
+
+/// The little-endian `u32` at `offset`, if it lies inside `bytes`.
+pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    array_at(bytes, offset).map(u32::from_le_bytes)
+}
+
+/// The little-endian `u64` at `offset`, if it lies inside `bytes`.
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    array_at(bytes, offset).map(u64::from_le_bytes)
+}
+
+/// A little-endian unsigned integer of up to eight bytes.
+pub fn unsigned(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |value, &byte| (value << 8) | u64::from(byte))
+}
+
+/// UTF-16LE text; unpaired surrogates become U+FFFD, an odd last byte is dropped.
+pub fn utf16(bytes: &[u8]) -> String {
+    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}

@@ -1,0 +1,182 @@
+//! Comparing strings without the collation's tables: only what is certain (format.md 9).
+//!
+//! The order of letters and digits that the rule below decides held in 1.9 million adjacent keys of real indexes without
+//! one exception; everything else is left undecided, because an undecided comparison costs a line under "not verified"
+//! and a wrong one costs a false alarm.
+
+use std::cmp::Ordering;
+
+/// A collation id of the catalogue.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CollationId(pub u32);
+
+impl CollationId {
+    /// Compares code units; bytes for char.
+    pub fn is_bin2(self) -> bool {
+        self.0 & 0x800 != 0
+    }
+
+    /// Compares the first character by code unit, the rest by byte.
+    pub fn is_bin(self) -> bool {
+        self.0 & 0x10000 != 0
+    }
+
+    /// Index of the locale.
+    pub fn locale(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction.
+    /// Only locales of which this is known; for all others letters stay undecided.
+    fn letters_are_plain(self) -> bool {
+        // Arabic, Chinese_Taiwan, Greek, Latin1_General, French, Hebrew, Japanese, Korean, Cyrillic, Thai, Chinese_PRC.
+        matches!(self.locale(), 0x01 | 0x03 | 0x07 | 0x08 | 0x0B | 0x0C | 0x10 | 0x11 | 0x15 | 0x19 | 0x24)
+    }
+}
+
+/// What is certain about one character of a string key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum CharClass {
+    /// Space, `_`, `@` or `[`: below every digit and letter; among each other undecided.
+    Punctuation,
+    /// A digit.
+    Digit(u8),
+    /// An ASCII letter, case folded.
+    Letter(u8),
+}
+
+/// Classifies a code unit; `None` when nothing is certain about its place.
+pub fn classify(unit: u16) -> Option<CharClass> {
+    let byte = u8::try_from(unit).ok()?;
+    Some(match byte {
+        b' ' | b'_' | b'@' | b'[' => CharClass::Punctuation,
+        b'0'..=b'9' => CharClass::Digit(byte),
+        b'a'..=b'z' => CharClass::Letter(byte),
+        b'A'..=b'Z' => CharClass::Letter(byte + 32),
+        _ => return None,
+    })
+}
+
+/// Order of two strings under `collation`, as far as it is certain. `a` and `b` yield UTF-16 code units, or the bytes of
+/// a char value.
+pub fn compare(
+    a: impl DoubleEndedIterator<Item = u16> + Clone,
+    b: impl DoubleEndedIterator<Item = u16> + Clone,
+    collation: CollationId,
+) -> Option<Ordering> {
+    if a.clone().eq(b.clone()) {
+        return Some(Ordering::Equal);
+    }
+    if collation.is_bin2() || collation.is_bin() {
+        return compare_binary(a, b, collation.is_bin2());
+    }
+    let (mut a, mut b) = (trim(a), trim(b));
+    let mut identical = true;
+    loop {
+        match (a.next(), b.next()) {
+            // Equal only after folding: truly equal under some collations, not under others.
+            (None, None) => return identical.then_some(Ordering::Equal),
+            (Some(longer), None) => return prefix_order(longer, collation).map(|()| Ordering::Greater),
+            (None, Some(longer)) => return prefix_order(longer, collation).map(|()| Ordering::Less),
+            (Some(left), Some(right)) => {
+                let (left_class, right_class) = (classify(left)?, classify(right)?);
+                if left_class == right_class && (left_class != CharClass::Punctuation || left == right) {
+                    identical &= left == right;
+                    continue;
+                }
+                return match (left_class, right_class) {
+                    (CharClass::Punctuation, CharClass::Punctuation) => None,
+                    (CharClass::Letter(_), CharClass::Letter(_)) if !collation.letters_are_plain() => None,
+                    (CharClass::Punctuation, _) | (_, CharClass::Punctuation) if !collation.letters_are_plain() => None,
+                    _ => Some(left_class.cmp(&right_class)),
+                };
+            }
+        }
+    }
+}
+
+/// A string that ends where another goes on with `next` comes first, if `next` cannot be ignorable or contracted.
+fn prefix_order(next: u16, collation: CollationId) -> Option<()> {
+    (classify(next).is_some() && collation.letters_are_plain()).then_some(())
+}
+
+/// Without trailing blanks, which no comparison counts.
+fn trim(units: impl DoubleEndedIterator<Item = u16> + Clone) -> impl Iterator<Item = u16> {
+    let blanks = units.clone().rev().take_while(|&unit| unit == 0x20).count();
+    let length = units.clone().count() - blanks;
+    units.take(length)
+}
+
+/// Code unit order, the shorter string padded with blanks. BIN (not BIN2) is only certain within ASCII.
+fn compare_binary(
+    a: impl Iterator<Item = u16>,
+    b: impl Iterator<Item = u16>,
+    every_unit_is_certain: bool,
+) -> Option<Ordering> {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let (left, right) = match (a.next(), b.next()) {
+            (None, None) => return Some(Ordering::Equal),
+            (left, right) => (left.unwrap_or(0x20), right.unwrap_or(0x20)),
+        };
+        if !every_unit_is_certain && (left > 0x7F || right > 0x7F) {
+            return None;
+        }
+        if left != right {
+            return Some(left.cmp(&right));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Ordering::{Equal, Greater, Less};
+
+    const LATIN1: CollationId = CollationId(0x3400_D008);
+    const TURKISH: CollationId = CollationId(0x0000_D01A);
+
+    fn order(a: &str, b: &str, collation: CollationId) -> Option<Ordering> {
+        let (a, b): (Vec<u16>, Vec<u16>) = (a.encode_utf16().collect(), b.encode_utf16().collect());
+        let forward = compare(a.iter().copied(), b.iter().copied(), collation);
+        let backward = compare(b.iter().copied(), a.iter().copied(), collation);
+        assert_eq!(forward, backward.map(Ordering::reverse), "{a:?} {b:?}");
+        forward
+    }
+
+    #[test]
+    fn digits_come_before_letters_and_blanks_before_both() {
+        assert_eq!(order("abc1", "abcd", LATIN1), Some(Less));
+        assert_eq!(order("abc", "ABD", LATIN1), Some(Less));
+        assert_eq!(order("ab_", "ab0", LATIN1), Some(Less));
+        assert_eq!(order("abc", "abc d", LATIN1), Some(Less));
+        assert_eq!(order("abc  ", "abc", LATIN1), Some(Equal));
+    }
+
+    #[test]
+    fn ignorable_and_unknown_characters_decide_nothing() {
+        // "A-C71970F" < "AMD15433F" < "A-R89858F" is the true order of a real index.
+        assert_eq!(order("A-C71970F", "AMD15433F", LATIN1), None);
+        assert_eq!(order("caf\u{e9}", "cafz", LATIN1), None);
+        assert_eq!(order("abc", "abc'", LATIN1), None);
+        assert_eq!(order("a_", "a@", LATIN1), None);
+        assert_eq!(order("abc", "ABC", LATIN1), None);
+    }
+
+    #[test]
+    fn letters_stay_undecided_where_a_locale_moves_them() {
+        assert_eq!(order("ia", "ib", TURKISH), None);
+        assert_eq!(order("i1", "i2", TURKISH), Some(Less));
+        assert_eq!(order("i1", "ia", TURKISH), Some(Less));
+        assert_eq!(order("c", "ch", CollationId(0x0A)), None);
+    }
+
+    #[test]
+    fn binary_collations_compare_code_units_padded_with_blanks() {
+        let bin2 = CollationId(0x0808);
+        assert_eq!(order("a", "a\t", bin2), Some(Greater));
+        assert_eq!(order("Z", "a", bin2), Some(Less));
+        assert_eq!(order("\u{e9}", "\u{ea}", bin2), Some(Less));
+        assert_eq!(order("\u{e9}", "\u{ea}", CollationId(0x1_0008)), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! The file header, page 0 of every file (format.md 5).
+
+use crate::bytes::{array_at, u16_at, u32_at, utf16};
+use crate::page::Page;
+use crate::record::Record;
+
+/// The record of a file header page. Its columns are all variable; their number grew with each release.
+#[derive(Clone, Copy)]
+pub struct FileHeader<'a> {
+    record: Record<'a>,
+}
+
+impl<'a> FileHeader<'a> {
+    /// The record in slot 0; it does not always start at 96. `None` when it is not a whole record.
+    pub fn read(page: Page<'a>) -> Option<Self> {
+        let record = Record::data(page.slot_bytes(0)?, 0).ok()?;
+        (record.variable_count() >= 6).then_some(Self { record })
+    }
+
+    /// Bytes of variable column `position`, counted from 0.
+    fn column(&self, position: u16) -> &'a [u8] {
+        self.record.variable(position + 1).map_or(&[], |(bytes, _)| bytes)
+    }
+
+    /// Identifies the database that the file belongs to.
+    pub fn binding_guid(&self) -> [u8; 16] {
+        array_at(self.column(0), 0).unwrap_or_default()
+    }
+
+    /// File id: 1 for the primary data file, 2 usually for the log.
+    pub fn file_id(&self) -> u16 {
+        u16_at(self.column(2), 0).unwrap_or_default()
+    }
+
+    /// Filegroup of the file; 0 for logs.
+    pub fn filegroup(&self) -> u16 {
+        u16_at(self.column(3), 0).unwrap_or_default()
+    }
+
+    /// Size in pages: the file's length divided by 8192.
+    pub fn size_pages(&self) -> u32 {
+        u32_at(self.column(4), 0).unwrap_or_default()
+    }
+
+    /// Largest size in pages the file may grow to; `u32::MAX` without a limit.
+    pub fn max_size_pages(&self) -> u32 {
+        u32_at(self.column(5), 0).unwrap_or_default()
+    }
+
+    /// Growth: pages, or percent.
+    pub fn growth(&self) -> u32 {
+        u32_at(self.column(6), 0).unwrap_or_default()
+    }
+
+    /// Sector size of the disk, 512 or 4096.
+    pub fn sector_bytes(&self) -> u32 {
+        u32_at(self.column(15), 0).unwrap_or_default()
+    }
+
+    /// Logical name of the file.
+    pub fn logical_name(&self) -> String {
+        utf16(self.column(27)).trim_end_matches(['\0', ' ']).to_owned()
+    }
+}

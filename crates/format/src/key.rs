@@ -1,0 +1,372 @@
+//! Order of index keys, as far as it is certain (format.md 9), and short order-preserving images of them.
+
+use std::cmp::Ordering;
+
+use crate::bytes::unsigned;
+use crate::collation::{self, CharClass, CollationId};
+use crate::record::Record;
+use crate::types::{TypeInfo, xtype};
+
+/// How the values of a key column are ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyOrder {
+    /// Little-endian two's complement integer; an absent or empty one counts as 0 (uniquifier).
+    Signed,
+    /// Little-endian unsigned integer: tinyint, and the parts of the date and time types.
+    Unsigned,
+    /// One bit of a byte.
+    Bit(u8),
+    /// u32 ticks, i32 days: days first.
+    DateTime,
+    /// u16 minutes, u16 days: days first.
+    SmallDateTime,
+    /// Time of this many bytes, then 3 bytes of days, then perhaps an offset that does not count: days first.
+    DayAndTime(u8),
+    /// Sign byte, magnitude.
+    Decimal,
+    /// IEEE number of 4 or 8 bytes.
+    Float,
+    /// Bytes 10-15, then 8-9, 6-7, 4-5, 0-3.
+    Guid,
+    /// Bytewise, trailing zeros not counting.
+    Bytes,
+    /// char or varchar.
+    Ansi(CollationId),
+    /// nchar or nvarchar.
+    Unicode(CollationId),
+    /// Nothing is certain but the equality of equal bytes.
+    Unknown,
+}
+
+impl KeyOrder {
+    /// The order of a column's type and collation; `bit` is the position of a bit column in its byte.
+    pub fn of(info: TypeInfo, collation: CollationId, bit: u8) -> Self {
+        match info.xtype {
+            xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::MONEY | xtype::SMALLMONEY => Self::Signed,
+            xtype::TINYINT | xtype::DATE | xtype::TIME => Self::Unsigned,
+            xtype::BIT => Self::Bit(bit),
+            xtype::DATETIME => Self::DateTime,
+            xtype::SMALLDATETIME => Self::SmallDateTime,
+            xtype::DATETIME2 => Self::DayAndTime((info.length.saturating_sub(3)) as u8),
+            xtype::DATETIMEOFFSET => Self::DayAndTime((info.length.saturating_sub(5)) as u8),
+            xtype::DECIMAL | xtype::NUMERIC => Self::Decimal,
+            xtype::REAL | xtype::FLOAT => Self::Float,
+            xtype::UNIQUEIDENTIFIER => Self::Guid,
+            xtype::BINARY | xtype::VARBINARY | xtype::TIMESTAMP => Self::Bytes,
+            xtype::CHAR | xtype::VARCHAR => Self::Ansi(collation),
+            xtype::NCHAR | xtype::NVARCHAR => Self::Unicode(collation),
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A column of an index key and where it lies in the records of one level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyColumn {
+    /// How its values are ordered.
+    pub order: KeyOrder,
+    /// Positive: byte offset from the record's start. Negative: variable column, counted from -1. 0: not stored.
+    pub offset: i16,
+    /// Bytes of a fixed column.
+    pub length: u16,
+    /// Number in the null bitmap, from 1; 0 when it has none.
+    pub null_bit: u16,
+    /// Sorted descending.
+    pub descending: bool,
+}
+
+/// A key column's value in one record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum KeyValue<'a> {
+    /// Sorts lowest.
+    Null,
+    Bytes(&'a [u8]),
+    /// The record does not store it, or not in a form that can be compared.
+    Unknown,
+}
+
+impl KeyColumn {
+    fn value<'a>(&self, record: &Record<'a>) -> KeyValue<'a> {
+        if record.null_bit(self.null_bit) == Some(true) {
+            // The uniquifier of a key's first row: absent, empty or NULL counts as 0 (format.md 7.2).
+            return if self.offset < 0 && self.order == KeyOrder::Signed { KeyValue::Bytes(&[]) } else { KeyValue::Null };
+        }
+        match self.offset {
+            0 => KeyValue::Unknown,
+            1.. => match record.fixed(self.offset.unsigned_abs(), self.length) {
+                Some(bytes) => KeyValue::Bytes(bytes),
+                None => KeyValue::Unknown,
+            },
+            _ => match record.variable(self.offset.unsigned_abs()) {
+                Some((_, true)) => KeyValue::Unknown,
+                Some((bytes, false)) => KeyValue::Bytes(bytes),
+                None => KeyValue::Bytes(&[]),
+            },
+        }
+    }
+}
+
+/// Order of the keys of two records of one level, as far as it is certain; `None` is undecided.
+///
+/// [`Ordering::Equal`] means that every column is certainly equal.
+pub fn compare(a: &Record<'_>, b: &Record<'_>, columns: &[KeyColumn]) -> Option<Ordering> {
+    compare_across(a, columns, b, columns)
+}
+
+/// As [`compare`], for records of different levels, whose columns lie in different places. Compares as many columns as
+/// both sides have.
+pub fn compare_across(
+    a: &Record<'_>,
+    a_columns: &[KeyColumn],
+    b: &Record<'_>,
+    b_columns: &[KeyColumn],
+) -> Option<Ordering> {
+    for (a_column, b_column) in a_columns.iter().zip(b_columns) {
+        let order = match (a_column.value(a), b_column.value(b)) {
+            (KeyValue::Null, KeyValue::Null) => Ordering::Equal,
+            (KeyValue::Null, KeyValue::Bytes(_)) => Ordering::Less,
+            (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
+            (KeyValue::Bytes(left), KeyValue::Bytes(right)) => compare_values(left, right, a_column.order)?,
+            _ => return None,
+        };
+        if order != Ordering::Equal {
+            return Some(if a_column.descending { order.reverse() } else { order });
+        }
+    }
+    Some(Ordering::Equal)
+}
+
+fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
+    Some(match order {
+        KeyOrder::Signed => signed(a).cmp(&signed(b)),
+        KeyOrder::Unsigned => unsigned(a).cmp(&unsigned(b)),
+        KeyOrder::Bit(bit) => bit_value(a, bit)?.cmp(&bit_value(b, bit)?),
+        KeyOrder::DateTime => datetime(a)?.cmp(&datetime(b)?),
+        KeyOrder::SmallDateTime => small_datetime(a)?.cmp(&small_datetime(b)?),
+        KeyOrder::DayAndTime(time) => day_and_time(a, time)?.cmp(&day_and_time(b, time)?),
+        KeyOrder::Decimal => decimal(a)?.cmp(&decimal(b)?),
+        KeyOrder::Float => float(a)?.partial_cmp(&float(b)?)?,
+        KeyOrder::Guid => guid(a)?.cmp(&guid(b)?),
+        KeyOrder::Bytes => without_trailing_zeros(a).cmp(without_trailing_zeros(b)),
+        KeyOrder::Ansi(id) => return collation::compare(a.iter().map(|&b| u16::from(b)), b.iter().map(|&b| u16::from(b)), id),
+        KeyOrder::Unicode(id) => {
+            if (a.len() | b.len()) % 2 != 0 {
+                return None;
+            }
+            return collation::compare(units(a), units(b), id);
+        }
+        KeyOrder::Unknown => return (a == b).then_some(Ordering::Equal),
+    })
+}
+
+fn units(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u16> + Clone + '_ {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let used = bytes.len().min(8);
+    if used == 0 {
+        return 0;
+    }
+    let shift = 64 - 8 * used as u32;
+    (unsigned(bytes) << shift).cast_signed() >> shift
+}
+
+fn bit_value(bytes: &[u8], bit: u8) -> Option<bool> {
+    Some(bytes.first()? & (1u8.checked_shl(bit.into())?) != 0)
+}
+
+fn datetime(bytes: &[u8]) -> Option<(i64, u64)> {
+    Some((signed(bytes.get(4..8)?), unsigned(bytes.get(..4)?)))
+}
+
+fn small_datetime(bytes: &[u8]) -> Option<(u64, u64)> {
+    Some((unsigned(bytes.get(2..4)?), unsigned(bytes.get(..2)?)))
+}
+
+fn day_and_time(bytes: &[u8], time: u8) -> Option<(u64, u64)> {
+    let time = usize::from(time);
+    Some((unsigned(bytes.get(time..time + 3)?), unsigned(bytes.get(..time)?)))
+}
+
+/// Negative numbers below positive ones, magnitudes reversed; zero counts as positive whatever its sign byte.
+fn decimal(bytes: &[u8]) -> Option<i128> {
+    let (&sign, magnitude) = bytes.split_first()?;
+    let magnitude = magnitude.iter().take(16).rev().fold(0u128, |value, &byte| (value << 8) | u128::from(byte));
+    let magnitude = i128::try_from(magnitude).ok()?;
+    Some(if sign == 0 { -magnitude } else { magnitude })
+}
+
+fn float(bytes: &[u8]) -> Option<f64> {
+    let value = match bytes.len() {
+        4 => f64::from(f32::from_bits(unsigned(bytes) as u32)),
+        8 => f64::from_bits(unsigned(bytes)),
+        _ => return None,
+    };
+    value.is_finite().then_some(value)
+}
+
+fn guid(bytes: &[u8]) -> Option<[u8; 16]> {
+    let b: &[u8; 16] = bytes.try_into().ok()?;
+    Some([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9], b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3]])
+}
+
+fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+/// Bytes of a [`KeyImage`].
+pub const IMAGE_BYTES: usize = 24;
+
+/// The first bytes of a key in a form that compares bytewise as the keys do, of fixed size so that a fact about a page's
+/// key bounds has one too. Where the image ends before two keys differ, the keys themselves must be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyImage {
+    bytes: [u8; IMAGE_BYTES],
+    length: u8,
+    complete: bool,
+}
+
+impl KeyImage {
+    /// The image of a record's key.
+    pub fn of(record: &Record<'_>, columns: &[KeyColumn]) -> Self {
+        let mut builder = ImageBuilder { bytes: [0; IMAGE_BYTES], length: 0 };
+        let complete = columns.iter().all(|column| builder.column(column.value(record), column));
+        Self { bytes: builder.bytes, length: builder.length as u8, complete }
+    }
+
+    /// Order of two keys, as far as their images decide it.
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);
+        let common = a.len().min(b.len());
+        match a[..common].cmp(&b[..common]) {
+            Ordering::Equal if self.complete && other.complete && a.len() == b.len() => Some(Ordering::Equal),
+            Ordering::Equal => None,
+            order => Some(order),
+        }
+    }
+}
+
+struct ImageBuilder {
+    bytes: [u8; IMAGE_BYTES],
+    length: usize,
+}
+
+impl ImageBuilder {
+    /// Appends a column; false when the image must end here.
+    fn column(&mut self, value: KeyValue<'_>, column: &KeyColumn) -> bool {
+        let start = self.length;
+        let complete = match value {
+            KeyValue::Null => self.push(&[0]),
+            KeyValue::Unknown => false,
+            KeyValue::Bytes(bytes) => self.push(&[1]) && self.value(bytes, column.order),
+        };
+        if column.descending {
+            self.bytes[start..self.length].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        complete
+    }
+
+    fn value(&mut self, bytes: &[u8], order: KeyOrder) -> bool {
+        const SIGN: u64 = 1 << 63;
+        match order {
+            KeyOrder::Signed => self.push(&(signed(bytes).cast_unsigned() ^ SIGN).to_be_bytes()),
+            KeyOrder::Unsigned => self.push(&unsigned(bytes).to_be_bytes()),
+            KeyOrder::Bit(bit) => bit_value(bytes, bit).is_some_and(|value| self.push(&[value.into()])),
+            KeyOrder::DateTime => datetime(bytes).is_some_and(|(days, ticks)| {
+                self.push(&(days.cast_unsigned() ^ SIGN).to_be_bytes()) && self.push(&ticks.to_be_bytes())
+            }),
+            KeyOrder::SmallDateTime => small_datetime(bytes)
+                .is_some_and(|(days, minutes)| self.push(&(days << 16 | minutes).to_be_bytes())),
+            KeyOrder::DayAndTime(time) => day_and_time(bytes, time)
+                .is_some_and(|(days, time)| self.push(&(days as u32).to_be_bytes()) && self.push(&time.to_be_bytes())),
+            KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
+            KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id),
+            KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id),
+            KeyOrder::Decimal | KeyOrder::Float | KeyOrder::Bytes | KeyOrder::Unknown => false,
+        }
+    }
+
+    /// Characters until the first about which nothing is certain. Never complete: folded text that is equal says
+    /// nothing about the next column.
+    fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId) -> bool {
+        if id.is_bin() || id.is_bin2() {
+            return false;
+        }
+        for unit in units {
+            let byte = match collation::classify(unit) {
+                Some(CharClass::Digit(byte)) => byte,
+                Some(CharClass::Letter(byte)) if collation::compare([0x61].into_iter(), [0x62].into_iter(), id).is_some() => byte,
+                _ => return false,
+            };
+            if !self.push(&[byte]) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        let room = &mut self.bytes[self.length..];
+        let taken = bytes.len().min(room.len());
+        room[..taken].copy_from_slice(&bytes[..taken]);
+        self.length += taken;
+        taken == bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index_record(key: &[u8]) -> Vec<u8> {
+        [&[0x06][..], key].concat()
+    }
+
+    fn orders(order: KeyOrder, ascending: &[&[u8]]) {
+        for descending in [false, true] {
+            let column = KeyColumn { order, offset: 1, length: ascending[0].len() as u16, null_bit: 0, descending };
+            for (a, left) in ascending.iter().enumerate() {
+                for (b, right) in ascending.iter().enumerate() {
+                    let (left, right) = (index_record(left), index_record(right));
+                    let pminlen = left.len() as u16;
+                    let (left, right) = (Record::index(&left, pminlen).unwrap(), Record::index(&right, pminlen).unwrap());
+                    let expected = if descending { b.cmp(&a) } else { a.cmp(&b) };
+                    assert_eq!(compare(&left, &right, &[column]), Some(expected), "{order:?} {a} {b}");
+                    let (left, right) = (KeyImage::of(&left, &[column]), KeyImage::of(&right, &[column]));
+                    assert!(left.compare(&right).is_none_or(|order| order == expected), "image {order:?} {a} {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_type_has_its_order_and_images_never_contradict_it() {
+        orders(KeyOrder::Signed, &[&[0, 0, 0, 0x80], &[0xFF; 4], &[0; 4], &[1, 0, 0, 0], &[0, 1, 0, 0]]);
+        orders(KeyOrder::Unsigned, &[&[0], &[1], &[0x80], &[0xFF]]);
+        orders(KeyOrder::DateTime, &[&[9, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF], &[0; 8], &[9, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1, 0, 0, 0]]);
+        orders(KeyOrder::SmallDateTime, &[&[1, 0, 0, 0], &[0, 0, 1, 0], &[2, 0, 1, 0]]);
+        orders(KeyOrder::DayAndTime(3), &[&[9, 9, 9, 1, 0, 0], &[0, 0, 0, 2, 0, 0], &[1, 0, 0, 2, 0, 0]]);
+        orders(KeyOrder::Decimal, &[&[0, 5, 0, 0, 0], &[0, 1, 0, 0, 0], &[1, 0, 0, 0, 0], &[1, 0, 1, 0, 0]]);
+        orders(KeyOrder::Float, &[&(-1.5f64).to_le_bytes(), &0f64.to_le_bytes(), &2.25f64.to_le_bytes()]);
+        orders(KeyOrder::Bytes, &[&[0, 1], &[1, 0], &[1, 1]]);
+        orders(KeyOrder::Ansi(CollationId(0xD008)), &[b"a1 ", b"a19", b"a2 ", b"ab ", b"abc"]);
+        let guid = |at: usize| {
+            let mut bytes = [0u8; 16];
+            bytes[at] = 1;
+            bytes
+        };
+        orders(KeyOrder::Guid, &[&guid(3), &guid(0), &guid(4), &guid(6), &guid(8), &guid(10)]);
+    }
+
+    #[test]
+    fn null_sorts_lowest_and_an_absent_uniquifier_is_zero() {
+        let column = KeyColumn { order: KeyOrder::Unsigned, offset: 1, length: 1, null_bit: 1, descending: false };
+        let (null, zero) = ([0x16, 0, 1, 0, 1], [0x16, 0, 1, 0, 0]);
+        let (null, zero) = (Record::index(&null, 2).unwrap(), Record::index(&zero, 2).unwrap());
+        assert_eq!(compare(&null, &zero, &[column]), Some(Ordering::Less));
+        let uniquifier = KeyColumn { order: KeyOrder::Signed, offset: -1, length: 4, null_bit: 0, descending: false };
+        assert_eq!(compare(&null, &zero, &[uniquifier]), Some(Ordering::Equal));
+    }
+}

@@ -1,0 +1,27 @@
+//! What the bytes of a SQL Server data file mean.
+//!
+//! Typed views of pages, records, allocation maps and values, and the catalogue of their fields. No I/O, no policy, no
+//! findings: a view either yields a value or says which rule the bytes break.
+//!
+//! Accessors come in two tiers: *checked* ones, which return the violated rule ([`record::RecordFault`],
+//! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return what is there.
+//! Nothing here panics, whatever the bytes are.
+
+pub mod allocation;
+pub mod boot;
+pub mod bytes;
+pub mod collation;
+pub mod fields;
+pub mod file_header;
+pub mod ids;
+pub mod key;
+pub mod lob;
+pub mod page;
+pub mod protection;
+pub mod record;
+pub mod slots;
+pub mod types;
+pub mod version;
+
+pub use ids::{AllocUnitId, Lsn, PageId, RecordId};
+pub use page::{PAGE_BYTES, Page, PageBytes, PageHeader, PageType};

@@ -1,0 +1,380 @@
+//! FixedVar records of data and index pages (format.md 7), audited before they are used.
+//!
+//! A record has no length of its own: its end follows from the fixed part, the null bitmap and the variable offset
+//! array. [`Record::data`] and [`Record::index`] prove that all of them lie inside the space the record has, so that
+//! every accessor of a [`Record`] stays inside it.
+
+use crate::bytes::u16_at;
+
+/// Length of the version tag that status bit 0x40 announces.
+pub const VERSION_TAG_BYTES: usize = 14;
+/// Length of a forwarding stub.
+pub const STUB_BYTES: usize = 9;
+/// A heap record never takes less, so that it can be replaced by a forwarding stub.
+pub const MIN_HEAP_RECORD_BYTES: usize = 9;
+
+/// Bits of a record's first byte.
+pub mod status {
+    /// Set in compressed (CD) records, clear in FixedVar records.
+    pub const COMPRESSED: u8 = 0x01;
+    /// The record type, shifted left by one.
+    pub const TYPE_MASK: u8 = 0x0E;
+    /// A column count and null bitmap follow the fixed part.
+    pub const NULL_BITMAP: u8 = 0x10;
+    /// A variable part follows.
+    pub const VARIABLE: u8 = 0x20;
+    /// A 14-byte version tag ends the record.
+    pub const VERSION_TAG: u8 = 0x40;
+    /// Never set.
+    pub const RESERVED: u8 = 0x80;
+}
+
+/// What a record is: bits 1 to 3 of its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecordKind {
+    /// A row where it belongs.
+    Primary,
+    /// A heap row moved here; its stub stands at its old place.
+    Forwarded,
+    /// What a moved heap row left behind: the address of the row.
+    ForwardingStub,
+    /// A row of an index page.
+    Index,
+    /// A fragment of off-row data.
+    BlobFragment,
+    /// A deleted row of an index page, not cleaned up yet.
+    GhostIndex,
+    /// A deleted row of a data page, not cleaned up yet.
+    GhostData,
+    /// A deleted row kept for its versions.
+    GhostVersion,
+}
+
+impl RecordKind {
+    /// The kind named by a status byte.
+    pub fn of(status: u8) -> Self {
+        match (status & status::TYPE_MASK) >> 1 {
+            0 => Self::Primary,
+            1 => Self::Forwarded,
+            2 => Self::ForwardingStub,
+            3 => Self::Index,
+            4 => Self::BlobFragment,
+            5 => Self::GhostIndex,
+            6 => Self::GhostData,
+            _ => Self::GhostVersion,
+        }
+    }
+
+    /// Whether the record is deleted and only waits for clean-up.
+    pub fn is_ghost(self) -> bool {
+        matches!(self, Self::GhostIndex | Self::GhostData | Self::GhostVersion)
+    }
+
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Forwarded => "forwarded",
+            Self::ForwardingStub => "forwarding stub",
+            Self::Index => "index",
+            Self::BlobFragment => "blob fragment",
+            Self::GhostIndex => "ghost index",
+            Self::GhostData => "ghost data",
+            Self::GhostVersion => "ghost version",
+        }
+    }
+}
+
+/// The tests of CHECKDB's record audit, message 8944 (checkdb.md 4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RecordTest {
+    /// Reserved bits of the status byte are clear, and its compression bit.
+    StatusA,
+    /// The second status byte is 0, or 1 for a ghost forwarded record.
+    StatusB,
+    /// The record type may occur on the page type.
+    Kind,
+    /// The fixed part is at least as long as the page's records' fixed part.
+    FixedLength,
+    /// Fixed part and null bitmap end inside the record's space.
+    ColumnOffsets,
+    /// The variable column count lies inside.
+    VariableCount,
+    /// The variable offsets ascend.
+    OffsetsAscend,
+    /// The last variable column ends inside.
+    LastOffset,
+    /// The version tag lies inside.
+    VersionTag,
+}
+
+impl RecordTest {
+    /// The text that message 8944 inserts. Only the texts of [`Self::ColumnOffsets`] are known verbatim from
+    /// transcripts; the others keep its manner.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::StatusA => "!(hdr->r_tagA & (VERSION_MASK | RECTAG_RESV_A | RECTAG_RESV_B))",
+            Self::StatusB => "hdr->r_tagB == 0",
+            Self::Kind => "record type is valid for the page type",
+            Self::FixedLength => "fixedLength >= m_pminlen",
+            Self::ColumnOffsets => "ColumnOffsets <= (nextRec - pRec)",
+            Self::VariableCount => "ColumnOffsets + (int)sizeof (COLOFF) <= (nextRec - pRec)",
+            Self::OffsetsAscend => "columnOffsets->offTbl [varColumnNumber] >= priorOffset",
+            Self::LastOffset => "columnOffsets->offTbl [varColumnNumber] <= (nextRec - pRec)",
+            Self::VersionTag => "versionTagEnd <= (nextRec - pRec)",
+        }
+    }
+
+    /// The state that accompanies the text.
+    pub fn state(self) -> u8 {
+        match self {
+            Self::StatusA => 1,
+            Self::StatusB => 2,
+            Self::Kind => 3,
+            Self::FixedLength => 4,
+            Self::ColumnOffsets => 12,
+            Self::VariableCount => 14,
+            Self::OffsetsAscend => 16,
+            Self::LastOffset => 17,
+            Self::VersionTag => 18,
+        }
+    }
+}
+
+/// A record that fails its audit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordFault {
+    /// The failed test.
+    pub test: RecordTest,
+    /// The value tested.
+    pub value: i64,
+    /// What it was tested against.
+    pub against: i64,
+}
+
+impl RecordFault {
+    fn new(test: RecordTest, value: usize, against: usize) -> Self {
+        Self { test, value: value as i64, against: against as i64 }
+    }
+}
+
+/// A FixedVar record whose parts were proven to lie inside its space.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    bytes: &'a [u8],
+    fixed_end: u16,
+    column_count: u16,
+    bitmap_at: u16,
+    variable_count: u16,
+    offsets_at: u16,
+}
+
+impl<'a> Record<'a> {
+    /// The data record at the start of `space`, whose fixed part must have at least `pminlen` bytes (0: any).
+    pub fn data(space: &'a [u8], pminlen: u16) -> Result<Self, RecordFault> {
+        let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, 0))?;
+        if status & (status::COMPRESSED | status::RESERVED) != 0 {
+            let mask = status::COMPRESSED | status::RESERVED;
+            return Err(RecordFault::new(RecordTest::StatusA, usize::from(status), usize::from(mask)));
+        }
+        let kind = RecordKind::of(status);
+        if kind == RecordKind::ForwardingStub {
+            return Self::stub(space);
+        }
+        let status_b = space.get(1).copied().unwrap_or_default();
+        if status_b > 1 {
+            return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
+        }
+        let fixed_end = u16_at(space, 2).ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, space.len()))?;
+        if fixed_end < pminlen.max(4) {
+            return Err(RecordFault::new(RecordTest::FixedLength, fixed_end.into(), pminlen.max(4).into()));
+        }
+        Self::after_fixed(space, status, fixed_end)
+    }
+
+    /// The index record at the start of `space`, whose fixed part has exactly `pminlen` bytes, status byte included.
+    pub fn index(space: &'a [u8], pminlen: u16) -> Result<Self, RecordFault> {
+        let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 1, 0))?;
+        if status & (status::COMPRESSED | status::RESERVED) != 0 {
+            let mask = status::COMPRESSED | status::RESERVED;
+            return Err(RecordFault::new(RecordTest::StatusA, usize::from(status), usize::from(mask)));
+        }
+        if pminlen == 0 {
+            return Err(RecordFault::new(RecordTest::FixedLength, 0, 1));
+        }
+        Self::after_fixed(space, status, pminlen)
+    }
+
+    fn stub(space: &'a [u8]) -> Result<Self, RecordFault> {
+        let bytes = space.get(..STUB_BYTES).ok_or(RecordFault::new(RecordTest::ColumnOffsets, STUB_BYTES, space.len()))?;
+        Ok(Self { bytes, fixed_end: STUB_BYTES as u16, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0 })
+    }
+
+    /// Null bitmap, variable part and version tag, which data and index records have in common.
+    fn after_fixed(space: &'a [u8], status: u8, fixed_end: u16) -> Result<Self, RecordFault> {
+        let length = space.len();
+        let mut end = usize::from(fixed_end);
+        let (mut column_count, mut bitmap_at) = (0, 0);
+        if status & status::NULL_BITMAP != 0 {
+            column_count = u16_at(space, end).ok_or(RecordFault::new(RecordTest::ColumnOffsets, end + 2, length))?;
+            bitmap_at = (end + 2) as u16;
+            end += 2 + usize::from(column_count).div_ceil(8);
+        }
+        if end > length {
+            return Err(RecordFault::new(RecordTest::ColumnOffsets, end, length));
+        }
+        let (mut variable_count, mut offsets_at) = (0, 0);
+        if status & status::VARIABLE != 0 {
+            variable_count = u16_at(space, end).ok_or(RecordFault::new(RecordTest::VariableCount, end + 2, length))?;
+            offsets_at = (end + 2) as u16;
+            end += 2 + 2 * usize::from(variable_count);
+            for number in 0..usize::from(variable_count) {
+                let at = usize::from(offsets_at) + 2 * number;
+                let offset = u16_at(space, at).ok_or(RecordFault::new(RecordTest::VariableCount, at + 2, length))?;
+                let offset = usize::from(offset & !COMPLEX);
+                if offset < end {
+                    return Err(RecordFault::new(RecordTest::OffsetsAscend, offset, end));
+                }
+                end = offset;
+            }
+            if end > length {
+                return Err(RecordFault::new(RecordTest::LastOffset, end, length));
+            }
+        }
+        if status & status::VERSION_TAG != 0 {
+            end += VERSION_TAG_BYTES;
+        }
+        let bytes = space.get(..end).ok_or(RecordFault::new(RecordTest::VersionTag, end, length))?;
+        Ok(Self { bytes, fixed_end, column_count, bitmap_at, variable_count, offsets_at })
+    }
+
+    /// The record's bytes, version tag included.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The first byte.
+    pub fn status(&self) -> u8 {
+        self.bytes.first().copied().unwrap_or_default()
+    }
+
+    /// What the record is.
+    pub fn kind(&self) -> RecordKind {
+        RecordKind::of(self.status())
+    }
+
+    /// Whether a version tag ends the record.
+    pub fn is_versioned(&self) -> bool {
+        self.kind() != RecordKind::ForwardingStub && self.status() & status::VERSION_TAG != 0
+    }
+
+    /// End of the fixed part.
+    pub fn fixed_end(&self) -> u16 {
+        self.fixed_end
+    }
+
+    /// Columns the null bitmap counts; 0 without one.
+    pub fn column_count(&self) -> u16 {
+        self.column_count
+    }
+
+    /// Variable columns stored; trailing empty ones may be left out.
+    pub fn variable_count(&self) -> u16 {
+        self.variable_count
+    }
+
+    /// `length` bytes at `offset` of the record, if they lie in its fixed part.
+    pub fn fixed(&self, offset: u16, length: u16) -> Option<&'a [u8]> {
+        let end = offset.checked_add(length)?;
+        if end > self.fixed_end {
+            return None;
+        }
+        self.bytes.get(usize::from(offset)..usize::from(end))
+    }
+
+    /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
+    pub fn null_bit(&self, number: u16) -> Option<bool> {
+        if number == 0 || number > self.column_count {
+            return None;
+        }
+        let bit = usize::from(number - 1);
+        let byte = self.bytes.get(usize::from(self.bitmap_at) + bit / 8)?;
+        Some(byte & (1 << (bit % 8)) != 0)
+    }
+
+    /// Variable column `number`, counted from 1, and whether it is complex. `None` when the record stores fewer.
+    pub fn variable(&self, number: u16) -> Option<(&'a [u8], bool)> {
+        if number == 0 || number > self.variable_count {
+            return None;
+        }
+        let entry = |number: u16| u16_at(self.bytes, usize::from(self.offsets_at) + 2 * (usize::from(number) - 1));
+        let start = match number {
+            1 => self.offsets_at + 2 * self.variable_count,
+            _ => entry(number - 1)? & !COMPLEX,
+        };
+        let end = entry(number)?;
+        Some((self.bytes.get(usize::from(start)..usize::from(end & !COMPLEX))?, end & COMPLEX != 0))
+    }
+}
+
+/// Bit of a variable end offset: the column is not stored plainly (off-row pointer, back pointer, sparse vector).
+pub const COMPLEX: u16 = 0x8000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Status 0x30, 4 fixed bytes, 3 columns (second NULL), 2 variable columns "ab" and "c".
+    fn sample() -> Vec<u8> {
+        vec![0x30, 0, 8, 0, 1, 2, 3, 4, 3, 0, 0b010, 2, 0, 19, 0, 20, 0, b'a', b'b', b'c']
+    }
+
+    #[test]
+    fn parts_of_a_data_record() {
+        let bytes = sample();
+        let record = Record::data(&bytes, 8).unwrap();
+        assert_eq!(record.fixed(4, 4), Some(&[1, 2, 3, 4][..]));
+        assert_eq!(record.fixed(6, 4), None, "beyond the fixed part");
+        assert_eq!((record.null_bit(1), record.null_bit(2), record.null_bit(4)), (Some(false), Some(true), None));
+        assert_eq!(record.variable(1), Some((&b"ab"[..], false)));
+        assert_eq!(record.variable(2), Some((&b"c"[..], false)));
+        assert_eq!(record.variable(3), None);
+        assert_eq!(record.bytes().len(), 20);
+    }
+
+    #[test]
+    fn each_part_must_lie_inside_the_space() {
+        let fault = |bytes: &[u8], pminlen| Record::data(bytes, pminlen).err().map(|fault| fault.test);
+        let bytes = sample();
+        assert_eq!(fault(&bytes, 9), Some(RecordTest::FixedLength));
+        assert_eq!(fault(&bytes[..10], 8), Some(RecordTest::ColumnOffsets));
+        assert_eq!(fault(&bytes[..12], 8), Some(RecordTest::VariableCount));
+        assert_eq!(fault(&bytes[..19], 8), Some(RecordTest::LastOffset));
+        let with = |at: usize, byte: u8| {
+            let mut bytes = sample();
+            bytes[at] = byte;
+            fault(&bytes, 8)
+        };
+        assert_eq!(with(0, 0xB0), Some(RecordTest::StatusA));
+        assert_eq!(with(0, 0x31), Some(RecordTest::StatusA));
+        assert_eq!(with(1, 2), Some(RecordTest::StatusB));
+        assert_eq!(with(9, 0x40), Some(RecordTest::ColumnOffsets));
+        assert_eq!(with(15, 18), Some(RecordTest::OffsetsAscend));
+        assert_eq!(with(0, 0x70), Some(RecordTest::VersionTag));
+    }
+
+    #[test]
+    fn complex_columns_are_marked() {
+        let mut bytes = sample();
+        bytes[16] |= 0x80;
+        assert_eq!(Record::data(&bytes, 8).unwrap().variable(2), Some((&b"c"[..], true)));
+    }
+
+    #[test]
+    fn a_stub_has_nine_bytes_whatever_follows() {
+        let bytes = [4, 0xE1, 1, 0, 0, 1, 0, 0, 0, 0xFF];
+        let record = Record::data(&bytes, 50).unwrap();
+        assert_eq!((record.kind(), record.bytes().len()), (RecordKind::ForwardingStub, 9));
+        assert!(Record::data(&bytes[..8], 0).is_err());
+    }
+}

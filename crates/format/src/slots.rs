@@ -1,0 +1,103 @@
+//! The slot array against the page: where each record starts, how much space it has (checkdb.md 4, 8941-8943).
+
+use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
+
+/// Upper bound of slots on a page: the slot array cannot reach into the header.
+pub const MAX_SLOTS: usize = (PAGE_BYTES - HEADER_BYTES) / 2;
+
+/// The rule that an entry of the slot array breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotFault {
+    /// The offset points into the header.
+    BeforeRecords,
+    /// The offset points behind the free data pointer.
+    BeyondFreeData,
+    /// The record starts before the end of its predecessor.
+    Overlap,
+}
+
+/// One used entry of the slot array.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SlotEntry {
+    /// Where the record starts. First, so that entries sort by place.
+    pub offset: u16,
+    /// Which slot points there.
+    pub slot: u16,
+}
+
+/// Slots in the order of their records' places, for one page at a time; reusable, so that a sweep allocates once.
+#[derive(Default)]
+pub struct SlotOrder {
+    entries: Vec<SlotEntry>,
+    empty: u16,
+}
+
+impl SlotOrder {
+    /// Loads the slot array of `page`. Entries with offset 0 are counted as empty, not listed. The header's slot count
+    /// must have been found possible: at most [`MAX_SLOTS`] are looked at.
+    pub fn load(&mut self, page: Page<'_>) {
+        self.entries.clear();
+        self.empty = 0;
+        let count = usize::from(page.header().slot_count.get()).min(MAX_SLOTS);
+        let mut sorted = true;
+        let mut prior = 0;
+        for slot in 0..count as u16 {
+            match page.slot_offset(slot) {
+                Some(0) | None => self.empty += 1,
+                Some(offset) => {
+                    sorted &= prior < offset;
+                    prior = offset;
+                    self.entries.push(SlotEntry { offset, slot });
+                }
+            }
+        }
+        if !sorted {
+            self.entries.sort_unstable();
+        }
+    }
+
+    /// Used slots by ascending place.
+    pub fn entries(&self) -> &[SlotEntry] {
+        &self.entries
+    }
+
+    /// How many slots have offset 0: deleted rows of a heap, or of a LOB page.
+    pub fn empty(&self) -> u16 {
+        self.empty
+    }
+
+    /// The space of the entry at `position` of [`Self::entries`]: from its start to the next record or the end of used
+    /// space. Empty when the entry lies outside the page.
+    pub fn space<'a>(&self, page: Page<'a>, position: usize) -> &'a [u8] {
+        let Some(entry) = self.entries.get(position) else { return &[] };
+        let end = match self.entries.get(position + 1) {
+            Some(next) => usize::from(next.offset),
+            None => usize::from(page.header().free_data.get()),
+        };
+        page.bytes().get(usize::from(entry.offset)..end.min(PAGE_BYTES)).unwrap_or(&[])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_runs_to_the_next_record_by_place_not_by_slot() {
+        let mut bytes = [0u8; PAGE_BYTES];
+        bytes[22] = 3;
+        bytes[30..32].copy_from_slice(&300u16.to_le_bytes());
+        for (slot, offset) in [(0usize, 200u16), (1, 0), (2, 96)] {
+            let at = PAGE_BYTES - 2 - 2 * slot;
+            bytes[at..at + 2].copy_from_slice(&offset.to_le_bytes());
+        }
+        let page = Page::new(&bytes);
+        let mut order = SlotOrder::default();
+        order.load(page);
+        assert_eq!(order.empty(), 1);
+        assert_eq!(order.entries().iter().map(|entry| entry.slot).collect::<Vec<_>>(), [2, 0]);
+        assert_eq!(order.space(page, 0).len(), 104);
+        assert_eq!(order.space(page, 1).len(), 100);
+        assert_eq!(order.space(page, 2).len(), 0);
+    }
+}

@@ -1,0 +1,2 @@
+//! mdfsck.
+fn main() {}
