@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The system catalogue: base tables read from their own pages into a typed [`Database`].
+//!
+//! It starts at the boot page, which names the first page of sysallocunits; that table, sysrowsets and sysrscols are read
+//! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded (format.md 10).
+//! What cannot be read is told as a [`Gap`]; nothing here judges.
+
+mod bootstrap;
+mod chain;
+mod database;
+mod layout;
+mod load;
+mod rows;
+
+pub use chain::{ChainFault, Fetched, fetch};
+pub use database::{
+    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexType, Object, Rowset,
+    TableColumn, UnitKind,
+};
+pub use layout::{Level, RowLayout, RowsetColumn, column_status};
+pub use load::load;

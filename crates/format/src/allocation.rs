@@ -219,9 +219,11 @@ pub fn bit(bitmap: &[u8; BITMAP_BYTES], index: u32) -> bool {
 
 /// The numbers of the set bits, ascending.
 pub fn set_bits(bitmap: &[u8; BITMAP_BYTES]) -> impl Iterator<Item = u32> + '_ {
-    bitmap.iter().enumerate().filter(|(_, byte)| **byte != 0).flat_map(|(at, byte)| {
-        (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at as u32 * 8 + bit)
-    })
+    bitmap
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte != 0)
+        .flat_map(|(at, byte)| (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at as u32 * 8 + bit))
 }
 
 /// The record in slot 0 of an IAM page.

@@ -13,7 +13,7 @@ pub struct FileHeader<'a> {
 impl<'a> FileHeader<'a> {
     /// The record in slot 0; it does not always start at 96. `None` when it is not a whole record.
     pub fn read(page: Page<'a>) -> Option<Self> {
-        let record = Record::data(page.slot_bytes(0)?, 0).ok()?;
+        let record = Record::data(page.slot_bytes(0)?).ok()?;
         (record.variable_count() >= 6).then_some(Self { record })
     }
 

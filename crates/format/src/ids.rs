@@ -41,7 +41,10 @@ impl PageId {
     /// Page pointer at `offset` of `bytes`: u32 page, u16 file. `None` when it does not lie inside.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         let raw = bytes.get(offset..)?.first_chunk::<6>()?;
-        Some(Self { page: u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]), file: u16::from_le_bytes([raw[4], raw[5]]) })
+        Some(Self {
+            page: u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]),
+            file: u16::from_le_bytes([raw[4], raw[5]]),
+        })
     }
 }
 

@@ -89,7 +89,11 @@ impl KeyColumn {
     fn value<'a>(&self, record: &Record<'a>) -> KeyValue<'a> {
         if record.null_bit(self.null_bit) == Some(true) {
             // The uniquifier of a key's first row: absent, empty or NULL counts as 0 (format.md 7.2).
-            return if self.offset < 0 && self.order == KeyOrder::Signed { KeyValue::Bytes(&[]) } else { KeyValue::Null };
+            return if self.offset < 0 && self.order == KeyOrder::Signed {
+                KeyValue::Bytes(&[])
+            } else {
+                KeyValue::Null
+            };
         }
         match self.offset {
             0 => KeyValue::Unknown,
@@ -148,7 +152,9 @@ fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
         KeyOrder::Float => float(a)?.partial_cmp(&float(b)?)?,
         KeyOrder::Guid => guid(a)?.cmp(&guid(b)?),
         KeyOrder::Bytes => without_trailing_zeros(a).cmp(without_trailing_zeros(b)),
-        KeyOrder::Ansi(id) => return collation::compare(a.iter().map(|&b| u16::from(b)), b.iter().map(|&b| u16::from(b)), id),
+        KeyOrder::Ansi(id) => {
+            return collation::compare(a.iter().map(|&b| u16::from(b)), b.iter().map(|&b| u16::from(b)), id);
+        }
         KeyOrder::Unicode(id) => {
             if (a.len() | b.len()) % 2 != 0 {
                 return None;
@@ -277,8 +283,9 @@ impl ImageBuilder {
             KeyOrder::DateTime => datetime(bytes).is_some_and(|(days, ticks)| {
                 self.push(&(days.cast_unsigned() ^ SIGN).to_be_bytes()) && self.push(&ticks.to_be_bytes())
             }),
-            KeyOrder::SmallDateTime => small_datetime(bytes)
-                .is_some_and(|(days, minutes)| self.push(&(days << 16 | minutes).to_be_bytes())),
+            KeyOrder::SmallDateTime => {
+                small_datetime(bytes).is_some_and(|(days, minutes)| self.push(&(days << 16 | minutes).to_be_bytes()))
+            }
             KeyOrder::DayAndTime(time) => day_and_time(bytes, time)
                 .is_some_and(|(days, time)| self.push(&(days as u32).to_be_bytes()) && self.push(&time.to_be_bytes())),
             KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
@@ -297,7 +304,11 @@ impl ImageBuilder {
         for unit in units {
             let byte = match collation::classify(unit) {
                 Some(CharClass::Digit(byte)) => byte,
-                Some(CharClass::Letter(byte)) if collation::compare([0x61].into_iter(), [0x62].into_iter(), id).is_some() => byte,
+                Some(CharClass::Letter(byte))
+                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id).is_some() =>
+                {
+                    byte
+                }
                 _ => return false,
             };
             if !self.push(&[byte]) {
@@ -331,7 +342,8 @@ mod tests {
                 for (b, right) in ascending.iter().enumerate() {
                     let (left, right) = (index_record(left), index_record(right));
                     let pminlen = left.len() as u16;
-                    let (left, right) = (Record::index(&left, pminlen).unwrap(), Record::index(&right, pminlen).unwrap());
+                    let (left, right) =
+                        (Record::index(&left, pminlen).unwrap(), Record::index(&right, pminlen).unwrap());
                     let expected = if descending { b.cmp(&a) } else { a.cmp(&b) };
                     assert_eq!(compare(&left, &right, &[column]), Some(expected), "{order:?} {a} {b}");
                     let (left, right) = (KeyImage::of(&left, &[column]), KeyImage::of(&right, &[column]));
@@ -345,7 +357,10 @@ mod tests {
     fn every_type_has_its_order_and_images_never_contradict_it() {
         orders(KeyOrder::Signed, &[&[0, 0, 0, 0x80], &[0xFF; 4], &[0; 4], &[1, 0, 0, 0], &[0, 1, 0, 0]]);
         orders(KeyOrder::Unsigned, &[&[0], &[1], &[0x80], &[0xFF]]);
-        orders(KeyOrder::DateTime, &[&[9, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF], &[0; 8], &[9, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1, 0, 0, 0]]);
+        orders(
+            KeyOrder::DateTime,
+            &[&[9, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF], &[0; 8], &[9, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1, 0, 0, 0]],
+        );
         orders(KeyOrder::SmallDateTime, &[&[1, 0, 0, 0], &[0, 0, 1, 0], &[2, 0, 1, 0]]);
         orders(KeyOrder::DayAndTime(3), &[&[9, 9, 9, 1, 0, 0], &[0, 0, 0, 2, 0, 0], &[1, 0, 0, 2, 0, 0]]);
         orders(KeyOrder::Decimal, &[&[0, 5, 0, 0, 0], &[0, 1, 0, 0, 0], &[1, 0, 0, 0, 0], &[1, 0, 1, 0, 0]]);

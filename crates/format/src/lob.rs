@@ -15,7 +15,8 @@ pub struct Fragment<'a> {
 impl<'a> Fragment<'a> {
     /// The fragment at the start of `space`. Its own length field does not count the version tag.
     pub fn read(space: &'a [u8]) -> Result<Self, RecordFault> {
-        let fault = |test, value: usize, against: usize| RecordFault { test, value: value as i64, against: against as i64 };
+        let fault =
+            |test, value: usize, against: usize| RecordFault { test, value: value as i64, against: against as i64 };
         let status = *space.first().ok_or(fault(RecordTest::ColumnOffsets, FRAGMENT_HEADER_BYTES, 0))?;
         if status & (status::COMPRESSED | status::RESERVED) != 0 {
             return Err(fault(RecordTest::StatusA, status.into(), usize::from(status::COMPRESSED | status::RESERVED)));

@@ -94,7 +94,7 @@ pub enum RecordTest {
     StatusB,
     /// The record type may occur on the page type.
     Kind,
-    /// The fixed part is at least as long as the page's records' fixed part.
+    /// The fixed part holds at least what every record of the kind has.
     FixedLength,
     /// Fixed part and null bitmap end inside the record's space.
     ColumnOffsets,
@@ -116,7 +116,7 @@ impl RecordTest {
             Self::StatusA => "!(hdr->r_tagA & (VERSION_MASK | RECTAG_RESV_A | RECTAG_RESV_B))",
             Self::StatusB => "hdr->r_tagB == 0",
             Self::Kind => "record type is valid for the page type",
-            Self::FixedLength => "fixedLength >= m_pminlen",
+            Self::FixedLength => "fixedLength >= minimumLength",
             Self::ColumnOffsets => "ColumnOffsets <= (nextRec - pRec)",
             Self::VariableCount => "ColumnOffsets + (int)sizeof (COLOFF) <= (nextRec - pRec)",
             Self::OffsetsAscend => "columnOffsets->offTbl [varColumnNumber] >= priorOffset",
@@ -170,8 +170,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The data record at the start of `space`, whose fixed part must have at least `pminlen` bytes (0: any).
-    pub fn data(space: &'a [u8], pminlen: u16) -> Result<Self, RecordFault> {
+    /// The data record at the start of `space`. Its fixed part may be shorter than the page's pminlen: a page formatted
+    /// after a column was added takes over records that were written before.
+    pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, 0))?;
         if status & (status::COMPRESSED | status::RESERVED) != 0 {
             let mask = status::COMPRESSED | status::RESERVED;
@@ -186,8 +187,8 @@ impl<'a> Record<'a> {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
         let fixed_end = u16_at(space, 2).ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, space.len()))?;
-        if fixed_end < pminlen.max(4) {
-            return Err(RecordFault::new(RecordTest::FixedLength, fixed_end.into(), pminlen.max(4).into()));
+        if fixed_end < 4 {
+            return Err(RecordFault::new(RecordTest::FixedLength, fixed_end.into(), 4));
         }
         Self::after_fixed(space, status, fixed_end)
     }
@@ -206,8 +207,16 @@ impl<'a> Record<'a> {
     }
 
     fn stub(space: &'a [u8]) -> Result<Self, RecordFault> {
-        let bytes = space.get(..STUB_BYTES).ok_or(RecordFault::new(RecordTest::ColumnOffsets, STUB_BYTES, space.len()))?;
-        Ok(Self { bytes, fixed_end: STUB_BYTES as u16, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0 })
+        let bytes =
+            space.get(..STUB_BYTES).ok_or(RecordFault::new(RecordTest::ColumnOffsets, STUB_BYTES, space.len()))?;
+        Ok(Self {
+            bytes,
+            fixed_end: STUB_BYTES as u16,
+            column_count: 0,
+            bitmap_at: 0,
+            variable_count: 0,
+            offsets_at: 0,
+        })
     }
 
     /// Null bitmap, variable part and version tag, which data and index records have in common.
@@ -332,7 +341,7 @@ mod tests {
     #[test]
     fn parts_of_a_data_record() {
         let bytes = sample();
-        let record = Record::data(&bytes, 8).unwrap();
+        let record = Record::data(&bytes).unwrap();
         assert_eq!(record.fixed(4, 4), Some(&[1, 2, 3, 4][..]));
         assert_eq!(record.fixed(6, 4), None, "beyond the fixed part");
         assert_eq!((record.null_bit(1), record.null_bit(2), record.null_bit(4)), (Some(false), Some(true), None));
@@ -344,20 +353,20 @@ mod tests {
 
     #[test]
     fn each_part_must_lie_inside_the_space() {
-        let fault = |bytes: &[u8], pminlen| Record::data(bytes, pminlen).err().map(|fault| fault.test);
+        let fault = |bytes: &[u8]| Record::data(bytes).err().map(|fault| fault.test);
         let bytes = sample();
-        assert_eq!(fault(&bytes, 9), Some(RecordTest::FixedLength));
-        assert_eq!(fault(&bytes[..10], 8), Some(RecordTest::ColumnOffsets));
-        assert_eq!(fault(&bytes[..12], 8), Some(RecordTest::VariableCount));
-        assert_eq!(fault(&bytes[..19], 8), Some(RecordTest::LastOffset));
+        assert_eq!(fault(&bytes[..10]), Some(RecordTest::ColumnOffsets));
+        assert_eq!(fault(&bytes[..12]), Some(RecordTest::VariableCount));
+        assert_eq!(fault(&bytes[..19]), Some(RecordTest::LastOffset));
         let with = |at: usize, byte: u8| {
             let mut bytes = sample();
             bytes[at] = byte;
-            fault(&bytes, 8)
+            fault(&bytes)
         };
         assert_eq!(with(0, 0xB0), Some(RecordTest::StatusA));
         assert_eq!(with(0, 0x31), Some(RecordTest::StatusA));
         assert_eq!(with(1, 2), Some(RecordTest::StatusB));
+        assert_eq!(with(2, 3), Some(RecordTest::FixedLength));
         assert_eq!(with(9, 0x40), Some(RecordTest::ColumnOffsets));
         assert_eq!(with(15, 18), Some(RecordTest::OffsetsAscend));
         assert_eq!(with(0, 0x70), Some(RecordTest::VersionTag));
@@ -367,14 +376,14 @@ mod tests {
     fn complex_columns_are_marked() {
         let mut bytes = sample();
         bytes[16] |= 0x80;
-        assert_eq!(Record::data(&bytes, 8).unwrap().variable(2), Some((&b"c"[..], true)));
+        assert_eq!(Record::data(&bytes).unwrap().variable(2), Some((&b"c"[..], true)));
     }
 
     #[test]
     fn a_stub_has_nine_bytes_whatever_follows() {
         let bytes = [4, 0xE1, 1, 0, 0, 1, 0, 0, 0, 0xFF];
-        let record = Record::data(&bytes, 50).unwrap();
+        let record = Record::data(&bytes).unwrap();
         assert_eq!((record.kind(), record.bytes().len()), (RecordKind::ForwardingStub, 9));
-        assert!(Record::data(&bytes[..8], 0).is_err());
+        assert!(Record::data(&bytes[..8]).is_err());
     }
 }

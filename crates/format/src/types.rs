@@ -124,7 +124,9 @@ impl TypeInfo {
         match self.xtype {
             xtype::DECIMAL | xtype::NUMERIC => format!("{name}({},{})", self.precision, self.scale),
             xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => format!("{name}({})", self.scale),
-            xtype::NVARCHAR | xtype::VARCHAR | xtype::VARBINARY if matches!(self.length, 0 | 0xFFFF) => format!("{name}(max)"),
+            xtype::NVARCHAR | xtype::VARCHAR | xtype::VARBINARY if matches!(self.length, 0 | 0xFFFF) => {
+                format!("{name}(max)")
+            }
             xtype::NVARCHAR | xtype::NCHAR => format!("{name}({})", self.length / 2),
             xtype::VARCHAR | xtype::CHAR | xtype::VARBINARY | xtype::BINARY => format!("{name}({})", self.length),
             _ => name.to_owned(),

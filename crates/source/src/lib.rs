@@ -1,1 +1,73 @@
-//! Placeholder.
+//! Where pages come from.
+//!
+//! [`PageSource`] is the seam: the checks read pages through it and do not know whether they lie in data files, in a
+//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, opened shared and read-only, with
+//! large positioned reads; never a mapping, never a write.
+
+mod data_files;
+mod error;
+mod identify;
+
+pub use data_files::DataFiles;
+pub use error::{OpenError, ReadError};
+pub use identify::{FileKind, identify};
+
+use std::path::PathBuf;
+
+use format::page::PAGE_BYTES;
+use format::{PageBytes, PageId};
+
+/// One data file of the database.
+#[derive(Clone, Debug)]
+pub struct DataFile {
+    /// Where it was found.
+    pub path: PathBuf,
+    /// File id: 1 for the primary.
+    pub file_id: u16,
+    /// Filegroup of the file.
+    pub filegroup: u16,
+    /// Logical name; empty when the header cannot be read.
+    pub logical_name: String,
+    /// Whole pages that can be read.
+    pub pages: u32,
+    /// Pages the file header claims; `None` when the header cannot be trusted.
+    pub header_pages: Option<u32>,
+    /// Bytes behind the last whole page: not 0 in a file cut inside a page.
+    pub tail_bytes: u32,
+    /// Identifies the database the file belongs to; `None` when the header cannot be trusted.
+    pub binding_guid: Option<[u8; 16]>,
+    /// Whether page 0 could be read as a file header.
+    pub header_is_sound: bool,
+}
+
+/// Pages of one database. Reads are positioned and may come from several threads at once.
+pub trait PageSource: Sync {
+    /// The data files, by ascending file id.
+    fn files(&self) -> &[DataFile];
+
+    /// Reads the pages from `first` on into `buffer`, as they lie on disk (protection not undone). Returns how many
+    /// whole pages were read: fewer than asked for only at the end of the file.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the file is not one of [`Self::files`] or the system cannot read it.
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError>;
+
+    /// The file with id `file_id`.
+    fn file(&self, file_id: u16) -> Option<&DataFile> {
+        self.files().iter().find(|file| file.file_id == file_id)
+    }
+
+    /// Whether `page` lies inside a file.
+    fn contains(&self, page: PageId) -> bool {
+        self.file(page.file).is_some_and(|file| page.page < file.pages)
+    }
+
+    /// Reads one page as it lies on disk; `None` when it lies outside the files or cannot be read.
+    fn read_page(&self, page: PageId) -> Option<Box<PageBytes>> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        match self.read(page, bytes.as_mut_slice()) {
+            Ok(1) => Some(bytes),
+            _ => None,
+        }
+    }
+}

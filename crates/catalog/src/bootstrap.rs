@@ -1,0 +1,141 @@
+//! The tables by which all others are found: their leading columns are the only ones whose places are fixed (format.md 10).
+
+use std::collections::HashMap;
+
+use format::bytes::{u16_at, u32_at, u64_at};
+use format::collation::CollationId;
+use format::record::Record;
+use format::types::{TypeInfo, fixed_length};
+use format::{AllocUnitId, PageId};
+use source::PageSource;
+
+use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
+use crate::layout::{RowLayout, RowsetColumn, column_status};
+use crate::rows::{Start, scan};
+
+/// Reads one table and notes what is missing of it.
+pub(crate) fn table(
+    source: &dyn PageSource,
+    gaps: &mut Vec<Gap>,
+    (object_id, table): (i32, &'static str),
+    place: Option<(AllocUnitId, Start)>,
+    visit: impl FnMut(Record<'_>),
+) {
+    let (bad_records, fault) = match place {
+        Some((unit, start)) => scan(source, unit, start, visit),
+        None => return gaps.push(Gap { object_id, table, fault: None, bad_records: 0 }),
+    };
+    if bad_records > 0 || fault.is_some() {
+        gaps.push(Gap { object_id, table, fault, bad_records });
+    }
+}
+
+/// A row of sysallocunits.
+pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
+    let row = record.fixed(4, 65)?;
+    Some(AllocUnit {
+        id: AllocUnitId(u64_at(row, 0)?),
+        kind: match row[8] {
+            1 => UnitKind::InRow,
+            2 => UnitKind::Lob,
+            3 => UnitKind::Overflow,
+            other => UnitKind::Other(other),
+        },
+        owner_id: u64_at(row, 9)?,
+        rowset: None,
+        filegroup: u16_at(row, 21)?,
+        first_page: PageId::read(row, 23)?,
+        root: PageId::read(row, 29)?,
+        first_iam: PageId::read(row, 35)?,
+        used_pages: u64_at(row, 41)?.cast_signed(),
+        data_pages: u64_at(row, 49)?.cast_signed(),
+        reserved_pages: u64_at(row, 57)?.cast_signed(),
+    })
+}
+
+/// A row of sysrowsets, layout facts still missing in 2005.
+pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
+    let row = record.fixed(4, 35)?;
+    let later = |offset: u16, length| record.fixed(4 + offset, length).filter(|_| !is_2005);
+    let word = |offset| later(offset, 2).and_then(|bytes| u16_at(bytes, 0)).unwrap_or_default();
+    Some(Rowset {
+        id: u64_at(row, 0)?,
+        owner_type: row[8],
+        object_id: u32_at(row, 9)?.cast_signed(),
+        index_id: u32_at(row, 13)?.cast_signed(),
+        partition: u32_at(row, 17)?.cast_signed(),
+        status: u32_at(row, 21)?,
+        rows: u64_at(row, 27)?.cast_signed(),
+        compression: later(35, 1).map_or(0, |bytes| bytes[0]),
+        max_null_bit: word(37),
+        min_leaf: word(45),
+        min_node: word(47),
+        units: Vec::new(),
+        layout: RowLayout::default(),
+    })
+}
+
+/// A row of sysrscols (2008 and later): the rowset and the column.
+pub(crate) fn rowset_column(record: &Record<'_>) -> Option<(u64, RowsetColumn)> {
+    let row = record.fixed(4, 50)?;
+    let (offset, null_bit, bit) = (u32_at(row, 40)?, u32_at(row, 44)?, u16_at(row, 48)?);
+    Some((
+        u64_at(row, 0)?,
+        RowsetColumn {
+            id: u32_at(row, 8)?,
+            physical: u32_at(row, 12)?,
+            info: TypeInfo::from_ti(u32_at(row, 24)?),
+            collation: CollationId(u32_at(row, 28)?),
+            key_ordinal: u16_at(row, 32)?,
+            status: u32_at(row, 36)?,
+            leaf_offset: (offset as u16).cast_signed(),
+            node_offset: ((offset >> 16) as u16).cast_signed(),
+            leaf_null_bit: null_bit as u16,
+            node_null_bit: (null_bit >> 16) as u16,
+            leaf_bit: bit as u8,
+            node_bit: (bit >> 8) as u8,
+        },
+    ))
+}
+
+/// What sysrowsetcolumns (2005) knows of a column: rowset, hobt column, column id.
+pub(crate) fn rowset_column_2005(record: &Record<'_>) -> Option<((u64, u32), u32)> {
+    let row = record.fixed(4, 20)?;
+    Some(((u64_at(row, 0)?, u32_at(row, 12)?), u32_at(row, 8)?))
+}
+
+/// Bits of syshobtcolumns.status (2005).
+mod status_2005 {
+    pub(super) const UNIQUIFIER: u32 = 0x02;
+    pub(super) const NOT_NULL: u32 = 0x20;
+}
+
+/// A row of syshobtcolumns (2005); `ids` maps hobt columns to column ids.
+pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u32>) -> Option<(u64, RowsetColumn)> {
+    let row = record.fixed(4, 37)?;
+    let (hobt, physical, status) = (u64_at(row, 0)?, u32_at(row, 8)?, u32_at(row, 12)?);
+    let mut info = TypeInfo { xtype: row[18], length: u16_at(row, 19)?, precision: row[21], scale: row[22] };
+    info.length = fixed_length(info).unwrap_or(info.length);
+    let translated =
+        [(status_2005::UNIQUIFIER, column_status::UNIQUIFIER), (status_2005::NOT_NULL, column_status::NOT_NULL)]
+            .into_iter()
+            .filter(|(bit, _)| status & bit != 0)
+            .fold(0, |all, (_, bit)| all | bit);
+    Some((
+        hobt,
+        RowsetColumn {
+            id: ids.get(&(hobt, physical)).copied().unwrap_or_default(),
+            physical,
+            info,
+            collation: CollationId(u32_at(row, 23)?),
+            status: translated,
+            key_ordinal: u16_at(row, 16)?,
+            leaf_offset: u16_at(row, 27)?.cast_signed(),
+            node_offset: u16_at(row, 29)?.cast_signed(),
+            leaf_null_bit: u16_at(row, 33)?,
+            node_null_bit: u16_at(row, 35)?,
+            leaf_bit: row[31],
+            node_bit: row[32],
+        },
+    ))
+}

@@ -1,0 +1,127 @@
+//! Pages of base tables: fetched with all that a page says about itself, walked along a leaf chain.
+
+use std::collections::HashSet;
+
+use format::protection::{ProtectionFault, undo_torn_bits, verify};
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+/// A page read and judged by what it says of itself.
+pub enum Fetched {
+    /// Protection and page id are right; protection bits are undone.
+    Sound(Box<PageBytes>),
+    /// Outside the files, or the system could not read it.
+    Unreachable,
+    /// Not as it was written.
+    Damaged(ProtectionFault),
+    /// Another page's image: the id in its header.
+    WrongId(PageId),
+}
+
+/// Reads `page` and verifies its protection and page id.
+pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
+    let Some(mut bytes) = source.read_page(page) else { return Fetched::Unreachable };
+    if let Err(fault) = verify(&bytes) {
+        return Fetched::Damaged(fault);
+    }
+    undo_torn_bits(&mut bytes);
+    let id = Page::new(&bytes).header().page_id();
+    if id == page { Fetched::Sound(bytes) } else { Fetched::WrongId(id) }
+}
+
+/// Why a leaf chain could not be followed to its end: the cases of messages 7984 to 7988.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChainFault {
+    /// 7985: the page cannot be read, is damaged or is not that page.
+    Unreadable {
+        /// The page.
+        page: PageId,
+    },
+    /// 7984: not a data page.
+    PageType {
+        /// The page.
+        page: PageId,
+        /// Its type.
+        page_type: u8,
+    },
+    /// 7986: the next page belongs to another unit.
+    OtherUnit {
+        /// The page that points.
+        page: PageId,
+        /// The page it points to.
+        next: PageId,
+        /// The unit there.
+        found: AllocUnitId,
+        /// The unit of the chain.
+        expected: AllocUnitId,
+    },
+    /// 7987: the next page does not point back.
+    Linkage {
+        /// The page that points.
+        page: PageId,
+        /// The page it points to.
+        next: PageId,
+        /// Where that one points back to.
+        prev: PageId,
+    },
+    /// 7988: a page comes up again.
+    Loop {
+        /// The page.
+        page: PageId,
+    },
+}
+
+/// Calls `visit` with each page of the leaf chain of `unit` that starts at `first`, up to the end or the first fault.
+pub(crate) fn walk(
+    source: &dyn PageSource,
+    unit: AllocUnitId,
+    first: PageId,
+    mut visit: impl FnMut(Page<'_>),
+) -> Result<(), ChainFault> {
+    let mut seen = HashSet::new();
+    let (mut from, mut at) = (PageId::NONE, first);
+    while !at.is_none() {
+        if !seen.insert(at) {
+            return Err(ChainFault::Loop { page: at });
+        }
+        let Fetched::Sound(bytes) = fetch(source, at) else { return Err(ChainFault::Unreadable { page: at }) };
+        let page = Page::new(&bytes);
+        let header = page.header();
+        if header.kind() != Some(PageType::Data) {
+            return Err(ChainFault::PageType { page: at, page_type: header.page_type });
+        }
+        if header.alloc_unit() != unit {
+            return Err(ChainFault::OtherUnit { page: from, next: at, found: header.alloc_unit(), expected: unit });
+        }
+        if header.prev() != from {
+            return Err(ChainFault::Linkage { page: from, next: at, prev: header.prev() });
+        }
+        visit(page);
+        (from, at) = (at, header.next());
+    }
+    Ok(())
+}
+
+/// Deepest tree that is followed; a B-tree of 8 KB pages over 2^31 pages stays far below.
+const MAX_DEPTH: usize = 32;
+
+/// The leftmost leaf of a clustered index, found by descending from `root`: sysallocunits.pgfirst is not reliable
+/// (format.md 0, rule 6).
+pub(crate) fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
+    let mut at = root;
+    for _ in 0..MAX_DEPTH {
+        let Fetched::Sound(bytes) = fetch(source, at) else { return Err(ChainFault::Unreadable { page: at }) };
+        let page = Page::new(&bytes);
+        match page.header().kind() {
+            Some(PageType::Data) => return Ok(at),
+            Some(PageType::Index) => {}
+            _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
+        }
+        // The child pointer is the last part of the fixed part (format.md 7.2).
+        let child = usize::from(page.header().pminlen.get())
+            .checked_sub(6)
+            .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));
+        at = child.ok_or(ChainFault::Unreadable { page: at })?;
+    }
+    Err(ChainFault::Loop { page: at })
+}

@@ -1,0 +1,419 @@
+//! What a database is made of, as its catalogue tells it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use format::{AllocUnitId, Lsn, PageId};
+
+use crate::chain::ChainFault;
+use crate::layout::RowLayout;
+
+/// What the boot page says.
+#[derive(Clone, Debug, Default)]
+pub struct Boot {
+    /// Database name.
+    pub name: String,
+    /// Internal version.
+    pub version: u16,
+    /// Version that created it.
+    pub create_version: u16,
+    /// Status bits, see [`format::boot::status`].
+    pub status: u32,
+    /// Database id on the server that wrote it.
+    pub database_id: u16,
+    /// Compatibility level.
+    pub compatibility_level: u16,
+    /// LSN of the last checkpoint.
+    pub checkpoint_lsn: Lsn,
+    /// Default collation id.
+    pub collation: u32,
+    /// Creation or attach date, if set.
+    pub created: Option<String>,
+    /// Last modification of the boot page, if set.
+    pub modified: Option<String>,
+    /// Last DBCC CHECKDB without errors, if known.
+    pub last_known_good: Option<String>,
+    /// Data purity is checked by default.
+    pub data_purity: bool,
+    /// Build of the engine that wrote it last: major, minor, build.
+    pub engine_build: (u8, u8, u16),
+    /// First page of sysallocunits.
+    pub first_sysallocunits: PageId,
+}
+
+impl Boot {
+    /// Whether the log holds nothing that the files lack.
+    pub fn clean_shutdown(&self) -> bool {
+        self.status & format::boot::status::CLEAN_SHUTDOWN != 0
+    }
+}
+
+/// What an allocation unit stores (sysallocunits.type).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum UnitKind {
+    /// Rows.
+    InRow,
+    /// LOB values.
+    Lob,
+    /// Variable columns pushed off the row.
+    Overflow,
+    /// A type number nobody has described.
+    Other(u8),
+}
+
+impl UnitKind {
+    /// The name that messages print.
+    pub fn message_name(self) -> &'static str {
+        match self {
+            Self::InRow => "In-row data",
+            Self::Lob => "LOB data",
+            Self::Overflow => "Row-overflow data",
+            Self::Other(_) => "Unknown",
+        }
+    }
+}
+
+/// A row of sysallocunits.
+#[derive(Clone, Debug)]
+pub struct AllocUnit {
+    /// Identity, as page headers name it.
+    pub id: AllocUnitId,
+    /// What it stores.
+    pub kind: UnitKind,
+    /// The rowset it belongs to, as the row says.
+    pub owner_id: u64,
+    /// Index into [`Database::rowsets`], if that rowset exists.
+    pub rowset: Option<usize>,
+    /// Filegroup.
+    pub filegroup: u16,
+    /// First page; not reliable.
+    pub first_page: PageId,
+    /// Root of the B-tree, or first page of a heap.
+    pub root: PageId,
+    /// First IAM page.
+    pub first_iam: PageId,
+    /// Pages in use, as kept by the engine.
+    pub used_pages: i64,
+    /// Data pages, as kept by the engine.
+    pub data_pages: i64,
+    /// Pages reserved, as kept by the engine.
+    pub reserved_pages: i64,
+}
+
+/// A row of sysrowsets: a partition of a heap or index.
+#[derive(Clone, Debug)]
+pub struct Rowset {
+    /// Identity; "partition ID" in messages.
+    pub id: u64,
+    /// Object.
+    pub object_id: i32,
+    /// Index: 0 heap, 1 clustered.
+    pub index_id: i32,
+    /// Partition, from 1.
+    pub partition: i32,
+    /// Status bits.
+    pub status: u32,
+    /// Kind of owner: 1 for ordinary rowsets.
+    pub owner_type: u8,
+    /// Rows, as kept by the engine.
+    pub rows: i64,
+    /// 0 none, 1 row, 2 page, 3 columnstore, 4 columnstore archive.
+    pub compression: u8,
+    /// Largest null bit; 0 when not known.
+    pub max_null_bit: u16,
+    /// Fixed length of leaf records; 0 when not known.
+    pub min_leaf: u16,
+    /// Fixed length of non-leaf records; 0 when not known or none.
+    pub min_node: u16,
+    /// Its allocation units, indexes into [`Database::units`].
+    pub units: Vec<usize>,
+    /// Where its columns lie; empty when not known.
+    pub layout: RowLayout,
+}
+
+impl Rowset {
+    /// Whether every index row is unique by its key alone.
+    pub fn is_unique(&self) -> bool {
+        self.status & 0x4 != 0
+    }
+}
+
+/// A row of sysschobjs.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Object id.
+    pub id: i32,
+    /// Name.
+    pub name: String,
+    /// Schema id.
+    pub schema_id: i32,
+    /// Type code without padding: "U", "S", "V", "IT" ...
+    pub type_code: String,
+    /// Parent object, 0 without.
+    pub parent_id: i32,
+}
+
+/// sysidxstats.type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IndexType {
+    /// No index.
+    Heap,
+    /// Clustered.
+    Clustered,
+    /// Nonclustered.
+    Nonclustered,
+    /// XML; its rows are in an internal table.
+    Xml,
+    /// Spatial; likewise.
+    Spatial,
+    /// Clustered columnstore.
+    ClusteredColumnstore,
+    /// Nonclustered columnstore.
+    NonclusteredColumnstore,
+    /// Hash index of a memory-optimized table.
+    Hash,
+    /// A number nobody has described.
+    Other(u8),
+}
+
+impl IndexType {
+    /// The type with this number.
+    pub fn from_byte(byte: u8) -> Self {
+        match byte {
+            0 => Self::Heap,
+            1 => Self::Clustered,
+            2 => Self::Nonclustered,
+            3 => Self::Xml,
+            4 => Self::Spatial,
+            5 => Self::ClusteredColumnstore,
+            6 => Self::NonclusteredColumnstore,
+            7 => Self::Hash,
+            other => Self::Other(other),
+        }
+    }
+
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Clustered => "clustered",
+            Self::Nonclustered => "nonclustered",
+            Self::Xml => "XML",
+            Self::Spatial => "spatial",
+            Self::ClusteredColumnstore => "clustered columnstore",
+            Self::NonclusteredColumnstore => "nonclustered columnstore",
+            Self::Hash => "hash",
+            Self::Other(_) => "unknown",
+        }
+    }
+
+    /// Whether rows lie in columnstore segments.
+    pub fn is_columnstore(self) -> bool {
+        matches!(self, Self::ClusteredColumnstore | Self::NonclusteredColumnstore)
+    }
+}
+
+/// A row of sysidxstats that is a heap or an index, not statistics.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// Object.
+    pub object_id: i32,
+    /// Index id.
+    pub index_id: i32,
+    /// Name; empty for a heap.
+    pub name: String,
+    /// Type.
+    pub index_type: IndexType,
+    /// Status bits (format.md 10, object 54).
+    pub status: u32,
+}
+
+impl Index {
+    /// UNIQUE.
+    pub fn is_unique(&self) -> bool {
+        self.status & 0x8 != 0
+    }
+
+    /// Disabled: its rows are not maintained.
+    pub fn is_disabled(&self) -> bool {
+        self.status & 0x80 != 0
+    }
+
+    /// Primary key constraint.
+    pub fn is_primary_key(&self) -> bool {
+        self.status & 0x20 != 0
+    }
+
+    /// Filtered.
+    pub fn is_filtered(&self) -> bool {
+        self.status & 0x20000 != 0
+    }
+}
+
+/// A row of syscolpars that is a column.
+#[derive(Clone, Debug)]
+pub struct TableColumn {
+    /// Column id.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Status bits (format.md 10, object 41).
+    pub status: u32,
+}
+
+impl TableColumn {
+    /// Computed column.
+    pub fn is_computed(&self) -> bool {
+        self.status & 0x10 != 0
+    }
+
+    /// Sparse column.
+    pub fn is_sparse(&self) -> bool {
+        self.status & 0x0100_0000 != 0
+    }
+}
+
+/// What an expression text defines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ExpressionKind {
+    /// A computed column; sub id is the column id.
+    ComputedColumn,
+    /// The filter of an index; sub id is the index id.
+    Filter,
+}
+
+/// T-SQL text that the catalogue stores.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// What it defines.
+    pub kind: ExpressionKind,
+    /// Object.
+    pub object_id: i32,
+    /// Column or index.
+    pub sub_id: i32,
+    /// The text; `None` when it is stored off the row.
+    pub text: Option<String>,
+}
+
+/// A filegroup.
+#[derive(Clone, Debug)]
+pub struct Filegroup {
+    /// Id.
+    pub id: u16,
+    /// Name.
+    pub name: String,
+}
+
+/// A row of sysprufiles.
+#[derive(Clone, Debug)]
+pub struct FileRow {
+    /// File id.
+    pub file_id: u16,
+    /// Filegroup; 0 for logs.
+    pub filegroup: u16,
+    /// 0 data, 1 log, 2 FILESTREAM or memory-optimized container.
+    pub file_type: u8,
+    /// 0 online.
+    pub state: u8,
+    /// Logical name.
+    pub logical_name: String,
+    /// Path on the server.
+    pub physical_name: String,
+}
+
+/// A base table that could not be read to its end.
+#[derive(Clone, Debug)]
+pub struct Gap {
+    /// Object id of the base table.
+    pub object_id: i32,
+    /// Its name.
+    pub table: &'static str,
+    /// Where and why reading ended; `None` when the table is missing from the catalogue itself.
+    pub fault: Option<ChainFault>,
+    /// Records skipped because they are not records.
+    pub bad_records: u32,
+}
+
+/// A database as its catalogue describes it, as far as that could be read.
+#[derive(Debug, Default)]
+pub struct Database {
+    /// What the boot page says; `None` when it is damaged.
+    pub boot: Option<Boot>,
+    /// Schemas by id.
+    pub schemas: BTreeMap<i32, String>,
+    /// Objects by id.
+    pub objects: BTreeMap<i32, Object>,
+    /// Heaps and indexes by object and index id.
+    pub indexes: BTreeMap<(i32, i32), Index>,
+    /// Columns by object, in column id order.
+    pub columns: BTreeMap<i32, Vec<TableColumn>>,
+    /// For each index, the table column ids of its index columns in order.
+    pub index_columns: BTreeMap<(i32, i32), Vec<IndexColumn>>,
+    /// Computed columns and filters.
+    pub expressions: Vec<Expression>,
+    /// Partitions of heaps and indexes, by id.
+    pub rowsets: Vec<Rowset>,
+    /// Allocation units, by id.
+    pub units: Vec<AllocUnit>,
+    /// Index into `units` by id.
+    pub unit_by_id: HashMap<AllocUnitId, usize>,
+    /// Filegroups.
+    pub filegroups: Vec<Filegroup>,
+    /// Files, logs included.
+    pub files: Vec<FileRow>,
+    /// What could not be read.
+    pub gaps: Vec<Gap>,
+}
+
+/// A column of an index (sysiscols).
+#[derive(Clone, Copy, Debug)]
+pub struct IndexColumn {
+    /// Position in the index.
+    pub position: u32,
+    /// Column id of the table.
+    pub column_id: u32,
+    /// Sorted descending.
+    pub descending: bool,
+    /// Included, not part of the key.
+    pub included: bool,
+}
+
+impl Database {
+    /// Whether every allocation unit is known: without that nobody can say who owns a page.
+    pub fn units_are_complete(&self) -> bool {
+        self.gap(7).is_none() && self.gap(5).is_none() && self.boot.is_some()
+    }
+
+    /// Whether row layouts are known.
+    pub fn layouts_are_complete(&self) -> bool {
+        [3, 4, 13].iter().all(|&table| self.gap(table).is_none())
+    }
+
+    /// What is missing of base table `object_id`.
+    pub fn gap(&self, object_id: i32) -> Option<&Gap> {
+        self.gaps.iter().find(|gap| gap.object_id == object_id)
+    }
+
+    /// The rowset that `unit` belongs to.
+    pub fn rowset_of(&self, unit: &AllocUnit) -> Option<&Rowset> {
+        self.rowsets.get(unit.rowset?)
+    }
+
+    /// Whether an object is a system base table.
+    pub fn is_system_table(&self, object_id: i32) -> bool {
+        self.objects.get(&object_id).is_some_and(|object| object.type_code == "S") || (1..100).contains(&object_id)
+    }
+
+    /// The name by which messages call an object: schema and name, without the schema for dbo.
+    pub fn object_name(&self, object_id: i32) -> String {
+        let Some(object) = self.objects.get(&object_id) else { return format!("object ID {object_id}") };
+        match self.schema_name(object) {
+            "dbo" => object.name.clone(),
+            schema => format!("{schema}.{}", object.name),
+        }
+    }
+
+    /// Schema of an object.
+    pub fn schema_name(&self, object: &Object) -> &str {
+        self.schemas.get(&object.schema_id).map_or("dbo", String::as_str)
+    }
+}

@@ -1,0 +1,371 @@
+//! From the boot page to the whole [`Database`], in the order in which each table makes the next one readable.
+
+use std::collections::{BTreeMap, HashMap};
+
+use format::bytes::utf16;
+use format::types::datetime_text;
+use format::{AllocUnitId, Page, PageId, PageType};
+use source::PageSource;
+
+use crate::bootstrap;
+use crate::chain::{self, Fetched};
+use crate::database::{
+    Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType, Object, Rowset,
+    TableColumn, UnitKind,
+};
+use crate::layout::{RowsetColumn, column_status};
+use crate::rows::{Row, Start, row};
+
+const SYSROWSETCOLUMNS_2005: i32 = 4;
+const SYSRSCOLS: i32 = 3;
+const SYSROWSETS: i32 = 5;
+const SYSALLOCUNITS: i32 = 7;
+const SYSHOBTCOLUMNS_2005: i32 = 13;
+const SYSCOLPARS: i32 = 41;
+
+/// Reads the catalogue as far as it can be read. Never fails: what is missing is in [`Database::gaps`], and
+/// [`Database::boot`] is `None` when there was nothing to start from.
+pub fn load(source: &dyn PageSource) -> Database {
+    let mut database = Database { boot: read_boot(source), ..Database::default() };
+    let Some(boot) = &database.boot else { return database };
+    let is_2005 = boot.version < 655;
+    let first = boot.first_sysallocunits;
+    load_units(source, &mut database, first);
+    load_rowsets(source, &mut database, is_2005);
+    if is_2005 {
+        load_layouts_2005(source, &mut database)
+    } else {
+        load_layouts(source, &mut database)
+    }
+    Loader { source, names: HashMap::new() }.load_named_tables(&mut database, is_2005);
+    database
+}
+
+fn read_boot(source: &dyn PageSource) -> Option<Boot> {
+    let Fetched::Sound(bytes) = chain::fetch(source, PageId::BOOT) else { return None };
+    let page = Page::new(&bytes);
+    if page.header().kind() != Some(PageType::Boot) {
+        return None;
+    }
+    let boot = format::boot::Boot::read(page)?;
+    let text = |(ticks, days)| datetime_text(ticks, days);
+    Some(Boot {
+        name: boot.name(),
+        version: boot.version(),
+        create_version: boot.create_version(),
+        status: boot.status(),
+        database_id: boot.database_id(),
+        compatibility_level: boot.compatibility_level(),
+        checkpoint_lsn: boot.checkpoint_lsn(),
+        collation: boot.collation(),
+        created: text(boot.created()),
+        modified: text(boot.modified()),
+        last_known_good: text(boot.last_known_good()),
+        data_purity: boot.dbcc_flags() & 2 != 0,
+        engine_build: boot.engine_build(),
+        first_sysallocunits: boot.first_sysallocunits(),
+    })
+}
+
+/// Unit and rowset id of the clustered indexes whose ids are fixed.
+fn fixed_id(object_id: i32) -> u64 {
+    (object_id as u64) << 16
+}
+
+fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
+    let mut units = Vec::new();
+    let mut unreadable = 0;
+    let place = Some((AllocUnitId(fixed_id(SYSALLOCUNITS)), Start::FirstPage(first)));
+    let table = (SYSALLOCUNITS, "sysallocunits");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::alloc_unit(&record) {
+        Some(unit) => units.push(unit),
+        None => unreadable += 1,
+    });
+    note_unreadable(database, table, unreadable);
+    units.sort_by_key(|unit| unit.id);
+    units.dedup_by_key(|unit| unit.id);
+    database.unit_by_id = units.iter().enumerate().map(|(at, unit)| (unit.id, at)).collect();
+    database.units = units;
+}
+
+/// Rows too short for the columns every version has.
+fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static str), unreadable: u32) {
+    if unreadable > 0 {
+        match database.gaps.iter_mut().find(|gap| gap.object_id == object_id) {
+            Some(gap) => gap.bad_records += unreadable,
+            None => database.gaps.push(Gap { object_id, table, fault: None, bad_records: unreadable }),
+        }
+    }
+}
+
+/// Where a rowset's rows start: its in-row unit and root.
+fn place_of(database: &Database, rowset_id: u64) -> Option<(AllocUnitId, Start)> {
+    let unit = database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow)?;
+    Some((unit.id, Start::Root(unit.root)))
+}
+
+fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool) {
+    let place = place_of(database, fixed_id(SYSROWSETS));
+    let mut rowsets: Vec<Rowset> = Vec::new();
+    let mut unreadable = 0;
+    let table = (SYSROWSETS, "sysrowsets");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::rowset(&record, is_2005) {
+        Some(rowset) => rowsets.push(rowset),
+        None => unreadable += 1,
+    });
+    note_unreadable(database, table, unreadable);
+    rowsets.sort_by_key(|rowset| rowset.id);
+    rowsets.dedup_by_key(|rowset| rowset.id);
+    for (at, unit) in database.units.iter_mut().enumerate() {
+        unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
+        if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
+            rowset.units.push(at);
+        }
+    }
+    database.rowsets = rowsets;
+}
+
+fn load_layouts(source: &dyn PageSource, database: &mut Database) {
+    let place = place_of(database, fixed_id(SYSRSCOLS));
+    let mut columns = Vec::new();
+    let mut unreadable = 0;
+    let table = (SYSRSCOLS, "sysrscols");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::rowset_column(&record) {
+        Some(column) => columns.push(column),
+        None => unreadable += 1,
+    });
+    note_unreadable(database, table, unreadable);
+    distribute(database, columns);
+}
+
+fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
+    let mut ids = HashMap::new();
+    let place = place_of(database, fixed_id(SYSROWSETCOLUMNS_2005));
+    let table = (SYSROWSETCOLUMNS_2005, "sysrowsetcolumns");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| {
+        ids.extend(bootstrap::rowset_column_2005(&record));
+    });
+    let mut columns = Vec::new();
+    let place = place_of(database, fixed_id(SYSHOBTCOLUMNS_2005));
+    let table = (SYSHOBTCOLUMNS_2005, "syshobtcolumns");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| {
+        columns.extend(bootstrap::hobt_column_2005(&record, &ids));
+    });
+    distribute(database, columns);
+}
+
+/// Gives each rowset its columns, by physical order.
+fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
+    for (rowset_id, column) in columns {
+        if let Ok(at) = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id) {
+            database.rowsets[at].layout.columns.push(column);
+        }
+    }
+    for rowset in &mut database.rowsets {
+        rowset.layout.columns.sort_by_key(|column| column.physical);
+    }
+}
+
+/// The columns of syscolpars that make the names of all others readable, by column id.
+const SYSCOLPARS_COLUMNS: [(u32, &str); 6] =
+    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (11, "status")];
+
+/// Reads tables whose columns are found by name.
+struct Loader<'a> {
+    source: &'a dyn PageSource,
+    /// Column names and ids by object.
+    names: HashMap<i32, Vec<(u32, String)>>,
+}
+
+impl Loader<'_> {
+    fn load_named_tables(mut self, database: &mut Database, is_2005: bool) {
+        let fixed = SYSCOLPARS_COLUMNS.map(|(id, name)| (id, name.to_owned())).to_vec();
+        self.names.insert(SYSCOLPARS, fixed);
+        let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
+        self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {
+            if row.number("number") == 0 {
+                columns.entry(row.int("id")).or_default().push(TableColumn {
+                    id: row.number("colid") as u32,
+                    name: row.text("name"),
+                    status: row.number("status") as u32,
+                });
+            }
+        });
+        for (object, columns) in &mut columns {
+            columns.sort_by_key(|column| column.id);
+            if *object != SYSCOLPARS {
+                self.names.insert(*object, columns.iter().map(|column| (column.id, column.name.clone())).collect());
+            }
+        }
+        database.columns = columns;
+        self.load_schemas(database);
+        self.load_objects(database);
+        self.load_indexes(database);
+        if is_2005 {
+            mark_descending_2005(database);
+        }
+        self.load_expressions(database);
+        self.load_files(database);
+    }
+
+    /// Calls `visit` with each row of a base table.
+    fn scan(&self, database: &mut Database, (object_id, table): (i32, &'static str), mut visit: impl FnMut(Row<'_>)) {
+        let base = |rowset: &&Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
+        let rowset = database.rowsets.iter().find(base);
+        let columns: HashMap<String, RowsetColumn> = rowset
+            .zip(self.names.get(&object_id))
+            .map(|(rowset, names)| {
+                let column = |(id, name): &(u32, String)| Some((name.clone(), rowset.layout.column(*id)?.clone()));
+                names.iter().filter_map(column).collect()
+            })
+            .unwrap_or_default();
+        let place = rowset.filter(|_| !columns.is_empty()).and_then(|rowset| place_of(database, rowset.id));
+        bootstrap::table(self.source, &mut database.gaps, (object_id, table), place, |record| {
+            visit(row(record, &columns));
+        });
+    }
+
+    fn load_schemas(&self, database: &mut Database) {
+        const CLASS_SCHEMA: u64 = 50;
+        let mut schemas = BTreeMap::new();
+        self.scan(database, (64, "sysclsobjs"), |row| {
+            if row.number("class") == CLASS_SCHEMA {
+                schemas.insert(row.int("id"), row.text("name"));
+            }
+        });
+        database.schemas = schemas;
+    }
+
+    fn load_objects(&self, database: &mut Database) {
+        let mut objects = BTreeMap::new();
+        self.scan(database, (34, "sysschobjs"), |row| {
+            let id = row.int("id");
+            let type_code = String::from_utf8_lossy(row.bytes("type").unwrap_or_default()).trim_end().to_owned();
+            let object =
+                Object { id, name: row.text("name"), schema_id: row.int("nsid"), type_code, parent_id: row.int("pid") };
+            // Only class 1 rows name objects of schemas; others share the id space of their own class.
+            if row.number("nsclass") == 0 {
+                objects.insert(id, object);
+            }
+        });
+        database.objects = objects;
+    }
+
+    fn load_indexes(&self, database: &mut Database) {
+        const IS_INDEX: u32 = 0x1;
+        let mut indexes = BTreeMap::new();
+        self.scan(database, (54, "sysidxstats"), |row| {
+            let status = row.number("status") as u32;
+            let (object_id, index_id) = (row.int("id"), row.int("indid"));
+            if status & IS_INDEX != 0 || index_id <= 1 {
+                let index_type = IndexType::from_byte(row.number("type") as u8);
+                let index = Index { object_id, index_id, name: row.text("name"), index_type, status };
+                indexes.insert((object_id, index_id), index);
+            }
+        });
+        database.indexes = indexes;
+        let mut index_columns: BTreeMap<_, Vec<IndexColumn>> = BTreeMap::new();
+        self.scan(database, (55, "sysiscols"), |row| {
+            let status = row.number("status");
+            if status & 2 != 0 {
+                index_columns.entry((row.int("idmajor"), row.int("idminor"))).or_default().push(IndexColumn {
+                    position: row.number("subid") as u32,
+                    column_id: row.number("intprop") as u32,
+                    descending: status & 4 != 0,
+                    included: status & 0x10 != 0,
+                });
+            }
+        });
+        for columns in index_columns.values_mut() {
+            columns.sort_by_key(|column| column.position);
+        }
+        database.index_columns = index_columns;
+    }
+
+    fn load_expressions(&self, database: &mut Database) {
+        let mut expressions = Vec::new();
+        self.scan(database, (60, "sysobjvalues"), |row| {
+            let kind = match row.number("valclass") {
+                2 => ExpressionKind::ComputedColumn,
+                66 => ExpressionKind::Filter,
+                _ => return,
+            };
+            // The sql_variant int in `value` names the encoding: 2 one byte a character, 1 UTF-16 (format-rare.md 14.1).
+            let encoding = row.bytes("value").and_then(|bytes| bytes.get(2).copied());
+            let text = row.bytes("imageval").and_then(|bytes| match encoding {
+                Some(1) => Some(utf16(bytes)),
+                Some(2) => Some(bytes.iter().map(|&byte| char::from(byte)).collect()),
+                _ => None,
+            });
+            expressions.push(Expression { kind, object_id: row.int("objid"), sub_id: row.int("subobjid"), text });
+        });
+        expressions.sort_by_key(|expression| (expression.object_id, expression.kind, expression.sub_id));
+        database.expressions = expressions;
+    }
+
+    fn load_files(&self, database: &mut Database) {
+        let mut filegroups = Vec::new();
+        // Since 2008; 2005 keeps files and filegroups in tables of its own.
+        if database.columns.contains_key(&23) {
+            self.scan(database, (23, "sysphfg"), |row| {
+                filegroups.push(Filegroup { id: row.number("fgid") as u16, name: row.text("name") });
+            });
+        }
+        let mut files = Vec::new();
+        if database.columns.contains_key(&24) {
+            self.scan(database, (24, "sysprufiles"), |row| {
+                files.push(FileRow {
+                    file_id: row.number("fileid") as u16,
+                    filegroup: row.number("grpid") as u16,
+                    file_type: row.number("filetype") as u8,
+                    state: row.number("filestate") as u8,
+                    logical_name: row.text("lname"),
+                    physical_name: row.text("pname"),
+                });
+            });
+        }
+        filegroups.sort_by_key(|group| group.id);
+        files.sort_by_key(|file| file.file_id);
+        database.filegroups = filegroups;
+        database.files = files;
+    }
+}
+
+/// In 2005 the descending bit of syshobtcolumns is not known (format.md 17): sysiscols tells it, for the index's own
+/// columns and for the clustering key that a nonclustered index takes over as its locator.
+fn mark_descending_2005(database: &mut Database) {
+    let descending = |object: i32, index: i32, position: u32| {
+        database
+            .index_columns
+            .get(&(object, index))
+            .and_then(|columns| columns.iter().find(|column| column.position == position))
+            .is_some_and(|column| column.descending)
+    };
+    let by_column = |object: i32, column_id: u32| {
+        database
+            .index_columns
+            .get(&(object, 1))
+            .and_then(|columns| columns.iter().find(|column| column.column_id == column_id))
+            .is_some_and(|column| column.descending)
+    };
+    let mut marks = Vec::new();
+    for (at, rowset) in database.rowsets.iter().enumerate() {
+        let own = database.index_columns.get(&(rowset.object_id, rowset.index_id)).map_or(0, Vec::len) as u32;
+        for (position, column) in rowset.layout.columns.iter().enumerate() {
+            let is_descending = match rowset.index_id {
+                1 => by_column(rowset.object_id, column.id),
+                _ if column.id <= own => descending(rowset.object_id, rowset.index_id, column.id),
+                _ => false,
+            };
+            if is_descending {
+                marks.push((at, position));
+            }
+        }
+    }
+    for (rowset, column) in marks {
+        if let Some(column) = database.rowsets.get_mut(rowset).and_then(|rowset| rowset.layout.columns.get_mut(column))
+        {
+            column.status |= column_status::DESCENDING;
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The .mdf and .ndf files of one database.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use format::boot::Boot;
+use format::file_header::FileHeader;
+use format::page::PAGE_BYTES;
+use format::protection::undo_torn_bits;
+use format::{Page, PageId, PageType, version};
+
+use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
+use crate::{DataFile, OpenError, PageSource, ReadError};
+
+/// The data files of one database, opened shared and read-only.
+#[derive(Debug)]
+pub struct DataFiles {
+    files: Vec<DataFile>,
+    handles: Vec<File>,
+}
+
+impl DataFiles {
+    /// Opens the files of one database: any order, found by content. A folder stands for the data files in it; log
+    /// files are passed over when data files are given too.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the files are not the data files of one database from SQL Server 2005 on.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
+        let mut opened = Vec::new();
+        let mut first_log = None;
+        for path in paths {
+            if path.as_os_str() == "-" {
+                return Err(OpenError::StandardInput);
+            }
+            let metadata = fs::metadata(path).map_err(|cause| OpenError::Io { path: path.clone(), cause })?;
+            if metadata.is_dir() {
+                opened.extend(open_folder(path)?);
+            } else if metadata.is_file() {
+                match open_file(path)? {
+                    Opened::Data(file, handle) => opened.push((file, handle)),
+                    Opened::Log => first_log = first_log.or(Some(path.clone())),
+                    Opened::Refused(error) => return Err(error),
+                }
+            } else {
+                return Err(OpenError::NotAFile { path: path.clone() });
+            }
+        }
+        if let (true, Some(path)) = (opened.is_empty(), first_log) {
+            return Err(OpenError::Log { path });
+        }
+        opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
+        let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let this = Self { files, handles };
+        this.check_one_database()?;
+        Ok(this)
+    }
+
+    /// One primary, no file twice, all of one database, new enough.
+    fn check_one_database(&self) -> Result<(), OpenError> {
+        let primary = self.files.first().ok_or(OpenError::Nothing)?;
+        if primary.file_id != 1 {
+            return Err(OpenError::NoPrimary { path: primary.path.clone(), file_id: primary.file_id });
+        }
+        for pair in self.files.windows(2) {
+            let [first, second] = pair else { continue };
+            if first.file_id == second.file_id {
+                return Err(OpenError::SameFileId {
+                    first: first.path.clone(),
+                    second: second.path.clone(),
+                    file_id: first.file_id,
+                });
+            }
+        }
+        for file in &self.files {
+            if let (Some(expected), Some(found)) = (primary.binding_guid, file.binding_guid)
+                && expected != found
+            {
+                return Err(OpenError::OtherDatabase { path: file.path.clone(), primary: primary.path.clone() });
+            }
+        }
+        if let Some(mut bytes) = self.read_page(PageId::BOOT) {
+            undo_torn_bits(&mut bytes);
+            let page = Page::new(&bytes);
+            let found = Boot::version_of(page).filter(|_| page.header().kind() == Some(PageType::Boot));
+            if let Some(version) = found.filter(|&version| version < version::OLDEST)
+                && let Some(product) = version::product(version)
+            {
+                return Err(OpenError::TooOld { path: primary.path.clone(), version, product });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PageSource for DataFiles {
+    fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let position = self.files.iter().position(|file| file.file_id == first.file);
+        let (Some(file), Some(handle)) =
+            (position.and_then(|at| self.files.get(at)), position.and_then(|at| self.handles.get(at)))
+        else {
+            return Err(ReadError::NoSuchFile { file_id: first.file });
+        };
+        let offset = u64::from(first.page) * PAGE_BYTES as u64;
+        let wanted = file.pages.saturating_sub(first.page) as usize * PAGE_BYTES;
+        let wanted = wanted.min(buffer.len());
+        let read = read_fully_at(handle, &mut buffer[..wanted], offset).map_err(|cause| ReadError::Io {
+            path: file.path.clone(),
+            offset,
+            cause,
+        })?;
+        if read < wanted {
+            let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter while it was read");
+            return Err(ReadError::Io { path: file.path.clone(), offset: offset + read as u64, cause });
+        }
+        Ok(read / PAGE_BYTES)
+    }
+}
+
+enum Opened {
+    Data(DataFile, File),
+    Log,
+    Refused(OpenError),
+}
+
+fn open_file(path: &Path) -> Result<Opened, OpenError> {
+    let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
+    let handle = File::open(path).map_err(failed)?;
+    let length = handle.metadata().map_err(failed)?.len();
+    if length == 0 {
+        return Ok(Opened::Refused(OpenError::Empty { path: path.to_owned() }));
+    }
+    let mut start = vec![0; IDENTIFY_BYTES];
+    let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
+    start.truncate(read);
+    let path = path.to_owned();
+    let (file_id, header_is_sound) = match identify(&start) {
+        FileKind::Data { file_id, header_is_sound } => (file_id, header_is_sound),
+        FileKind::Log => return Ok(Opened::Log),
+        FileKind::Backup(kind) => return Ok(Opened::Refused(OpenError::Backup { path, kind })),
+        FileKind::Other => return Ok(Opened::Refused(OpenError::NotADataFile { path })),
+    };
+    let mut file = DataFile {
+        path,
+        file_id,
+        filegroup: u16::from(file_id == 1),
+        logical_name: String::new(),
+        // Page numbers are u32: a file of more than 32 TiB cannot be one of SQL Server's.
+        pages: u32::try_from(length / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+        header_pages: None,
+        tail_bytes: (length % PAGE_BYTES as u64) as u32,
+        binding_guid: None,
+        header_is_sound,
+    };
+    if let Some(bytes) = start.first_chunk::<PAGE_BYTES>().filter(|_| header_is_sound) {
+        let mut bytes = *bytes;
+        undo_torn_bits(&mut bytes);
+        if let Some(header) = FileHeader::read(Page::new(&bytes)) {
+            file.filegroup = header.filegroup();
+            file.logical_name = header.logical_name();
+            file.header_pages = Some(header.size_pages());
+            file.binding_guid = Some(header.binding_guid());
+        }
+    }
+    Ok(Opened::Data(file, handle))
+}
+
+/// The data files in a folder, other files passed over. Not recursive.
+fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
+    let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        if let Opened::Data(file, handle) = open_file(&path)? {
+            found.push((file, handle));
+        }
+    }
+    if found.is_empty() {
+        return Err(OpenError::EmptyFolder { path: folder.to_owned() });
+    }
+    Ok(found)
+}
+
+/// Reads until `buffer` is full or the file ends; returns the bytes read.
+fn read_fully_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match read_at(file, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}

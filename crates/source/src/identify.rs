@@ -1,0 +1,90 @@
+//! What a file is, by its content, never by its name.
+
+use format::file_header::FileHeader;
+use format::page::PAGE_BYTES;
+use format::protection::{self, undo_torn_bits};
+use format::{Page, PageBytes, PageId, PageType};
+
+/// Bytes [`identify`] looks at: the first four pages.
+pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
+
+/// What a file is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    /// A data file with this id, and its header page if that is sound.
+    Data {
+        /// File id.
+        file_id: u16,
+        /// Whether page 0 is a sound file header.
+        header_is_sound: bool,
+    },
+    /// A transaction log file.
+    Log,
+    /// A backup; which kind.
+    Backup(&'static str),
+    /// Something else.
+    Other,
+}
+
+/// Byte of a log file at 8192, where its first virtual log file starts (logs-backups-events.md 1.2).
+const VLF_SIGNATURE: u8 = 0xAB;
+
+/// Identifies a file by its first [`IDENTIFY_BYTES`] (fewer if it is shorter).
+pub fn identify(start: &[u8]) -> FileKind {
+    if start.starts_with(b"MSSQLBAK") {
+        return FileKind::Backup("compressed SQL Server backup");
+    }
+    if start.starts_with(b"TAPE") {
+        return FileKind::Backup("SQL Server backup");
+    }
+    let header = page_at(start, 0);
+    let header_is_sound = header.as_ref().is_some_and(|bytes| is_file_header(bytes));
+    if header_is_sound && start.get(PAGE_BYTES) == Some(&VLF_SIGNATURE) {
+        return FileKind::Log;
+    }
+    // A data file whose header page is damaged is still known by its PFS, GAM and SGAM pages.
+    let by_maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].into_iter().find_map(|(page, kind)| {
+        let bytes = page_at(start, page)?;
+        let header = *Page::new(&bytes).header();
+        (header.kind() == Some(kind) && header.page_id().page == page && protection::verify(&bytes).is_ok())
+            .then(|| header.page_id().file)
+    });
+    let by_header = header.as_ref().map(|bytes| Page::new(bytes).header().page_id().file);
+    match (header_is_sound, by_header, by_maps) {
+        (true, Some(file_id), _) | (false, _, Some(file_id)) if file_id != 0 => {
+            FileKind::Data { file_id, header_is_sound }
+        }
+        _ => FileKind::Other,
+    }
+}
+
+/// Whether `bytes` are a file header page as they were written: type, page id and protection are right, and the record
+/// names the same file.
+pub(crate) fn is_file_header(bytes: &PageBytes) -> bool {
+    let mut undone = *bytes;
+    undo_torn_bits(&mut undone);
+    let page = Page::new(&undone);
+    let id = page.header().page_id();
+    page.header().kind() == Some(PageType::FileHeader)
+        && id == PageId::new(id.file, 0)
+        && protection::verify(bytes).is_ok()
+        && FileHeader::read(page).is_some_and(|header| header.file_id() == id.file)
+}
+
+fn page_at(start: &[u8], page: u32) -> Option<PageBytes> {
+    start.get(page as usize * PAGE_BYTES..)?.first_chunk::<PAGE_BYTES>().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_decides_not_the_name() {
+        assert_eq!(identify(b"TAPE rest"), FileKind::Backup("SQL Server backup"));
+        assert_eq!(identify(b"MSSQLBAK\x02"), FileKind::Backup("compressed SQL Server backup"));
+        assert_eq!(identify(b""), FileKind::Other);
+        assert_eq!(identify(&[0; IDENTIFY_BYTES]), FileKind::Other);
+        assert_eq!(identify(&[0xC0; IDENTIFY_BYTES]), FileKind::Other);
+    }
+}
