@@ -1,0 +1,153 @@
+//! The registry of checks: one row a check. The messages, `mdfsck explain`, docs/checks.md and the tests all come from it.
+
+mod table;
+
+use std::fmt;
+
+pub use table::*;
+
+/// When in a run a check is made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// Leaf chains of the tables by which all others are found.
+    Primitive,
+    /// Allocation maps and IAM chains.
+    Allocation,
+    /// The catalogue as a whole.
+    Metadata,
+    /// Header and slot array of one page.
+    Page,
+    /// One record.
+    Record,
+    /// What ties pages together.
+    CrossPage,
+    /// Counts against the catalogue.
+    Counts,
+}
+
+impl Phase {
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Primitive => "primitive system table checks",
+            Self::Allocation => "allocation",
+            Self::Metadata => "metadata",
+            Self::Page => "page audit",
+            Self::Record => "record audit",
+            Self::CrossPage => "cross-page links",
+            Self::Counts => "counts",
+        }
+    }
+}
+
+/// How CHECKDB's summary counts an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// As an allocation error.
+    Allocation,
+    /// As a consistency error.
+    Consistency,
+    /// Not at all: it ends the run, or continues another line.
+    Uncounted,
+}
+
+/// The least repair that CHECKDB would name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Repair {
+    /// No repair exists: restore.
+    None,
+    /// REPAIR_REBUILD.
+    Rebuild,
+    /// REPAIR_ALLOW_DATA_LOSS.
+    AllowDataLoss,
+}
+
+impl Repair {
+    /// As message 8958 prints it; `None` when there is no repair.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Rebuild => Some("repair_rebuild"),
+            Self::AllowDataLoss => Some("repair_allow_data_loss"),
+        }
+    }
+}
+
+/// One check: an invariant and the message that says it is broken.
+pub struct Check {
+    /// Stable id, never reused.
+    pub id: &'static str,
+    /// SQL Server's message number.
+    pub msg: u16,
+    /// Message state, where the finding does not set its own.
+    pub state: u8,
+    /// When it is made.
+    pub phase: Phase,
+    /// How it is counted.
+    pub class: Class,
+    /// Least repair.
+    pub repair: Repair,
+    /// Made under PHYSICAL_ONLY too.
+    pub physical_only: bool,
+    /// Message text with named places, see [`crate::finding`].
+    pub template: &'static str,
+    /// What must be true.
+    pub invariant: &'static str,
+    /// What breaks it.
+    pub cause: &'static str,
+    /// What to do.
+    pub action: &'static str,
+}
+
+impl Check {
+    /// The rows whose id is `key` or whose message number is `key`.
+    pub fn find(key: &str) -> Vec<&'static Check> {
+        let number = key.trim_start_matches("Msg").trim().parse::<u16>().ok();
+        ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
+    }
+}
+
+/// Severity of every finding: CHECKDB raises all its errors at level 16.
+pub const LEVEL: u8 = 16;
+
+impl PartialEq for Check {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Check {}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.msg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_unique_and_every_row_is_whole() {
+        let mut ids = HashSet::new();
+        for check in ALL {
+            assert!(ids.insert(check.id), "{} twice", check.id);
+            for text in [check.template, check.invariant, check.cause, check.action] {
+                assert!(!text.is_empty() && text.trim() == text, "{}: {text:?}", check.id);
+            }
+            for text in [check.invariant, check.cause, check.action] {
+                assert!(text.ends_with('.'), "{}: {text:?}", check.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_check_is_found_by_id_and_by_number() {
+        assert_eq!(Check::find("8976").len(), 1);
+        assert_eq!(Check::find("Msg 8976"), Check::find("tree.child-unseen"));
+        assert!(Check::find("8939").len() > 2);
+        assert!(Check::find("nonsense").is_empty());
+    }
+}

@@ -1,0 +1,400 @@
+//! The rows. Texts are those of sys.messages (SQL Server 2022); states where transcripts show them.
+
+use super::{Check, Class, Phase, Repair};
+
+macro_rules! checks {
+    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal,
+       $template:literal, must $invariant:literal, cause $cause:literal, action $action:literal;)*) => {
+        $(
+            #[doc = $invariant]
+            pub static $name: Check = Check {
+                id: $id,
+                msg: $msg,
+                state: $state,
+                phase: Phase::$phase,
+                class: Class::$class,
+                repair: Repair::$repair,
+                physical_only: $physical,
+                template: $template,
+                invariant: $invariant,
+                cause: $cause,
+                action: $action,
+            };
+        )*
+        /// All checks, in the order of the table.
+        pub static ALL: &[&Check] = &[$(&$name),*];
+    };
+}
+
+checks! {
+    PRIMITIVE_PAGE_TYPE = "primitive.page-type", 7984 state 1, Primitive, Uncounted, None, true,
+        "System table pre-checks: Object ID {object_id}. Page {page} has unexpected page type {page_type}. Check statement terminated due to unrepairable error.",
+        must "Every page in the leaf chain of sysallocunits, sysrowsets and sysrscols is a data page.",
+        cause "A page of a critical system table was overwritten, or the pointer to it was.",
+        action "Restore from a backup; no repair exists for these tables.";
+    PRIMITIVE_UNREADABLE = "primitive.unreadable", 7985 state 2, Primitive, Uncounted, None, true,
+        "System table pre-checks: Object ID {object_id}. Could not read and latch page {page} with latch type SH. Check statement terminated due to unrepairable error.",
+        must "Every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a right checksum and carries its own page id.",
+        cause "The disk, or something between it and the engine, changed or lost the page.",
+        action "Restore from a backup; no repair exists for these tables.";
+    PRIMITIVE_OTHER_UNIT = "primitive.other-unit", 7986 state 1, Primitive, Uncounted, None, true,
+        "System table pre-checks: Object ID {object_id} has cross-object chain linkage. Page {page} points to {ref_page} in alloc unit ID {found_unit} (should be {expected_unit}). Check statement terminated due to unrepairable error.",
+        must "The pages in the leaf chain of a critical system table all belong to one allocation unit.",
+        cause "A next pointer or an allocation unit id in a page header was changed.",
+        action "Restore from a backup; no repair exists for these tables.";
+    PRIMITIVE_LINKAGE = "primitive.linkage", 7987 state 1, Primitive, Uncounted, None, true,
+        "System table pre-checks: Object ID {object_id} has chain linkage mismatch. {page}->next = {ref_page}, but {ref_page}->prev = {found_prev}. Check statement terminated due to unrepairable error.",
+        must "Where a page of a critical system table points to a next page, that page points back.",
+        cause "A next or previous pointer was changed, or a page is an older version of itself.",
+        action "Restore from a backup; no repair exists for these tables.";
+    PRIMITIVE_LOOP = "primitive.loop", 7988 state 1, Primitive, Uncounted, None, true,
+        "System table pre-checks: Object ID {object_id}. Loop in data chain detected at {page}. Check statement terminated due to unrepairable error.",
+        must "The leaf chain of a critical system table visits no page twice.",
+        cause "A next pointer was changed to a page earlier in the chain.",
+        action "Restore from a backup; no repair exists for these tables.";
+    CATALOG_UNUSABLE = "catalog.unusable", 7995 state 1, Metadata, Uncounted, None, true,
+        "Database '{database}': consistency errors in system catalogs prevent further DBCC {command} processing.",
+        must "The system catalogue can be read to its end.",
+        cause "Pages of system tables are damaged; the other messages name them.",
+        action "Restore from a backup. mdfsck goes on with what does not need the missing part and lists the rest as not verified.";
+    CATALOG_INCONSISTENT = "catalog.inconsistent", 8930 state 1, Metadata, Uncounted, None, true,
+        "Database error: Database {database_id} has inconsistent metadata. This error cannot be repaired and prevents further DBCC processing. Please restore from a backup.",
+        must "Every allocation unit belongs to a rowset of the catalogue, and every rowset with pages has columns.",
+        cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
+        action "Restore from a backup; no repair exists for metadata.";
+
+    FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true,
+        "Database error: {page_name} page {page} for database '{database}' (database ID {database_id}) is invalid. This error cannot be repaired. You must restore from backup.",
+        must "Page 0 of each file is its file header and (1:9) is the boot page, as they were written.",
+        cause "The first pages of the file were overwritten or damaged; the server cannot open the database.",
+        action "Restore from a backup; no repair exists for these pages.";
+    MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true,
+        "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
+        must "At every GAM, SGAM, PFS, DIFF and ML position lies such a page, with its own page id and the system allocation unit.",
+        cause "An allocation page was overwritten, zeroed or changed.",
+        action "Restore from a backup: a PFS page cannot be repaired at all.";
+    INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true,
+        "Page errors on the GAM, SGAM, or PFS pages prevent allocation integrity checks in database ID {database_id} pages from {page} to {ref_page}. See other errors for cause.",
+        must "The GAM, SGAM and PFS pages of an interval can be read.",
+        cause "Another message names the allocation page that is damaged.",
+        action "See the message of that page.";
+    EXTENT_GAM_AND_SGAM = "allocation.extent-gam-and-sgam", 8903 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Extent {page} in database ID {database_id} is allocated in both GAM {gam_page} and SGAM {sgam_page}.",
+        must "No extent is free in the GAM and mixed with free pages in the SGAM at once.",
+        cause "A bit of the GAM or SGAM page was changed.",
+        action "Restore, or let REPAIR_ALLOW_DATA_LOSS rebuild the map.";
+    EXTENT_SEVERAL_OWNERS = "allocation.extent-several-owners", 8904 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Extent {page} in database ID {database_id} is allocated by more than one allocation object.",
+        must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent.",
+        cause "A bit of a GAM, SGAM or IAM page was changed, or an allocation page is an older version of itself.",
+        action "Restore. Until then treat the rows of both owners in this extent as suspect: one overwrites the other.";
+    EXTENT_OWNER = "allocation.extent-owner", 8913 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Extent {page} is allocated to '{owner_name}' and at least one other object.",
+        must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent; this line names one claimant.",
+        cause "See message 8904, which precedes these lines.",
+        action "See message 8904.";
+    EXTENT_UNOWNED = "allocation.extent-unowned", 8905 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Extent {page} in database ID {database_id} is marked allocated in the GAM, but no SGAM or IAM has allocated it.",
+        must "An extent that the GAM calls allocated belongs to an IAM chain, or is a mixed extent whose pages are accounted for.",
+        cause "A bit of a GAM, SGAM or IAM page was changed, or an IAM page was lost.",
+        action "Space only, unless an IAM page is damaged too: then the pages of its table are no longer found.";
+    PAGE_UNOWNED = "allocation.page-unowned", 8906 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Page {page} in database ID {database_id} is allocated in the SGAM {sgam_page} and PFS {pfs_page}, but was not allocated in any IAM. PFS flags '{pfs_flags}'.",
+        must "An allocated page of a mixed extent is an IAM page or stands in a single-page slot of one.",
+        cause "A PFS byte or an IAM page was changed or lost.",
+        action "Space only, unless an IAM page is damaged too.";
+    PAGE_TWO_OWNERS = "allocation.page-two-owners", 8910 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Page {page} in database ID {database_id} is allocated to both {owner_lower}, and {other_owner}.",
+        must "A page belongs to one allocation unit only.",
+        cause "A single-page slot or a bitmap of an IAM page was changed.",
+        action "Restore. Until then treat the rows on this page as suspect.";
+    PFS_WRONG_TYPE = "allocation.pfs-wrong-type", 8948 state 6, Allocation, Allocation, AllowDataLoss, true,
+        "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
+        must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
+        cause "A byte of the PFS page was changed, or the PFS page is an older version of itself.",
+        action "Restore the PFS page, or let REPAIR_ALLOW_DATA_LOSS set the bits.";
+    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true,
+        "{owner}: Page {page} could not be processed.  See other errors for details.",
+        must "Every IAM page can be read and carries a right checksum.",
+        cause "The disk, or something between it and the engine, changed or lost the page.",
+        action "Restore the page. Until then nobody knows which pages of the file belong to the table.";
+    IAM_NEXT_UNSEEN = "iam.next-unseen", 2575 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "The Index Allocation Map (IAM) page {page} is pointed to by the next pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
+        must "The page that an IAM page, or the catalogue, names as next IAM page is one.",
+        cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) stands for the catalogue.",
+        action "Restore. Pages that only the lost IAM page lists are no longer found by a scan.";
+    IAM_PREV_UNSEEN = "iam.prev-unseen", 2576 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "The Index Allocation Map (IAM) page {page} is pointed to by the previous pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
+        must "The page that an IAM page names as previous is an IAM page; an IAM page without previous one is named by the catalogue.",
+        cause "The catalogue row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
+        action "Restore. If the table was dropped, it is lost space only.";
+    IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
+        must "Sequence numbers of an IAM chain start at 0 and ascend by 1.",
+        cause "An IAM page was changed, is an older version of itself, or is missing from the middle of the chain.",
+        action "Restore the IAM pages of the chain.";
+    IAM_EXTENT_OUT_OF_RANGE = "iam.extent-out-of-range", 2579 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Table error: Extent {page} in {owner_lower} is beyond the range of this database.",
+        must "Every extent and single page that an IAM page claims lies inside a file of the database.",
+        cause "The IAM page was changed, or the file was cut.",
+        action "Compare the file's length with the size in its header; restore the file.";
+    IAM_POINTER_OUT_OF_RANGE = "iam.pointer-out-of-range", 8968 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Table error: {pointer} page {page} ({owner_lower}) is out of the range of this database.",
+        must "The first, root and IAM pages that the catalogue or an IAM page names lie inside a file of the database.",
+        cause "A row of sysallocunits or an IAM page was changed, or the file was cut.",
+        action "Restore from a backup.";
+    IAM_LINKAGE = "iam.linkage", 8969 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",
+        must "Where an IAM page points to a next one, that one points back.",
+        cause "A pointer of an IAM page was changed, or one of the two is an older version of itself.",
+        action "Restore the IAM pages of the chain.";
+    IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Table error: Multiple IAM pages for {owner_lower} contain allocations for the same interval. IAM pages {page} and {ref_page}.",
+        must "An allocation unit has one IAM page for each interval of a file at most.",
+        cause "The interval pointer of an IAM page was changed, or a foreign IAM page was linked into the chain.",
+        action "Restore the IAM pages of the chain.";
+    IAM_OTHER_UNIT = "iam.other-unit", 8959 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "Table error: IAM page {page} for {owner_lower} is linked in the IAM chain for {other_owner} by page {ref_page}.",
+        must "All IAM pages of a chain carry one allocation unit id.",
+        cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits.",
+        action "Restore the IAM pages of both chains.";
+    IAM_FILEGROUP = "iam.filegroup", 8996 state 1, Allocation, Allocation, AllowDataLoss, true,
+        "IAM page {page} for {owner_lower} controls pages in filegroup {found_filegroup}, that should be in filegroup {expected_filegroup}.",
+        must "The file that an IAM page maps belongs to the filegroup of its allocation unit.",
+        cause "The interval pointer of an IAM page, a file header or a row of sysallocunits was changed.",
+        action "Restore from a backup.";
+    IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true,
+        "Table error: Could not check {owner_lower} due to invalid allocation (IAM) page(s).",
+        must "The IAM chain of an allocation unit can be read from end to end.",
+        cause "Another message names the IAM page that is damaged.",
+        action "Restore the IAM page. What of the unit could not be checked is listed as not verified.";
+
+    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true,
+        "{owner}: Page {page} could not be processed.  See other errors for details.",
+        must "Every allocated page passes its audit.",
+        cause "Another message says what is wrong with the page.",
+        action "Restore the page from a backup (RESTORE ... PAGE); its rows cannot be read.";
+    PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
+        must "The page is as it was written: its checksum or torn bits are right (second value -4: checksum or torn bits; -6: page id too).",
+        cause "The disk, or something between it and the engine, changed the page after it was written.",
+        action "Restore the page; check the storage, and the error log for messages 823, 824 and 825.";
+    PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
+        "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
+        must "The page is as it was written; the catalogue that would name its table cannot be read.",
+        cause "The disk, or something between it and the engine, changed the page after it was written.",
+        action "Restore from a backup: the catalogue is damaged too.";
+    PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page ID {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
+        must "A page's header names the page's own place.",
+        cause "The page was zeroed or overwritten, or another page was written to its place.",
+        action "Restore the page. If the header names another page, check that one too: its write went astray.";
+    PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true,
+        "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
+        must "A page's header names the page's own place; the catalogue that would name its table cannot be read.",
+        cause "The page was zeroed or overwritten, or another page was written to its place.",
+        action "Restore from a backup: the catalogue is damaged too.";
+    PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
+        must "Header version, page type and free data offset have possible values.",
+        cause "The page header was changed before the checksum was made: memory, engine, or a repair by hand.",
+        action "Restore the page.";
+    PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
+        must "m_freeCnt is what records and slot array leave free: 8096 - records - 2 x slots.",
+        cause "The page header or a record's length was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    PAGE_GHOST_COUNT = "page.ghost-count", 8927 state 1, Page, Consistency, Rebuild, true,
+        "{owner}: The ghosted record count in the header ({value}) does not match the number of ghosted records ({against}) found on page {page}.",
+        must "m_ghostRecCnt is the number of ghost records on the page.",
+        cause "The page header or a record's status byte was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: Page {page}, {owner}. Unexpected page type {page_type}.",
+        must "A unit holds only pages of the types it may hold: data and index pages in rows, text pages in LOB and row-overflow units.",
+        cause "The page header was changed, or a page of another kind was written here.",
+        action "Restore the page.";
+    PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test ({test}) failed. Address 0x{value:x} is not aligned.",
+        must "On a page whose header has the flag PG_ALIGNED4, free data and records start at multiples of 4.",
+        cause "The page header or slot array was changed before the checksum was made.",
+        action "Restore the page.";
+    SLOT_BEFORE_RECORDS = "slot.before-records", 8941 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
+        must "A slot points behind the page header.",
+        cause "The slot array was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test (sorted [i].offset <= m_freeData) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
+        must "A slot points in front of the free data offset.",
+        cause "The slot array or m_freeData was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test (sorted[i].offset >= max) failed. Slot {slot}, offset 0x{offset:x} overlaps with the prior row.",
+        must "No record starts before the one in front of it ends.",
+        cause "The slot array or a record's length was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    SLOT_INTO_FREE_SPACE = "slot.into-free-space", 8943 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. Test (max <= m_freeData) failed. Slot {slot}, row extends into free space at 0x{offset:x}.",
+        must "No record ends behind the free data offset.",
+        cause "m_freeData or a record's length was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}, row {slot}. Test ({test}) failed. Values are {value} and {against}.",
+        must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and lie inside the record.",
+        cause "The record was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    PAGE_VERSION_FLAG = "page.version-flag", 5260 state 1, Page, Consistency, AllowDataLoss, true,
+        "{owner}: At least one record on page {page} contains versioning information, but the VERSION_INFO bit in the page header is not set.",
+        must "A page with a versioned record has the flag VERSION_INFO.",
+        cause "The page header or a record's status byte was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
+        must "No page of a database that was shut down cleanly is still part of a system transaction.",
+        cause "The page header was changed before the checksum was made, or recovery did not end.",
+        action "Restore the page, or rebuild the index.";
+    PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
+        "Unable to read and latch page {page} with latch type SH. Read failed.",
+        must "Every allocated page lies in its file.",
+        cause "The file ends before this page: it was cut.",
+        action "Compare the file's length with the size in its header; restore the file.";
+    PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true,
+        "Table error: page {page} allocated to {owner_lower} was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.",
+        must "A page that an IAM page gives to an allocation unit names that unit in its header.",
+        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
+        action "Restore the page; if 2534 names another object, check that one too.";
+    PAGE_OF_OTHER_UNIT = "page.of-other-unit", 2534 state 1, CrossPage, Consistency, AllowDataLoss, true,
+        "Table error: page {page}, whose header indicates that it is allocated to {owner_lower}, is allocated by another object.",
+        must "The unit that a page's header names is the one whose IAM pages claim the page.",
+        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
+        action "Restore the page; see 2533 for the object that owns it.";
+
+    KEY_ORDER = "key.order", 2511 state 1, Page, Consistency, Rebuild, false,
+        "Table error: {owner}. Keys out of order on page {page}, slots {slot} and {ref_slot}.",
+        must "Keys ascend from slot to slot of an index page (descend in DESC columns).",
+        cause "A key was changed, the slot array was shuffled, or the collation of the server's library differs.",
+        action "Rebuild the index; for a clustered index compare the rows with a backup first.";
+    KEY_DUPLICATE = "key.duplicate", 2512 state 1, Page, Consistency, Rebuild, false,
+        "Table error: {owner}. Duplicate keys on page {page} slot {slot} and page {ref_page} slot {ref_slot}.",
+        must "No two rows of an index have the same complete key.",
+        cause "A key was changed, or a row was written twice.",
+        action "Rebuild the index; in a unique index remove one of the rows first.";
+    TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false,
+        "Table error: Page {page} is empty in {owner}. This is not permitted at level {level} of the B-tree.",
+        must "No page of a B-tree is empty but the only page of an empty index.",
+        cause "The page header was changed, or rows were lost from the page.",
+        action "Rebuild the index; compare row counts with a backup.";
+    TREE_LEVEL_SIBLING = "tree.level-sibling", 2531 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner_lower} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from the previous {ref_page}.",
+        must "Neighbours in a page chain are on one level.",
+        cause "A level or a next pointer in a page header was changed.",
+        action "Rebuild the index.";
+    TREE_LEVEL_PARENT = "tree.level-parent", 8931 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from parent {ref_page}.",
+        must "A page is one level below its parent.",
+        cause "A level in a page header or a child pointer was changed.",
+        action "Rebuild the index.";
+    TREE_CHILD_OF_OTHER = "tree.child-of-other", 8925 state 1, CrossPage, Consistency, AllowDataLoss, false,
+        "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot 0, in {other_owner}.",
+        must "A child pointer leads to a page of the same index.",
+        cause "A child pointer was changed, or a page of another index was written over the child.",
+        action "Rebuild the index; for a clustered index restore.";
+    TREE_PARENT_AND_NEXT_OF_OTHER = "tree.parent-and-next-of-other", 8926 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: Cross object linkage: Parent page {ref_page}, slot {ref_slot} in {owner_short}, and page {other_page}->next in {other_owner_short}, refer to page {page} but are not in the same object.",
+        must "The parent entry and the left neighbour that name a page are of one index.",
+        cause "A child pointer was changed, or a page of another index was written over the child.",
+        action "Rebuild the index; for a clustered index restore.";
+    TREE_LOW_KEY = "tree.low-key", 8933 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. The low key value on page {page} (level {level}) is not >= the key value in the parent {ref_page} slot {ref_slot}.",
+        must "The first key of a page is not below the key that its parent has for it.",
+        cause "A key in the page or in its parent was changed, or children were exchanged.",
+        action "Rebuild the index.";
+    TREE_HIGH_KEY = "tree.high-key", 8934 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. The high key value on page {page} (level {level}) is not less than the low key value in the parent {ref_page}, slot {ref_slot} of the next page {other_page}.",
+        must "The last key of a page is below the key that the parent has for the next page.",
+        cause "A key in the page or in its parent was changed, or children were exchanged.",
+        action "Rebuild the index.";
+    TREE_PREV_NOT_AS_PARENT = "tree.prev-not-as-parent", 8935 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. The previous link {found_prev} on page {page} does not match the previous page {expected_prev} that the parent {ref_page}, slot {ref_slot} expects for this page.",
+        must "A page's previous pointer names the page of the parent's preceding entry.",
+        cause "A previous pointer or a child pointer was changed.",
+        action "Rebuild the index.";
+    TREE_CHAIN_LINKAGE = "tree.chain-linkage", 8936 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. B-tree chain linkage mismatch. {ref_page}->next = {page}, but {page}->Prev = {found_prev}.",
+        must "Where a page points to a next page, that page points back.",
+        cause "A next or previous pointer was changed, or one page is an older version of itself.",
+        action "Rebuild the index.";
+    TREE_TWO_PARENTS = "tree.two-parents", 8937 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. B-tree page {page} has two parent nodes {ref_page}, slot {ref_slot} and {other_page}, slot {other_slot}.",
+        must "A page has one parent entry; (0:0) stands for the root pointer of the catalogue.",
+        cause "A child pointer or the root pointer was changed.",
+        action "Rebuild the index.";
+    TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. Page {page} was not seen in the scan although its parent {ref_page} and previous {other_page} refer to it. Check any previous errors.",
+        must "A page that its parent and its left neighbour name exists in the index.",
+        cause "The page is damaged, unallocated or belongs to another index; other messages tell which.",
+        action "Restore the page, or rebuild the index if it is nonclustered.";
+    TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. Parent node for page {page} was not encountered.",
+        must "A page that is not the root has a parent entry.",
+        cause "The parent page is damaged, or its child pointer was changed.",
+        action "Restore the parent page, or rebuild the index.";
+    TREE_PREV_UNSEEN = "tree.prev-unseen", 8978 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. Page {page} is missing a reference from previous page {ref_page}. Possible chain linkage problem.",
+        must "The page that a page names as previous points to it as next.",
+        cause "The previous page is damaged, or its next pointer was changed.",
+        action "See the messages of the previous page.";
+    TREE_UNREFERENCED = "tree.unreferenced", 8979 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. Page {page} is missing references from parent (unknown) and previous (page {ref_page}) nodes. Possible bad root entry in system catalog.",
+        must "Every page of an index is named by its parent and by its left neighbour.",
+        cause "The root pointer in sysallocunits was changed, or parent and neighbour are both damaged.",
+        action "Restore; if only the root pointer is wrong, rebuild the index.";
+    TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. Index node page {ref_page}, slot {ref_slot} refers to child page {page} and previous child {other_page}, but they were not encountered.",
+        must "The page that a parent entry names exists in the index; (0:0) stands for the root pointer of the catalogue.",
+        cause "The page and its left neighbour are damaged, or it is the root or the leftmost page.",
+        action "Restore the page, or rebuild the index if it is nonclustered.";
+    TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: {owner}. The next pointer of {ref_page} refers to page {page}. Neither {page} nor its parent were encountered. Possible bad chain linkage.",
+        must "The page that a next pointer names exists in the index.",
+        cause "A next pointer was changed, or the page and its parent are damaged.",
+        action "Restore the page, or rebuild the index.";
+    TREE_NEXT_OF_OTHER = "tree.next-of-other", 8982 state 1, CrossPage, Consistency, Rebuild, false,
+        "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner} but is not in the same index.",
+        must "A next pointer leads to a page of the same index.",
+        cause "A next pointer was changed, or a page of another index was written over the neighbour.",
+        action "Rebuild the index; for a clustered index restore.";
+
+    HEAP_FORWARD_MISMATCH = "heap.forward-mismatch", 8971 state 1, CrossPage, Consistency, AllowDataLoss, false,
+        "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}.",
+        must "A forwarding stub leads to a forwarded row that points back to it.",
+        cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is an older version of itself.",
+        action "Restore the pages named.";
+    HEAP_FORWARD_SHARED = "heap.forward-shared", 8972 state 1, CrossPage, Consistency, AllowDataLoss, false,
+        "Forwarded row referenced by more than one row. Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}), page {page}, slot {slot} incorrectly points to the forwarded row page {ref_page}, slot {ref_slot}, which correctly refers back to page {back_page}, slot {back_slot}.",
+        must "A forwarded row has one stub.",
+        cause "A stub was changed to the address of another row.",
+        action "Restore the page of the stub that is wrong.";
+    PAGE_TWICE = "page.twice", 8973 state 1, CrossPage, Consistency, AllowDataLoss, true,
+        "{command} {owner_lower} processing encountered page {page}, slot {slot} twice.",
+        must "An allocation unit lists a page once.",
+        cause "A single-page slot of an IAM page was changed.",
+        action "Restore the IAM page.";
+    HEAP_STUB_WITHOUT_ROW = "heap.stub-without-row", 8993 state 1, CrossPage, Consistency, AllowDataLoss, false,
+        "Object ID {object_id}, forwarding row page {page}, slot {slot} points to page {ref_page}, slot {ref_slot}. Did not encounter forwarded row. Possible allocation error.",
+        must "Every forwarding stub has its forwarded row.",
+        cause "The page of the row is damaged or lost, or the stub was changed.",
+        action "Restore the page that the stub points to.";
+    HEAP_ROW_WITHOUT_STUB = "heap.row-without-stub", 8994 state 1, CrossPage, Consistency, AllowDataLoss, false,
+        "Object ID {object_id}, forwarded row page {page}, slot {slot} should be pointed to by forwarding row page {ref_page}, slot {ref_slot}. Did not encounter forwarding row. Possible allocation error.",
+        must "Every forwarded row has its stub.",
+        cause "The page of the stub is damaged or lost, or the back pointer was changed.",
+        action "Restore the page of the stub; repair turns the row into an ordinary one.";
+
+    COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
+        "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
+        must "Counts that the catalogue keeps are not negative (CHECKDB reports only negative ones).",
+        cause "The counts of an upgraded database, or a changed row of sysrowsets or sysallocunits.",
+        action "Run DBCC UPDATEUSAGE.";
+}

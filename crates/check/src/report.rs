@@ -1,0 +1,239 @@
+//! The result of a run: what was found, what was covered, what was not.
+
+use std::path::PathBuf;
+
+use crate::finding::{Finding, Names};
+use crate::options::Options;
+use crate::registry::{Class, Repair};
+
+/// Result of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// The database.
+    pub database: DatabaseSummary,
+    /// What was asked for.
+    pub options: Options,
+    /// Objects and indexes in scope, by object id, index id, partition.
+    pub rowsets: Vec<RowsetCounts>,
+    /// What was found, in the order in which it is listed.
+    pub findings: Vec<Finding>,
+    /// What was asked for and could not be verified.
+    pub not_verified: Vec<NotVerified>,
+    /// Reads that failed: each one line for stderr.
+    pub read_errors: Vec<String>,
+    /// Allocation totals by file, for CHECKALLOC's listing.
+    pub file_totals: Vec<FileTotals>,
+    /// What the run cost.
+    pub statistics: Statistics,
+}
+
+/// The checked database.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseSummary {
+    /// Name; from the file's name when the boot page cannot be read.
+    pub name: String,
+    /// Database id on the server that wrote it; 0 when not known.
+    pub id: u16,
+    /// Internal version; 0 when not known.
+    pub version: u16,
+    /// Nothing in the log is missing from the files; `None` when not known.
+    pub clean_shutdown: Option<bool>,
+    /// The data files.
+    pub files: Vec<FileSummary>,
+}
+
+/// A data file of the checked database.
+#[derive(Clone, Debug)]
+pub struct FileSummary {
+    /// Path as given or found.
+    pub path: PathBuf,
+    /// File id.
+    pub file_id: u16,
+    /// Logical name.
+    pub logical_name: String,
+    /// Whole pages in the file.
+    pub pages: u32,
+}
+
+/// A rowset and what was seen of it; never what the catalogue says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowsetCounts {
+    /// Object.
+    pub object_id: i32,
+    /// Schema name.
+    pub schema: String,
+    /// Object name.
+    pub name: String,
+    /// Type code, "U", "S", "V", "IT" ...
+    pub type_code: String,
+    /// Index: 0 heap, 1 clustered.
+    pub index_id: i32,
+    /// Index name; empty for a heap.
+    pub index_name: String,
+    /// Partition, from 1.
+    pub partition: i32,
+    /// Rowset id.
+    pub partition_id: u64,
+    /// Live rows.
+    pub rows: u64,
+    /// Ghost records.
+    pub ghost_rows: u64,
+    /// Forwarded rows among the live ones.
+    pub forwarded_rows: u64,
+    /// Data pages.
+    pub data_pages: u64,
+    /// Index pages.
+    pub index_pages: u64,
+    /// IAM pages of all its units.
+    pub iam_pages: u64,
+    /// Pages of its LOB unit.
+    pub lob_pages: u64,
+    /// Pages of its row-overflow unit.
+    pub overflow_pages: u64,
+    /// Its allocation units, for CHECKALLOC's listing.
+    pub units: Vec<UnitTotals>,
+}
+
+impl RowsetCounts {
+    /// Name by which messages call the object: without the schema for dbo.
+    pub fn display_name(&self) -> String {
+        if self.schema == "dbo" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+    }
+
+    /// All pages.
+    pub fn pages(&self) -> u64 {
+        self.data_pages + self.index_pages + self.iam_pages + self.lob_pages + self.overflow_pages
+    }
+}
+
+/// An allocation unit in CHECKALLOC's listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitTotals {
+    /// Unit id.
+    pub alloc_unit: format::AllocUnitId,
+    /// What it stores.
+    pub type_name: &'static str,
+    /// First IAM page.
+    pub first_iam: format::PageId,
+    /// Root page.
+    pub root: format::PageId,
+    /// Data pages the catalogue counts.
+    pub data_pages: i64,
+    /// Pages in use, IAM pages included.
+    pub used_pages: u64,
+    /// Dedicated extents.
+    pub extents: u64,
+}
+
+/// Allocation totals of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTotals {
+    /// File id.
+    pub file_id: u16,
+    /// Allocated extents.
+    pub extents: u64,
+    /// Pages in use.
+    pub used_pages: u64,
+    /// Pages reserved.
+    pub reserved_pages: u64,
+    /// Mixed extents.
+    pub mixed_extents: u64,
+    /// Pages in use in mixed extents.
+    pub mixed_pages: u64,
+}
+
+/// Something that was asked for and could not be verified: not a finding, never silent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotVerified {
+    /// What: "key order", "columns" ...
+    pub what: String,
+    /// Where: an object, index, file or "database".
+    pub scope: String,
+    /// Why.
+    pub reason: String,
+    /// How many (comparisons, pages, rows; 0 when it cannot be counted).
+    pub count: u64,
+}
+
+/// What a run cost.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Pages read.
+    pub pages_read: u64,
+    /// Allocated pages.
+    pub pages_allocated: u64,
+    /// Live rows seen in heaps and clustered indexes.
+    pub rows: u64,
+    /// Wall time.
+    pub seconds: f64,
+    /// By phase.
+    pub phases: Vec<PhaseStatistics>,
+    /// Largest resident memory in bytes, where the system tells.
+    pub memory_peak: Option<u64>,
+}
+
+/// What a phase cost.
+#[derive(Clone, Debug)]
+pub struct PhaseStatistics {
+    /// Name.
+    pub name: &'static str,
+    /// Wall time.
+    pub seconds: f64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// Numbers of errors as CHECKDB's summaries have them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ErrorCounts {
+    /// Allocation errors.
+    pub allocation: u64,
+    /// Consistency errors.
+    pub consistency: u64,
+}
+
+impl ErrorCounts {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+}
+
+impl Report {
+    /// Names that messages insert.
+    pub fn names(&self) -> Names<'_> {
+        Names { database: &self.database.name, database_id: self.database.id, command: self.options.scope.command() }
+    }
+
+    /// Counts over the findings of one object, or of none (`None`).
+    pub fn counts_of(&self, object_id: Option<i32>) -> ErrorCounts {
+        self.count(|finding| finding.object_id() == object_id)
+    }
+
+    /// Counts over all findings.
+    pub fn counts(&self) -> ErrorCounts {
+        self.count(|_| true)
+    }
+
+    fn count(&self, counted: impl Fn(&Finding) -> bool) -> ErrorCounts {
+        let mut counts = ErrorCounts::default();
+        for finding in self.findings.iter().filter(|finding| counted(finding)) {
+            match finding.class() {
+                Class::Allocation => counts.allocation += 1,
+                Class::Consistency => counts.consistency += 1,
+                Class::Uncounted => {}
+            }
+        }
+        counts
+    }
+
+    /// The minimum repair level: the highest over all findings; [`Repair::None`] when none can be repaired.
+    pub fn repair(&self) -> Repair {
+        self.findings.iter().map(Finding::repair).max().unwrap_or(Repair::None)
+    }
+
+    /// Whether everything asked for was verified.
+    pub fn complete(&self) -> bool {
+        self.not_verified.is_empty()
+    }
+}
