@@ -1,10 +1,22 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
+mod audit;
+mod context;
+mod coverage;
 pub mod finding;
+mod hash;
+mod inventory;
+mod metadata;
 mod options;
+mod pinpoint;
 mod progress;
+mod reckon;
 pub mod registry;
 mod report;
+mod run;
+mod survey;
+mod sweep;
+mod units;
 
 pub use finding::{Finding, Names, Owner, Value};
 pub use options::{Options, Scope};
@@ -13,22 +25,4 @@ pub use report::{
     DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts,
     Statistics, UnitTotals,
 };
-
-/// Checks a database.
-pub fn run(
-    _source: &dyn source::PageSource,
-    _database: &catalog::Database,
-    _options: &Options,
-    _progress: &dyn Progress,
-) -> Report {
-    Report {
-        database: DatabaseSummary::default(),
-        options: Options::default(),
-        rowsets: Vec::new(),
-        findings: Vec::new(),
-        not_verified: Vec::new(),
-        read_errors: Vec::new(),
-        file_totals: Vec::new(),
-        statistics: Statistics::default(),
-    }
-}
+pub use run::run;

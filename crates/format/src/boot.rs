@@ -70,11 +70,6 @@ impl<'a> Boot<'a> {
         self.u16(0x06)
     }
 
-    /// The copy of the two version words.
-    pub fn version_copy(&self) -> (u16, u16) {
-        (self.u16(0x20A), self.u16(0x20C))
-    }
-
     /// See [`status`].
     pub fn status(&self) -> u32 {
         self.u32(0x24)

@@ -1,1 +1,390 @@
 //! The catalogue of fields: name, place, width and meaning of every field of every structure, as data.
+//!
+//! One row a field. The rows drive the page dump, the documentation and the mutator: [`instances`] finds every field of
+//! a page, [`render`] shows its value. A field that nothing describes is not in the tables; a dump shows such bytes as
+//! they are.
+//!
+//! Offsets are those of format.md; `checked_by` names SQL Server's message numbers (checkdb.md 7). Besides, the page's
+//! protection covers every byte of a protected page (message 8939 state 98).
+
+mod allocation;
+mod boot;
+mod instances;
+mod lob;
+mod page;
+mod records;
+mod render;
+
+pub use instances::{FieldInstance, RecordSpace, instances, instances_of, record_spaces};
+pub use render::{hex, render};
+
+/// A structure of the format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Structure {
+    /// The 96 bytes in front of every page.
+    PageHeader,
+    /// The slot array at the end of the page.
+    SlotArray,
+    /// The record of a PFS page.
+    Pfs,
+    /// The record in slot 0 of GAM, SGAM, differential and minimally logged maps: filler.
+    MapHeader,
+    /// The record in slot 1 of a GAM page.
+    GamBitmap,
+    /// The record in slot 1 of an SGAM page.
+    SgamBitmap,
+    /// The record in slot 1 of a differential map.
+    DiffBitmap,
+    /// The record in slot 1 of a minimally logged map.
+    MlBitmap,
+    /// The record in slot 0 of an IAM page.
+    IamHeader,
+    /// The record in slot 1 of an IAM page.
+    IamBitmap,
+    /// The record of the boot page.
+    Boot,
+    /// The columns of a file header's record, which is a [`Structure::DataRecord`].
+    FileHeader,
+    /// A FixedVar record of a data page.
+    DataRecord,
+    /// A record of an index page.
+    IndexRecord,
+    /// What a forwarded heap row left at its old place.
+    ForwardingStub,
+    /// The last variable column of a forwarded record.
+    BackPointer,
+    /// The 14 bytes at the end of a versioned record.
+    VersionTag,
+    /// A compressed (CD) record.
+    CdRecord,
+    /// The compression information (CI) in front of the records of a page-compressed page.
+    CompressionInfo,
+    /// The header of every record on a LOB page.
+    LobFragment,
+    /// Body of a fragment of type 0.
+    LobSmallRoot,
+    /// Body of a fragment of type 2.
+    LobInternal,
+    /// Body of a fragment of type 3.
+    LobData,
+    /// Body of a fragment of type 4 (SQL Server 2000) or 5.
+    LobRoot,
+    /// A (max) value's root in its row.
+    InRowRoot,
+    /// A text, ntext or image pointer in its row.
+    TextPointer,
+    /// A variable column that was pushed off its row.
+    OverflowPointer,
+    /// The sparse columns of a row.
+    SparseVector,
+}
+
+impl Structure {
+    /// All of them.
+    pub const ALL: [Self; 28] = [
+        Self::PageHeader,
+        Self::SlotArray,
+        Self::Pfs,
+        Self::MapHeader,
+        Self::GamBitmap,
+        Self::SgamBitmap,
+        Self::DiffBitmap,
+        Self::MlBitmap,
+        Self::IamHeader,
+        Self::IamBitmap,
+        Self::Boot,
+        Self::FileHeader,
+        Self::DataRecord,
+        Self::IndexRecord,
+        Self::ForwardingStub,
+        Self::BackPointer,
+        Self::VersionTag,
+        Self::CdRecord,
+        Self::CompressionInfo,
+        Self::LobFragment,
+        Self::LobSmallRoot,
+        Self::LobInternal,
+        Self::LobData,
+        Self::LobRoot,
+        Self::InRowRoot,
+        Self::TextPointer,
+        Self::OverflowPointer,
+        Self::SparseVector,
+    ];
+
+    /// Name for people and for documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PageHeader => "page header",
+            Self::SlotArray => "slot array",
+            Self::Pfs => "PFS record",
+            Self::MapHeader => "allocation map header",
+            Self::GamBitmap => "GAM bitmap",
+            Self::SgamBitmap => "SGAM bitmap",
+            Self::DiffBitmap => "differential bitmap",
+            Self::MlBitmap => "minimally logged bitmap",
+            Self::IamHeader => "IAM header",
+            Self::IamBitmap => "IAM bitmap",
+            Self::Boot => "boot record",
+            Self::FileHeader => "file header",
+            Self::DataRecord => "data record",
+            Self::IndexRecord => "index record",
+            Self::ForwardingStub => "forwarding stub",
+            Self::BackPointer => "forwarded back pointer",
+            Self::VersionTag => "version tag",
+            Self::CdRecord => "compressed record",
+            Self::CompressionInfo => "compression information",
+            Self::LobFragment => "LOB fragment",
+            Self::LobSmallRoot => "LOB small root",
+            Self::LobInternal => "LOB internal node",
+            Self::LobData => "LOB data",
+            Self::LobRoot => "LOB root",
+            Self::InRowRoot => "in-row LOB root",
+            Self::TextPointer => "text pointer",
+            Self::OverflowPointer => "row-overflow pointer",
+            Self::SparseVector => "sparse vector",
+        }
+    }
+
+    /// The fields of the structure, by place.
+    pub fn fields(self) -> &'static [Field] {
+        match self {
+            Self::PageHeader => page::PAGE_HEADER,
+            Self::SlotArray => page::SLOT_ARRAY,
+            Self::Pfs => allocation::PFS,
+            Self::MapHeader => allocation::MAP_HEADER,
+            Self::GamBitmap => allocation::GAM_BITMAP,
+            Self::SgamBitmap => allocation::SGAM_BITMAP,
+            Self::DiffBitmap => allocation::DIFF_BITMAP,
+            Self::MlBitmap => allocation::ML_BITMAP,
+            Self::IamHeader => allocation::IAM_HEADER,
+            Self::IamBitmap => allocation::IAM_BITMAP,
+            Self::Boot => boot::BOOT,
+            Self::FileHeader => boot::FILE_HEADER,
+            Self::DataRecord => records::DATA_RECORD,
+            Self::IndexRecord => records::INDEX_RECORD,
+            Self::ForwardingStub => records::FORWARDING_STUB,
+            Self::BackPointer => records::BACK_POINTER,
+            Self::VersionTag => records::VERSION_TAG,
+            Self::CdRecord => records::CD_RECORD,
+            Self::CompressionInfo => records::COMPRESSION_INFO,
+            Self::LobFragment => lob::FRAGMENT,
+            Self::LobSmallRoot => lob::SMALL_ROOT,
+            Self::LobInternal => lob::INTERNAL,
+            Self::LobData => lob::DATA,
+            Self::LobRoot => lob::ROOT,
+            Self::InRowRoot => lob::IN_ROW_ROOT,
+            Self::TextPointer => lob::TEXT_POINTER,
+            Self::OverflowPointer => lob::OVERFLOW_POINTER,
+            Self::SparseVector => lob::SPARSE_VECTOR,
+        }
+    }
+}
+
+/// Every row of the catalogue.
+pub fn all() -> impl Iterator<Item = &'static Field> {
+    Structure::ALL.into_iter().flat_map(Structure::fields)
+}
+
+/// One row of the catalogue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// The structure it belongs to.
+    pub structure: Structure,
+    /// Its own name: SQL Server's where that is known.
+    pub name: &'static str,
+    /// The name in plain English.
+    pub label: &'static str,
+    /// Where it lies.
+    pub place: Place,
+    /// How much it takes.
+    pub width: Width,
+    /// How its value reads.
+    pub kind: Kind,
+    /// What it says, in a sentence.
+    pub meaning: &'static str,
+    /// Where the reference describes it.
+    pub reference: &'static str,
+    /// Message numbers of the checks that a wrong value can trip; empty if nothing can tell.
+    pub checked_by: &'static [u16],
+}
+
+/// Where a field lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Bytes from the start of the structure.
+    At(u16),
+    /// Again and again.
+    Each {
+        /// Where the first one lies, from the start of the structure.
+        first: u16,
+        /// From one to the next.
+        stride: u16,
+        /// How many.
+        count: Count,
+    },
+    /// Two bytes a slot, backwards from the end of the page.
+    FromPageEnd,
+    /// Where other fields of the record say.
+    Part(Part),
+    /// The variable column with this number, counted from 0.
+    Column(u16),
+}
+
+/// How often a field is repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// Always so often.
+    Times(u16),
+    /// As another field says, or as the structure's length does.
+    Told,
+}
+
+/// A part of a record whose place depends on the record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Part {
+    /// Fixed-length columns.
+    FixedColumns,
+    /// The last six bytes of the fixed part of a non-leaf index record.
+    ChildPointer,
+    /// Behind the fixed part.
+    ColumnCount,
+    /// Behind the column count.
+    NullBitmap,
+    /// Behind the null bitmap, or the fixed part without one.
+    VariableCount,
+    /// Behind the variable count, two bytes a column.
+    EndOffset,
+    /// From the end of its predecessor, or of the end offsets, to its own end offset.
+    VariableColumn,
+    /// Compressed records: behind the column count, half a byte a column.
+    ColumnCodes,
+    /// The rest of the structure.
+    Rest,
+    /// Compression information: only with a dictionary.
+    DictionaryOffset,
+    /// Compression information: behind the page modification count, or the dictionary offset.
+    TotalBytes,
+    /// Compression information: behind the total size.
+    Anchor,
+    /// Compression information: at the dictionary offset.
+    Dictionary,
+}
+
+impl Part {
+    /// The place in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::FixedColumns => "fixed part",
+            Self::ChildPointer => "pminlen - 6",
+            Self::ColumnCount => "end of fixed part",
+            Self::NullBitmap => "end of fixed part + 2",
+            Self::VariableCount => "end of null bitmap",
+            Self::EndOffset => "variable count + 2",
+            Self::VariableColumn => "by end offset",
+            Self::ColumnCodes => "behind column count",
+            Self::Rest => "to the end",
+            Self::DictionaryOffset => "3, with a dictionary",
+            Self::TotalBytes => "3, or 5 with a dictionary",
+            Self::Anchor => "behind total size",
+            Self::Dictionary => "by dictionary offset",
+        }
+    }
+}
+
+/// How much a field takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Width {
+    /// So many bytes.
+    Bytes(u16),
+    /// So many bits, each of which is a value of its own.
+    Bits(u32),
+    /// Depends on the record.
+    Varies,
+}
+
+/// A named bit, or bits.
+pub type Names = &'static [(u64, &'static str)];
+
+/// How a value reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A number.
+    Unsigned,
+    /// A number better read in hexadecimal.
+    Hex,
+    /// Bits with names.
+    Flags(Names),
+    /// One of these.
+    Named(Names),
+    /// [`crate::PageType`].
+    PageType,
+    /// u32 page, u16 file.
+    PagePointer,
+    /// u32 page, u16 file, u16 slot.
+    RecordPointer,
+    /// [`crate::Lsn`].
+    Lsn,
+    /// u32 ticks of 1/300 second, i32 days since 1900-01-01.
+    DateTime,
+    /// 16 bytes.
+    Guid,
+    /// UTF-16, padded.
+    Text,
+    /// Internal version of a database.
+    DatabaseVersion,
+    /// Major and minor version, build.
+    EngineBuild,
+    /// First byte of a FixedVar record, [`crate::record::status`].
+    RecordStatus,
+    /// First byte of a compressed record.
+    CdStatus,
+    /// End offset of a variable column; the high bit says it is complex.
+    EndOffset,
+    /// Offset of a record on the page.
+    SlotOffset,
+    /// One byte a page, [`crate::allocation::PfsByte`].
+    PfsBytes,
+    /// One bit an extent, lowest first.
+    ExtentBits,
+    /// One bit a column, lowest first.
+    NullBits,
+    /// Half a byte a column, low half first.
+    ColumnCodes,
+    /// Always zero.
+    Zero,
+    /// Content that only the catalogue can explain.
+    Bytes,
+}
+
+/// The rows of one structure; `reference` is that of the whole table unless a row has its own.
+macro_rules! fields {
+    ($name:ident: $structure:ident, $reference:literal; $(
+        $field:literal, $label:literal, $place:expr, $width:expr, $kind:expr, [$($check:literal),*], $meaning:literal;
+    )*) => {
+        pub(super) const $name: &[Field] = &[$(Field {
+            structure: Structure::$structure,
+            name: $field,
+            label: $label,
+            place: $place,
+            width: $width,
+            kind: $kind,
+            meaning: $meaning,
+            reference: $reference,
+            checked_by: &[$($check),*],
+        }),*];
+    };
+}
+use fields;
+
+/// What the tables need.
+mod prelude {
+    pub(super) use super::Count::{Times, Told};
+    pub(super) use super::Kind::{self, *};
+    pub(super) use super::Place::{At, Column, Each, FromPageEnd, Part as P};
+    pub(super) use super::Width::{Bits, Bytes as B, Varies};
+    pub(super) use super::{Field, Names, Part, Structure, fields};
+}
+
+#[cfg(test)]
+mod tests;

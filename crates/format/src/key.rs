@@ -156,7 +156,7 @@ fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
             return collation::compare(a.iter().map(|&b| u16::from(b)), b.iter().map(|&b| u16::from(b)), id);
         }
         KeyOrder::Unicode(id) => {
-            if (a.len() | b.len()) % 2 != 0 {
+            if !(a.len() | b.len()).is_multiple_of(2) {
                 return None;
             }
             return collation::compare(units(a), units(b), id);

@@ -26,7 +26,7 @@ impl<'a> Fragment<'a> {
             return Err(fault(RecordTest::FixedLength, length, FRAGMENT_HEADER_BYTES));
         }
         let tag = if status & status::VERSION_TAG != 0 { VERSION_TAG_BYTES } else { 0 };
-        let bytes = space.get(..length + tag).ok_or(fault(RecordTest::ColumnOffsets, length + tag, space.len()))?;
+        let bytes = space.get(..length + tag).ok_or(fault(RecordTest::LastOffset, length + tag, space.len()))?;
         Ok(Self { bytes })
     }
 

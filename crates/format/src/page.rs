@@ -103,6 +103,12 @@ impl PageType {
 
 /// Bits of the header's flag word (format.md 2).
 pub mod page_flags {
+    /// Part of a system transaction that has not ended (message 5282).
+    pub const IN_SYSXACT: u16 = 0x1;
+    /// Records start at multiples of 4: pages that SQL Server 2000 and older systems lay out so (message 8940).
+    pub const ALIGNED4: u16 = 0x2;
+    /// Some record carries a version tag; sound pages with such records were met without it.
+    pub const VERSION_INFO: u16 = 0x2000;
     /// The low two bits of each sector's last byte are replaced by a pattern.
     pub const TORN_BITS: u16 = 0x100;
     /// The word at 60 is the checksum of the page.

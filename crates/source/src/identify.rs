@@ -38,7 +38,7 @@ pub fn identify(start: &[u8]) -> FileKind {
         return FileKind::Backup("SQL Server backup");
     }
     let header = page_at(start, 0);
-    let header_is_sound = header.as_ref().is_some_and(|bytes| is_file_header(bytes));
+    let header_is_sound = header.as_ref().is_some_and(is_file_header);
     if header_is_sound && start.get(PAGE_BYTES) == Some(&VLF_SIGNATURE) {
         return FileKind::Log;
     }

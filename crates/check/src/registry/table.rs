@@ -244,11 +244,6 @@ checks! {
         must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and lie inside the record.",
         cause "The record was changed before the checksum was made.",
         action "Restore the page, or rebuild the index.";
-    PAGE_VERSION_FLAG = "page.version-flag", 5260 state 1, Page, Consistency, AllowDataLoss, true,
-        "{owner}: At least one record on page {page} contains versioning information, but the VERSION_INFO bit in the page header is not set.",
-        must "A page with a versioned record has the flag VERSION_INFO.",
-        cause "The page header or a record's status byte was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
         must "No page of a database that was shut down cleanly is still part of a system transaction.",

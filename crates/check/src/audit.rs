@@ -1,0 +1,80 @@
+//! The page audit: what a page says by itself. First its identity (protection, page id), then header, slots and records.
+
+mod header;
+mod records;
+
+use format::protection::{ProtectionFault, verify};
+use format::{PageBytes, PageHeader, PageId};
+
+use crate::finding::{Finding, Owner};
+use crate::registry;
+use crate::units::Units;
+
+pub(crate) use header::{Audit, PageContent};
+pub(crate) use records::Span;
+
+/// The page is not the page that was written here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IdentityFault {
+    /// Checksum or torn bits are wrong.
+    Protection(ProtectionFault),
+    /// The header names another page.
+    PageId,
+}
+
+/// Checks protection and page id of a page as it lies on disk.
+pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
+    if let Err(fault) = verify(bytes) {
+        return Some(IdentityFault::Protection(fault));
+    }
+    (format::Page::new(bytes).header().page_id() != id).then_some(IdentityFault::PageId)
+}
+
+/// The buffer status word that CHECKDB prints with a failed read (2012 to 2022; checkdb.md 4).
+const BUFFER_STATUS: i64 = 133_129;
+
+/// The finding for a page that is not what was written: 8939 state 98, or 8909; 5233 and 5256 when the catalogue that
+/// would name the owner cannot be read.
+pub(crate) fn identity_finding(
+    fault: &IdentityFault,
+    id: PageId,
+    header: &PageHeader,
+    units: &Units,
+    catalog_is_known: bool,
+) -> Finding {
+    let unit = header.alloc_unit();
+    let owner = units.owner_of(unit);
+    let named = catalog_is_known || owner.object_id != 0;
+    let (io, wrong_id) = if named {
+        (&registry::PAGE_IO, &registry::PAGE_ID)
+    } else {
+        (&registry::PAGE_IO_NO_METADATA, &registry::PAGE_ID_NO_METADATA)
+    };
+    match fault {
+        IdentityFault::Protection(fault) => {
+            let finding = Finding::new(io)
+                .owner(owner)
+                .page(id)
+                .page_value("header_page", header.page_id())
+                .text_value("test", "IS_OFF (BUF_IOERR, pBUF->bstat)")
+                .number("value", BUFFER_STATUS)
+                .number("against", -4);
+            match *fault {
+                ProtectionFault::Checksum { stored, computed } => {
+                    finding.number("stored_checksum", stored).number("computed_checksum", computed)
+                }
+                ProtectionFault::Torn { stored, actual } => {
+                    finding.number("stored_torn_bits", stored).number("found_torn_bits", actual)
+                }
+            }
+        }
+        IdentityFault::PageId => {
+            Finding::new(wrong_id).owner(owner).page(id).page_value("header_page", header.page_id())
+        }
+    }
+}
+
+/// 8928 for the unit to which the IAM pages give a page that failed its audit.
+pub(crate) fn unprocessed(owner: Owner, id: PageId) -> Finding {
+    Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(id)
+}

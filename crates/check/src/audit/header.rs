@@ -1,0 +1,195 @@
+//! Header and slot array of a page against its content.
+
+use format::page::{HEADER_BYTES, page_flags};
+use format::slots::SlotOrder;
+use format::{PAGE_BYTES, Page, PageId, PageType};
+
+use super::records::{Records, Span};
+use crate::finding::{Finding, Owner};
+use crate::registry;
+use crate::units::{Shape, Unit};
+
+/// Audits pages one after the other; what it allocates it keeps.
+#[derive(Default)]
+pub(crate) struct Audit {
+    order: SlotOrder,
+    records: Records,
+}
+
+/// What a page that passed its audit holds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct PageContent {
+    /// Live rows: primary, forwarded or index records.
+    pub(crate) rows: u32,
+    /// Ghost records.
+    pub(crate) ghosts: u32,
+    /// Forwarded rows among the live ones.
+    pub(crate) forwarded: u32,
+    /// Forwarding stubs.
+    pub(crate) stubs: u32,
+    /// The records were audited: they are not compressed and of a known kind.
+    pub(crate) records_are_audited: bool,
+}
+
+impl Audit {
+    /// Where the records of the page audited last lie, by slot; length 0 for an empty slot.
+    pub(crate) fn spans(&self) -> &[Span] {
+        self.records.spans()
+    }
+
+    /// Audits the page at `id`, which belongs to `unit` and whose identity is right. `None` when it fails; then
+    /// `findings` say why.
+    pub(crate) fn page(
+        &mut self,
+        page: Page<'_>,
+        id: PageId,
+        unit: &Unit,
+        clean: bool,
+        findings: &mut Vec<Finding>,
+    ) -> Option<PageContent> {
+        let kind = self.header(page, id, unit, findings)?;
+        self.order.load(page);
+        if !self.slots(page, id, unit, kind, findings) {
+            return None;
+        }
+        let auditable = match kind {
+            PageType::TextMix | PageType::TextTree => true,
+            _ => unit.shape != Shape::Unknown && !unit.compressed,
+        };
+        let content = if auditable {
+            self.records.audit(page, id, unit.owner, kind, &self.order, findings)?
+        } else {
+            self.records.classify(page, &self.order, unit.compressed)
+        };
+        if clean && page.header().flags.get() & page_flags::IN_SYSXACT != 0 {
+            findings.push(Finding::new(&registry::PAGE_IN_SYSXACT).owner(unit.owner).page(id));
+        }
+        self.counts(page, id, unit.owner, &content, findings).then_some(content)
+    }
+
+    /// Fields that are wrong whatever the page holds.
+    fn header(&self, page: Page<'_>, id: PageId, unit: &Unit, findings: &mut Vec<Finding>) -> Option<PageType> {
+        let header = page.header();
+        if header.header_version != 1 {
+            findings.push(
+                test(&registry::PAGE_HEADER, unit.owner, id, "m_headerVersion == HEADER_7_0")
+                    .number("value", header.header_version)
+                    .number("against", 1),
+            );
+            return None;
+        }
+        let Some(kind) = header.kind() else {
+            let text = "(m_type >= DATA_PAGE && m_type <= UNDOFILE_HEADER_PAGE) || \
+                        (m_type == UNKNOWN_PAGE && level == BASIC_HEADER)";
+            findings.push(
+                test(&registry::PAGE_HEADER, unit.owner, id, text)
+                    .state(6)
+                    .number("value", header.page_type)
+                    .number("against", header.page_type),
+            );
+            return None;
+        };
+        if !unit.shape.allows(kind) {
+            findings.push(
+                Finding::new(&registry::PAGE_TYPE).owner(unit.owner).page(id).number("page_type", header.page_type),
+            );
+            return None;
+        }
+        let (free_data, slots) = (usize::from(header.free_data.get()), usize::from(header.slot_count.get()));
+        let limit = PAGE_BYTES.checked_sub(2 * slots);
+        if limit.is_none_or(|limit| !(HEADER_BYTES..=limit).contains(&free_data)) {
+            let text = "m_freeData >= PAGEHEADSIZE && m_freeData <= (UINT)PAGESIZE - m_slotCnt * sizeof (Slot)";
+            findings.push(
+                test(&registry::PAGE_HEADER, unit.owner, id, text)
+                    .state(7)
+                    .number("value", free_data as i64)
+                    .number("against", PAGE_BYTES as i64 - 2 * slots as i64),
+            );
+            return None;
+        }
+        if header.flags.get() & page_flags::ALIGNED4 != 0 && !free_data.is_multiple_of(4) {
+            findings.push(
+                test(&registry::PAGE_ALIGNMENT, unit.owner, id, "IsAligned (m_freeData)")
+                    .number("value", free_data as i64),
+            );
+            return None;
+        }
+        Some(kind)
+    }
+
+    /// Whether each slot points between header and free data, and no two to the same place.
+    fn slots(&self, page: Page<'_>, id: PageId, unit: &Unit, kind: PageType, findings: &mut Vec<Finding>) -> bool {
+        let before = findings.len();
+        let header = page.header();
+        let free_data = header.free_data.get();
+        let invalid =
+            |check, slot: u16, offset: u16| Finding::new(check).owner(unit.owner).at(id, slot).number("offset", offset);
+        // A slot is empty after a deletion in a heap, or on a LOB page; nowhere else (format.md 2).
+        let may_be_empty = matches!(kind, PageType::TextMix | PageType::TextTree)
+            || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data;
+        if self.order.empty() > 0 && !may_be_empty {
+            let empty = (0..header.slot_count.get()).find(|&slot| page.slot_offset(slot) == Some(0));
+            findings.push(invalid(&registry::SLOT_BEFORE_RECORDS, empty.unwrap_or_default(), 0));
+        }
+        let mut prior = None;
+        for entry in self.order.entries() {
+            if usize::from(entry.offset) < HEADER_BYTES {
+                findings.push(invalid(&registry::SLOT_BEFORE_RECORDS, entry.slot, entry.offset));
+            } else if entry.offset > free_data {
+                findings.push(invalid(&registry::SLOT_BEYOND_FREE_DATA, entry.slot, entry.offset));
+            } else if prior == Some(entry.offset) {
+                findings.push(invalid(&registry::SLOT_OVERLAP, entry.slot, entry.offset));
+            } else if header.flags.get() & page_flags::ALIGNED4 != 0 && entry.offset % 4 != 0 {
+                findings.push(
+                    test(&registry::PAGE_ALIGNMENT, unit.owner, id, "IsAligned (sorted[i].offset)")
+                        .state(102)
+                        .at(id, entry.slot)
+                        .number("value", entry.offset),
+                );
+            }
+            prior = Some(entry.offset);
+        }
+        findings.len() == before
+    }
+
+    /// What the header counts; false when the page fails its audit by it. A wrong ghost count or flag is an error of its
+    /// own, but the page can be used.
+    fn counts(
+        &self,
+        page: Page<'_>,
+        id: PageId,
+        owner: Owner,
+        content: &PageContent,
+        findings: &mut Vec<Finding>,
+    ) -> bool {
+        let header = page.header();
+        if u32::from(header.ghost_count.get()) != content.ghosts {
+            findings.push(
+                Finding::new(&registry::PAGE_GHOST_COUNT)
+                    .owner(owner)
+                    .page(id)
+                    .number("value", header.ghost_count.get())
+                    .number("against", content.ghosts),
+            );
+        }
+        if !content.records_are_audited {
+            return true;
+        }
+        let free = (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get());
+        let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
+        let computed = free - self.records.used_bytes(aligned);
+        if i64::from(header.free_count.get()) != computed {
+            findings.push(
+                test(&registry::PAGE_FREE_COUNT, owner, id, "m_freeCnt == freeCnt")
+                    .number("value", header.free_count.get())
+                    .number("against", computed),
+            );
+            return false;
+        }
+        true
+    }
+}
+
+fn test(check: &'static registry::Check, owner: Owner, id: PageId, text: &str) -> Finding {
+    Finding::new(check).owner(owner).page(id).text_value("test", text)
+}

@@ -1,0 +1,174 @@
+//! The records of a page: each is whole, of a kind the page may hold, and inside its space.
+
+use format::lob::Fragment;
+use format::record::{Record, RecordFault, RecordKind, RecordTest};
+use format::slots::{SlotEntry, SlotOrder};
+use format::{Page, PageId, PageType};
+
+use super::header::PageContent;
+use crate::finding::{Finding, Owner};
+use crate::registry;
+
+/// Where a record lies on its page.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    /// First byte.
+    pub(crate) offset: u16,
+    /// Length; 0 for an empty slot.
+    pub(crate) length: u16,
+}
+
+impl Span {
+    /// The record's bytes.
+    pub(crate) fn of(self, page: Page<'_>) -> &[u8] {
+        let start = usize::from(self.offset);
+        page.bytes().get(start..start + usize::from(self.length)).unwrap_or(&[])
+    }
+}
+
+/// The records of one page at a time.
+#[derive(Default)]
+pub(super) struct Records {
+    spans: Vec<Span>,
+    bytes: i64,
+    aligned_bytes: i64,
+}
+
+impl Records {
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Bytes that the records take, padded to multiples of 4 on an aligned page.
+    pub(super) fn used_bytes(&self, aligned: bool) -> i64 {
+        if aligned { self.aligned_bytes } else { self.bytes }
+    }
+
+    fn start(&mut self, page: Page<'_>) {
+        self.spans.clear();
+        self.spans.resize(usize::from(page.header().slot_count.get()).min(format::slots::MAX_SLOTS), Span::default());
+        (self.bytes, self.aligned_bytes) = (0, 0);
+    }
+
+    fn place(&mut self, entry: SlotEntry, length: usize) {
+        if let Some(span) = self.spans.get_mut(usize::from(entry.slot)) {
+            *span = Span { offset: entry.offset, length: length as u16 };
+        }
+        self.bytes += length as i64;
+        self.aligned_bytes += length.next_multiple_of(4) as i64;
+    }
+
+    /// Audits every record; `None` when one fails.
+    pub(super) fn audit(
+        &mut self,
+        page: Page<'_>,
+        id: PageId,
+        owner: Owner,
+        kind: PageType,
+        order: &SlotOrder,
+        findings: &mut Vec<Finding>,
+    ) -> Option<PageContent> {
+        self.start(page);
+        let pminlen = page.header().pminlen.get();
+        let mut content = PageContent { records_are_audited: true, ..PageContent::default() };
+        let mut sound = true;
+        for (position, &entry) in order.entries().iter().enumerate() {
+            let space = order.space(page, position);
+            let record = match kind {
+                PageType::TextMix | PageType::TextTree => Fragment::read(space).map(|fragment| fragment.bytes()),
+                PageType::Index => Record::index(space, pminlen).map(|record| record.bytes()),
+                _ => Record::data(space).map(|record| record.bytes()),
+            };
+            match record.and_then(|bytes| count(bytes, kind, &mut content).map(|()| bytes.len())) {
+                Ok(length) => self.place(entry, length),
+                Err(fault) => {
+                    sound = false;
+                    findings.push(record_finding(fault, page, id, owner, entry, order.entries().get(position + 1)));
+                }
+            }
+        }
+        sound.then_some(content)
+    }
+
+    /// Counts records whose insides are not known: compressed ones by their first byte, others not at all.
+    pub(super) fn classify(&mut self, page: Page<'_>, order: &SlotOrder, compressed: bool) -> PageContent {
+        self.start(page);
+        let mut content = PageContent { ghosts: u32::from(page.header().ghost_count.get()), ..PageContent::default() };
+        if !compressed {
+            return content;
+        }
+        content.ghosts = 0;
+        for position in 0..order.entries().len() {
+            // Type of a CD record: bits 2 to 4 of its first byte (format-rare.md 1.2).
+            match order.space(page, position).first().map(|byte| (byte >> 2) & 7) {
+                Some(0 | 6) => content.rows += 1,
+                Some(4) => {
+                    content.rows += 1;
+                    content.forwarded += 1;
+                }
+                Some(2) => content.stubs += 1,
+                Some(_) => content.ghosts += 1,
+                None => {}
+            }
+        }
+        content
+    }
+}
+
+/// Counts a record by its kind, if the page may hold that kind.
+fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), RecordFault> {
+    let status = bytes.first().copied().unwrap_or_default();
+    let kind = RecordKind::of(status);
+    let allowed = match kind {
+        RecordKind::Primary | RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data,
+        RecordKind::GhostData | RecordKind::GhostVersion => page == PageType::Data,
+        RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,
+        RecordKind::BlobFragment => matches!(page, PageType::TextMix | PageType::TextTree),
+    };
+    let in_transit = !matches!(page, PageType::Data | PageType::Index | PageType::TextMix | PageType::TextTree);
+    if !allowed && !in_transit {
+        return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
+    }
+    match kind {
+        RecordKind::Primary | RecordKind::Index => content.rows += 1,
+        RecordKind::Forwarded => {
+            content.rows += 1;
+            content.forwarded += 1;
+        }
+        RecordKind::ForwardingStub => content.stubs += 1,
+        RecordKind::BlobFragment => {}
+        RecordKind::GhostIndex | RecordKind::GhostData | RecordKind::GhostVersion => content.ghosts += 1,
+    }
+    Ok(())
+}
+
+/// A record that runs into the next one is 8942 there, one that runs into free space 8943, all else 8944.
+fn record_finding(
+    fault: RecordFault,
+    page: Page<'_>,
+    id: PageId,
+    owner: Owner,
+    entry: SlotEntry,
+    next: Option<&SlotEntry>,
+) -> Finding {
+    let runs_over = matches!(fault.test, RecordTest::LastOffset | RecordTest::VersionTag);
+    match next {
+        Some(next) if runs_over => Finding::new(&registry::SLOT_OVERLAP)
+            .owner(owner)
+            .at(id, next.slot)
+            .number("offset", next.offset)
+            .number("prior_end", i64::from(entry.offset) + fault.value),
+        None if runs_over => Finding::new(&registry::SLOT_INTO_FREE_SPACE)
+            .owner(owner)
+            .at(id, entry.slot)
+            .number("offset", i64::from(entry.offset) + fault.value)
+            .number("free_data", page.header().free_data.get()),
+        _ => Finding::new(&registry::RECORD_AUDIT)
+            .state(fault.test.state())
+            .owner(owner)
+            .at(id, entry.slot)
+            .text_value("test", fault.test.text())
+            .number("value", fault.value)
+            .number("against", fault.against),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a run knows before it looks at ordinary pages, shared by all phases and threads.
+
+use catalog::{Database, Level};
+use format::key::KeyColumn;
+use format::{AllocUnitId, Lsn, PageHeader, PageId, PageType};
+use source::PageSource;
+
+use crate::hash::FactHash;
+use crate::options::{Options, Scope};
+use crate::survey::Survey;
+use crate::units::{Unit, UnitIndex, Units};
+
+/// What a run knows.
+pub(crate) struct Context<'a> {
+    pub(crate) source: &'a dyn PageSource,
+    pub(crate) database: &'a Database,
+    pub(crate) options: &'a Options,
+    pub(crate) units: Units,
+    pub(crate) survey: Survey,
+    pub(crate) keys: Vec<Option<Keys>>,
+    pub(crate) hash: FactHash,
+}
+
+/// The key columns of a B-tree's rowset.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    pub(crate) leaf: Vec<KeyColumn>,
+    pub(crate) node: Vec<KeyColumn>,
+}
+
+impl Keys {
+    /// The columns that order the records of a page.
+    pub(crate) fn of(&self, is_leaf: bool) -> &[KeyColumn] {
+        if is_leaf { &self.leaf } else { &self.node }
+    }
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        source: &'a dyn PageSource,
+        database: &'a Database,
+        options: &'a Options,
+        units: Units,
+        survey: Survey,
+    ) -> Self {
+        let keys = units.list().iter().map(|unit| keys_of(database, unit)).collect();
+        Self { source, database, options, units, survey, keys, hash: FactHash::new() }
+    }
+
+    /// Whether the database was shut down cleanly, so that what relates two pages can be judged.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown())
+    }
+
+    /// LSN of the last checkpoint.
+    pub(crate) fn checkpoint(&self) -> Lsn {
+        self.database.boot.as_ref().map(|boot| boot.checkpoint_lsn).unwrap_or_default()
+    }
+
+    /// Whether the run covers a unit.
+    pub(crate) fn in_scope(&self, unit: &Unit) -> bool {
+        match &self.options.scope {
+            Scope::Database => true,
+            Scope::Allocation => false,
+            Scope::Tables(objects) => objects.contains(&unit.owner.object_id),
+            Scope::Filegroup(group) => {
+                unit.row.and_then(|row| self.database.units.get(row)).is_some_and(|row| row.filegroup == *group)
+            }
+        }
+    }
+
+    /// Whether the logical checks of a unit's B-tree are asked for and possible.
+    pub(crate) fn checks_tree(&self, unit: &Unit) -> bool {
+        let left_out =
+            self.options.no_index && unit.owner.index_id > 1 && !self.database.is_system_table(unit.owner.object_id);
+        !self.options.physical_only && !left_out && unit.shape.is_tree() && !unit.compressed
+    }
+
+    /// The key columns of a unit, if its layout is known.
+    pub(crate) fn keys(&self, unit: UnitIndex) -> Option<&Keys> {
+        self.keys.get(unit as usize)?.as_ref()
+    }
+
+    /// Whether a page whose header has these fields belongs to `unit`. Data pages of a clustered index last written by
+    /// SQL Server 2000 carry index id 0 where their unit has 1 (format.md 0, rule 5).
+    pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
+        let named = header.alloc_unit();
+        named == unit.id
+            || header.kind() == Some(PageType::Data)
+                && header.index_id.get() == 0
+                && unit.id == AllocUnitId::from_header(1, header.object_id.get())
+    }
+
+    /// The name of an index, for people: `schema.table.index`.
+    pub(crate) fn index_name(&self, unit: &Unit) -> String {
+        let object = match unit.owner.object_id {
+            0 => return format!("alloc unit ID {}", unit.id),
+            id => self.database.object_name(id),
+        };
+        match self.database.indexes.get(&(unit.owner.object_id, unit.owner.index_id)) {
+            Some(index) if !index.name.is_empty() => format!("{object}.{}", index.name),
+            _ => object,
+        }
+    }
+
+    /// The root that the catalogue names for a unit.
+    pub(crate) fn root(&self, unit: &Unit) -> PageId {
+        unit.row.and_then(|row| self.database.units.get(row)).map_or(PageId::NONE, |row| row.root)
+    }
+}
+
+fn keys_of(database: &Database, unit: &Unit) -> Option<Keys> {
+    if !unit.shape.is_tree() || unit.compressed {
+        return None;
+    }
+    let layout = &database.rowsets.get(unit.rowset?)?.layout;
+    let (leaf, node) = (layout.key(Level::Leaf), layout.key(Level::Node));
+    (!leaf.is_empty()).then_some(Keys { leaf, node })
+}

@@ -1,0 +1,72 @@
+//! What the catalogue says about itself: the primitive checks (7984 to 7988), 7995 and 8930.
+
+use catalog::{ChainFault, Database, Gap};
+use format::PageId;
+
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Owner, Value};
+use crate::registry;
+
+/// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
+/// stood for sysrscols.
+const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
+/// Tables without which objects and their layouts cannot be told: also sysschobjs, syscolpars, sysidxstats.
+const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
+
+/// Findings and gaps of the catalogue as it was read.
+pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    if database.boot.is_none() {
+        coverage.note("catalogue", "database", "the boot page is damaged", 0);
+        coverage.note("allocation against catalogue", "database", "the boot page is damaged", 0);
+        return;
+    }
+    let mut unusable = false;
+    for gap in &database.gaps {
+        if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
+            findings.push(primitive(gap, fault));
+        }
+        unusable |= NEEDED.contains(&gap.object_id);
+        let reason = match (gap.fault, gap.bad_records) {
+            (Some(_), _) => "damaged: read up to the first bad page",
+            (None, 0) => "not described by the catalogue",
+            (None, _) => "some of its rows are no rows",
+        };
+        coverage.note("catalogue", format!("sys.{}", gap.table), reason, u64::from(gap.bad_records));
+    }
+    if unusable {
+        findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
+    } else if is_inconsistent(database) {
+        findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
+    }
+}
+
+/// A unit whose rowset does not exist, or a rowset with pages and without columns.
+fn is_inconsistent(database: &Database) -> bool {
+    database.units.iter().any(|unit| unit.rowset.is_none())
+        || database.units.iter().any(|unit| {
+            !unit.first_iam.is_none() && database.rowset_of(unit).is_some_and(|rowset| rowset.layout.columns.is_empty())
+        })
+}
+
+fn primitive(gap: &Gap, fault: ChainFault) -> Finding {
+    let about = |check, page: PageId| {
+        let owner = Owner { object_id: gap.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
+        Finding::new(check).owner(owner).page(page)
+    };
+    match fault {
+        ChainFault::Unreadable { page } => about(&registry::PRIMITIVE_UNREADABLE, page),
+        ChainFault::PageType { page, page_type } => {
+            about(&registry::PRIMITIVE_PAGE_TYPE, page).number("page_type", page_type)
+        }
+        ChainFault::OtherUnit { page, next, found, expected } => {
+            let mut finding = about(&registry::PRIMITIVE_OTHER_UNIT, page).ref_page(next);
+            finding.evidence.push(("found_unit", Value::Text(found.to_string())));
+            finding.evidence.push(("expected_unit", Value::Text(expected.to_string())));
+            finding
+        }
+        ChainFault::Linkage { page, next, prev } => {
+            about(&registry::PRIMITIVE_LINKAGE, page).ref_page(next).page_value("found_prev", prev)
+        }
+        ChainFault::Loop { page } => about(&registry::PRIMITIVE_LOOP, page),
+    }
+}

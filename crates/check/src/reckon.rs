@@ -1,0 +1,65 @@
+//! Reckon: do the sums agree? A healthy database ends here; where they differ, pinpoint names the culprits.
+
+mod bounds;
+mod counts;
+mod tree;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::pinpoint;
+use crate::progress::Progress;
+use crate::sweep::{Partial, UnitTally};
+use crate::units::{Shape, UnitIndex};
+
+/// Compares what the sweep added up.
+pub(crate) fn reckon(
+    context: &Context<'_>,
+    swept: &mut Partial,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+    progress: &dyn Progress,
+) {
+    progress.phase("reckon", 0);
+    for (at, unit) in context.units.list().iter().enumerate() {
+        let index = at as UnitIndex;
+        let Some(tally) = swept.units.get(at) else { continue };
+        if !context.in_scope(unit) || !can_be_judged(context, index, tally, coverage) || context.options.physical_only {
+            continue;
+        }
+        if context.checks_tree(unit) && !tree::is_sound(context, index, tally, &swept.nodes) {
+            findings.extend(pinpoint::tree(context, index));
+        }
+        if unit.shape == Shape::Heap && !unit.compressed && tally.stubs != tally.forwards {
+            findings.extend(pinpoint::forwarding(context, index));
+        }
+    }
+    if !context.options.physical_only {
+        bounds::check(context, swept, findings);
+        counts::check(context, findings);
+    }
+}
+
+/// Whether all pages of a unit were seen, or are known to be damaged: only then can a missing one be told.
+fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
+    let Some(name) = context.units.get(unit).map(|unit| context.index_name(unit)) else { return false };
+    let mut judged = true;
+    if context.survey.broken_chains.contains(&unit) {
+        coverage.note("links between pages", &name, "its IAM chain is damaged (7965)", 1);
+        judged = false;
+    }
+    if tally.unread_pages > 0 {
+        coverage.note("pages", &name, "they could not be read", tally.unread_pages);
+        judged = false;
+    }
+    if tally.unknown_pages > 0 {
+        coverage.note(
+            "pages",
+            &name,
+            "their PFS page is damaged: nobody knows whether they are in use",
+            tally.unknown_pages,
+        );
+        judged = false;
+    }
+    judged
+}

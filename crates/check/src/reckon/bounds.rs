@@ -1,0 +1,160 @@
+//! Key bounds: each page's keys lie between its parent's entry for it and the next entry (8933, 8934).
+//!
+//! Pages left images of their first and last key; the non-leaf pages, one in a hundred, are read again. Only where the
+//! images do not decide are the keys themselves compared.
+
+use std::cmp::Ordering;
+
+use format::key::{self, KeyImage};
+use format::record::Record;
+use format::{Page, PageBytes, PageId};
+
+use crate::context::{Context, Keys};
+use crate::finding::Finding;
+use crate::registry;
+use crate::sweep::{NodePage, PageBounds, Partial, Target, Verdict, child, is_leaf, record};
+use crate::units::{Unit, UnitIndex};
+
+/// Checks the children of every non-leaf page.
+pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>) {
+    let mut undecided = vec![0u64; swept.units.len()];
+    {
+        let mut checker =
+            Checker { context, bounds: &swept.bounds, target: Target::default(), findings, undecided: &mut undecided };
+        for node in &swept.nodes {
+            checker.node(node);
+        }
+    }
+    for (tally, count) in swept.units.iter_mut().zip(undecided) {
+        tally.undecided += count;
+    }
+}
+
+struct Checker<'a> {
+    context: &'a Context<'a>,
+    bounds: &'a [PageBounds],
+    target: Target,
+    findings: &'a mut Vec<Finding>,
+    undecided: &'a mut [u64],
+}
+
+/// A parent entry, or the first entry of the next parent, that bounds a child.
+struct Separator<'a> {
+    record: Record<'a>,
+    page: PageId,
+    slot: u16,
+}
+
+impl Checker<'_> {
+    fn bounds_of(&self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
+        let at = self.bounds.binary_search_by_key(&page, |bounds| bounds.page).ok()?;
+        self.bounds.get(at).filter(|bounds| bounds.unit == unit).copied()
+    }
+
+    fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
+        let mut bytes = self.context.source.read_page(page)?;
+        match self.target.look(self.context, page, &mut bytes) {
+            Verdict::Sound(found, _) if found == unit => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn node(&mut self, node: &NodePage) {
+        let context = self.context;
+        let (Some(unit), Some(keys)) = (context.units.get(node.unit), context.keys(node.unit)) else { return };
+        let Some(bytes) = self.read(node.page, node.unit) else { return };
+        let page = Page::new(&bytes);
+        let spans = self.target.spans().to_vec();
+        // The separator behind the last entry is the first one of the next page of the level.
+        let next_bytes = if node.next.is_none() { None } else { self.read(node.next, node.unit) };
+        let next_entry = next_bytes.as_ref().and_then(|bytes| {
+            let page = Page::new(bytes);
+            let record = record(page, *self.target.spans().first()?)?;
+            (page.header().level == node.level).then_some(Separator { record, page: node.next, slot: 0 })
+        });
+        let mut next = next_entry;
+        for (slot, span) in spans.iter().enumerate().rev() {
+            let Some(entry) = record(page, *span) else { return };
+            let separator = Separator { record: entry, page: node.page, slot: slot as u16 };
+            let is_lowest = slot == 0 && node.prev.is_none();
+            if let Some(child) = child(page, *span) {
+                self.child(
+                    child,
+                    node.unit,
+                    unit,
+                    keys,
+                    (!is_lowest).then_some(&separator),
+                    next.as_ref(),
+                    &spans,
+                    page,
+                );
+            }
+            next = Some(separator);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a child, its parent and the two separators are one relation")]
+    fn child(
+        &mut self,
+        id: PageId,
+        unit_index: UnitIndex,
+        unit: &Unit,
+        keys: &Keys,
+        low: Option<&Separator<'_>>,
+        high: Option<&Separator<'_>>,
+        spans: &[crate::audit::Span],
+        parent: Page<'_>,
+    ) {
+        let Some(bounds) = self.bounds_of(id, unit_index) else { return };
+        let image = |separator: &Separator<'_>| KeyImage::of(&separator.record, &keys.node);
+        let mut low_order = low.map(|separator| bounds.low.compare(&image(separator)));
+        let mut high_order = high.map(|separator| bounds.high.compare(&image(separator)));
+        let undecided = |order: &Option<Option<Ordering>>| matches!(order, Some(None));
+        let mut level = 0;
+        let violated = low_order.flatten() == Some(Ordering::Less)
+            || matches!(high_order.flatten(), Some(Ordering::Greater | Ordering::Equal));
+        if undecided(&low_order) || undecided(&high_order) || violated {
+            let Some(bytes) = self.read(id, unit_index) else { return };
+            let page = Page::new(&bytes);
+            level = page.header().level;
+            let leaf = is_leaf(unit.shape, page);
+            let columns = keys.of(leaf);
+            let records = self.target.spans();
+            let first_slot = usize::from(!leaf && page.header().prev().is_none());
+            let first = records.get(first_slot).and_then(|span| record(page, *span));
+            let last = records.last().and_then(|span| record(page, *span));
+            let exact = |record: Option<Record<'_>>, separator: &Separator<'_>| {
+                record.and_then(|record| key::compare_across(&record, columns, &separator.record, &keys.node))
+            };
+            low_order = low.map(|separator| exact(first, separator));
+            high_order = high.map(|separator| exact(last, separator));
+        }
+        let count = u64::from(undecided(&low_order)) + u64::from(undecided(&high_order));
+        if let Some(undecided) = self.undecided.get_mut(unit_index as usize) {
+            *undecided += count;
+        }
+        if let (Some(separator), Some(Ordering::Less)) = (low, low_order.flatten()) {
+            self.findings.push(
+                Finding::new(&registry::TREE_LOW_KEY)
+                    .owner(unit.owner)
+                    .page(id)
+                    .ref_at(separator.page, separator.slot)
+                    .number("level", level),
+            );
+        }
+        if let (Some(separator), Some(Ordering::Greater | Ordering::Equal)) = (high, high_order.flatten()) {
+            let next_page = match separator.slot {
+                0 => PageId::NONE,
+                slot => spans.get(usize::from(slot)).and_then(|span| child(parent, *span)).unwrap_or(PageId::NONE),
+            };
+            self.findings.push(
+                Finding::new(&registry::TREE_HIGH_KEY)
+                    .owner(unit.owner)
+                    .page(id)
+                    .ref_at(separator.page, separator.slot)
+                    .number("level", level)
+                    .page_value("other_page", next_page),
+            );
+        }
+    }
+}

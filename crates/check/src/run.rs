@@ -1,0 +1,299 @@
+//! A run from end to end: survey, sweep, reckon, and what it amounts to.
+
+use std::time::Instant;
+
+use catalog::{Database, UnitKind};
+use format::page::PAGE_BYTES;
+use source::PageSource;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::options::{Options, Scope};
+use crate::progress::Progress;
+use crate::registry::Phase;
+use crate::report::{DatabaseSummary, FileSummary, PhaseStatistics, Report, Statistics};
+use crate::sweep::Partial;
+use crate::units::{Shape, Units};
+use crate::{inventory, metadata, reckon, survey, sweep};
+
+/// Checks the database whose pages `source` has and whose catalogue was read into `database`.
+///
+/// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
+/// [`Report::not_verified`].
+pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
+    let start = Instant::now();
+    let mut phases = Phases { last: start, list: Vec::new() };
+    let mut findings = Vec::new();
+    let mut coverage = Coverage::default();
+    let mut read_errors = truncated_files(source, &mut coverage);
+    metadata::check(database, &mut findings, &mut coverage);
+    note_missing(source, database, &mut coverage);
+
+    progress.phase("survey", 0);
+    let mut units = Units::of(database);
+    let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
+    phases.end("survey", 0);
+
+    let context = Context::new(source, database, options, units, survey);
+    let mut swept = if options.scope == Scope::Allocation {
+        Partial::new(context.units.list().len())
+    } else {
+        sweep::sweep(&context, progress)
+    };
+    findings.append(&mut swept.findings);
+    phases.end("sweep", swept.pages_read * PAGE_BYTES as u64);
+
+    reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
+    phases.end("reckon", 0);
+
+    let findings = settle(&context, &swept, findings, &mut coverage);
+    note_unchecked(&context, &swept, &mut coverage);
+    read_errors.extend(swept.read_errors.iter().map(|(page, error)| format!("page {page}: {error}")));
+    let rowsets = inventory::rowsets(&context, &swept);
+    let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
+    Report {
+        database: summary(source, database),
+        options: options.clone(),
+        rowsets,
+        findings,
+        not_verified: coverage.into_list(),
+        read_errors,
+        file_totals: context.survey.totals,
+        statistics: Statistics {
+            pages_read: swept.pages_read,
+            pages_allocated: swept.pages_allocated,
+            rows,
+            seconds: start.elapsed().as_secs_f64(),
+            phases: phases.list,
+            memory_peak: memory_peak_bytes(),
+        },
+    }
+}
+
+struct Phases {
+    last: Instant,
+    list: Vec<PhaseStatistics>,
+}
+
+impl Phases {
+    fn end(&mut self, name: &'static str, bytes: u64) {
+        let now = Instant::now();
+        self.list.push(PhaseStatistics { name, seconds: (now - self.last).as_secs_f64(), bytes });
+        self.last = now;
+    }
+}
+
+/// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
+fn settle(context: &Context<'_>, swept: &Partial, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
+    let in_flight = pages_in_flight(context, swept);
+    let mut kept = Vec::new();
+    for finding in findings {
+        if !is_asked_for(context, &finding) {
+            continue;
+        }
+        if in_flight && relates_pages(&finding) {
+            let what = format!("message {}", finding.check.msg);
+            let reason = "not shut down cleanly: pages newer than the last checkpoint, and the log was not applied";
+            coverage.note(&what, "database", reason, 1);
+            continue;
+        }
+        kept.push(finding);
+    }
+    kept.sort_by_cached_key(Finding::sort_key);
+    kept.dedup_by(|a, b| {
+        a.check == b.check
+            && a.owner == b.owner
+            && a.page == b.page
+            && a.slot == b.slot
+            && a.ref_page == b.ref_page
+            && a.ref_slot == b.ref_slot
+            && a.evidence == b.evidence
+    });
+    kept
+}
+
+/// Whether the files hold changes that are not complete without the log: not shut down cleanly, and some page is newer
+/// than the last checkpoint. Every page that a checkpoint found changed was written by it, so without such a page the
+/// files are as consistent as the checkpoint was (format.md 0, rule 1).
+fn pages_in_flight(context: &Context<'_>, swept: &Partial) -> bool {
+    let newest = swept.units.iter().map(|tally| tally.max_lsn).max().unwrap_or_default();
+    context.database.boot.is_some() && !context.is_clean() && newest > context.checkpoint()
+}
+
+/// Whether a finding compares two places, which a change in flight may have reached one after the other.
+fn relates_pages(finding: &Finding) -> bool {
+    match finding.check.phase {
+        Phase::Primitive | Phase::Page | Phase::Record => false,
+        Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
+        Phase::Metadata | Phase::CrossPage | Phase::Counts => true,
+    }
+}
+
+fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
+    if context.options.physical_only && !finding.check.physical_only {
+        return false;
+    }
+    let phase = finding.check.phase;
+    match &context.options.scope {
+        Scope::Database => true,
+        Scope::Allocation => {
+            matches!(phase, Phase::Allocation | Phase::Primitive | Phase::Metadata) || finding.check.msg == 7965
+        }
+        Scope::Tables(objects) => {
+            matches!(phase, Phase::Primitive | Phase::Metadata)
+                || finding.object_id().is_some_and(|object| objects.contains(&object))
+                || phase != Phase::Allocation && finding.object_id().is_none()
+        }
+        Scope::Filegroup(group) => {
+            let file = finding.page.and_then(|page| context.source.file(page.file));
+            matches!(phase, Phase::Primitive | Phase::Metadata) || file.is_some_and(|file| file.filegroup == *group)
+        }
+    }
+}
+
+/// Files shorter than their header says: each a line for stderr, and pages nobody can verify.
+fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
+    let mut errors = Vec::new();
+    for file in source.files() {
+        let claimed = file.header_pages.unwrap_or(file.pages);
+        if file.pages < claimed || file.tail_bytes != 0 {
+            let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+            errors.push(format!(
+                "{}: has {bytes} bytes, but its header says {claimed} pages ({} bytes): the file was cut; \
+                 copy or restore it again",
+                file.path.display(),
+                u64::from(claimed) * PAGE_BYTES as u64
+            ));
+            let lost = u64::from(claimed.saturating_sub(file.pages)).max(1);
+            coverage.note("pages", format!("file {}", file.file_id), "they lie behind the end of the file", lost);
+        }
+    }
+    errors
+}
+
+/// Data files that the catalogue names and that were not given.
+fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) {
+    for row in &database.files {
+        if survey::is_missing(source, database, row.file_id) {
+            let scope = format!("file {} ({})", row.file_id, row.logical_name);
+            coverage.note("file", scope, format!("not given; on the server it was {}", row.physical_name), 0);
+        }
+    }
+    if let Some(boot) = &database.boot
+        && format::version::product(boot.version).is_none()
+    {
+        let reason = format!("database version {} is not known to this program", boot.version);
+        coverage.note("version", "database", reason, 0);
+    }
+}
+
+/// What the options ask for and this program does not check, or cannot.
+fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+    if context.options.scope == Scope::Allocation {
+        return;
+    }
+    for (unit, tally) in context.units.list().iter().zip(&swept.units).filter(|(unit, _)| context.in_scope(unit)) {
+        if tally.pages() == 0 {
+            continue;
+        }
+        let name = context.index_name(unit);
+        if tally.unaudited_rows > 0 {
+            let reason = if unit.compressed {
+                "compressed rows are not decoded yet"
+            } else if unit.row.is_none() {
+                "its allocation unit is not in the catalogue"
+            } else {
+                "columnstore is not decoded yet"
+            };
+            coverage.note("records", &name, reason, tally.unaudited_rows);
+        }
+        if context.options.physical_only {
+            continue;
+        }
+        if tally.undecided > 0 {
+            coverage.note("key order", &name, "neighbouring keys whose order the collation decides", tally.undecided);
+        }
+        if unit.shape.is_tree() && unit.compressed {
+            coverage.note("links and key order", &name, "compressed rows are not decoded yet", tally.pages());
+        } else if context.checks_tree(unit)
+            && context.keys(context.units.index_of(unit.id).unwrap_or_default()).is_none()
+        {
+            coverage.note("key order", &name, "its columns are not in the catalogue", tally.rows);
+        }
+        if unit.shape == Shape::Text {
+            coverage.note(
+                "LOB trees",
+                &name,
+                "references between rows and off-row values are not checked yet",
+                tally.pages(),
+            );
+        }
+    }
+    if context.options.physical_only {
+        return;
+    }
+    note_features(context, coverage);
+}
+
+/// Checks of whole kinds that are still to be built.
+fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
+    let database = context.database;
+    let in_scope = |rowset: &&catalog::Rowset| {
+        rowset.units.iter().any(|unit| context.units.list().get(*unit).is_some_and(|unit| context.in_scope(unit)))
+    };
+    let rowsets = || database.rowsets.iter().filter(in_scope);
+    let not_yet = "not checked yet";
+    coverage.note("columns", "all tables", format!("NULL and length rules, data purity: {not_yet}"), 0);
+    let indexes = rowsets().filter(|rowset| rowset.index_id > 1).count() as u64;
+    if indexes > 0 {
+        coverage.note("index rows against table rows", "all nonclustered indexes", not_yet, indexes);
+    }
+    let partitions = rowsets().filter(|rowset| rowset.partition > 1).count() as u64;
+    if partitions > 0 {
+        coverage.note("partition of each row", "partitioned tables", not_yet, partitions);
+    }
+    coverage.note("PFS free space", "heaps and LOB pages", not_yet, 0);
+    if context.options.scope == Scope::Database {
+        coverage.note("catalogue cross checks", "database", not_yet, 0);
+        coverage.note("Service Broker", "database", not_yet, 0);
+    }
+    let memory_optimized =
+        database.indexes.values().filter(|index| index.index_type == catalog::IndexType::Hash).count();
+    if memory_optimized > 0 {
+        coverage.note("memory-optimized tables", "database", "not in the data files (5296)", memory_optimized as u64);
+    }
+    let filestream = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
+    if filestream > 0 {
+        coverage.note("allocation units", "database", "of an unknown type", filestream as u64);
+    }
+}
+
+fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
+    let files = source.files();
+    let by_file = || files.first().and_then(|file| Some(file.path.file_stem()?.to_string_lossy().into_owned()));
+    let boot = database.boot.as_ref();
+    DatabaseSummary {
+        name: boot.map(|boot| boot.name.clone()).filter(|name| !name.is_empty()).or_else(by_file).unwrap_or_default(),
+        id: boot.map_or(0, |boot| boot.database_id),
+        version: boot.map_or(0, |boot| boot.version),
+        clean_shutdown: boot.map(catalog::Boot::clean_shutdown),
+        files: files
+            .iter()
+            .map(|file| FileSummary {
+                path: file.path.clone(),
+                file_id: file.file_id,
+                logical_name: file.logical_name.clone(),
+                pages: file.pages,
+            })
+            .collect(),
+    }
+}
+
+/// Peak resident memory, where the system tells it in /proc.
+fn memory_peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

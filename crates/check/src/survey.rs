@@ -1,0 +1,79 @@
+//! Survey: who owns each extent and page. A few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF, ML and PFS
+//! pages, IAM chains.
+
+mod extents;
+mod iam;
+mod maps;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::Database;
+use format::PageId;
+use format::allocation::EXTENT_PAGES;
+use source::PageSource;
+
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::report::FileTotals;
+use crate::units::{UnitIndex, Units};
+
+pub(crate) use iam::is_missing;
+pub(crate) use maps::{Allocation, FileMap};
+
+/// What the survey learnt.
+pub(crate) struct Survey {
+    /// By ascending file id.
+    pub(crate) files: Vec<FileMap>,
+    /// IAM pages by unit.
+    pub(crate) iam_pages: Vec<u64>,
+    /// Units whose IAM chain cannot be followed: what belongs to them is not known.
+    pub(crate) broken_chains: Vec<UnitIndex>,
+    /// Extents that several units claim, by their first page.
+    pub(crate) shared_extents: BTreeMap<PageId, BTreeSet<UnitIndex>>,
+    /// Totals by file.
+    pub(crate) totals: Vec<FileTotals>,
+}
+
+impl Survey {
+    /// The map of a file.
+    pub(crate) fn file(&self, file_id: u16) -> Option<&FileMap> {
+        self.files.iter().find(|file| file.file_id == file_id)
+    }
+
+    /// What PFS says of a page.
+    pub(crate) fn allocation(&self, page: PageId) -> Allocation {
+        self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
+    }
+
+    /// Whether `unit` is one of several that claim the extent of `page`.
+    pub(crate) fn shares(&self, page: PageId, unit: UnitIndex) -> bool {
+        let extent = PageId::new(page.file, page.page - page.page % EXTENT_PAGES);
+        self.shared_extents.get(&extent).is_some_and(|units| units.contains(&unit))
+    }
+
+    /// The unit whose IAM pages claim `page`.
+    pub(crate) fn owner(&self, page: PageId) -> Option<UnitIndex> {
+        self.file(page.file)?.owner(page.page)
+    }
+}
+
+/// Reads the allocation structures and checks them against each other.
+pub(crate) fn survey(
+    source: &dyn PageSource,
+    database: &Database,
+    units: &mut Units,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) -> Survey {
+    let mut files: Vec<FileMap> =
+        source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
+    let chains = iam::follow(source, database, units, &mut files, findings, coverage);
+    let totals = extents::check(&files, &chains, units, database, findings);
+    let mut iam_pages = vec![0; units.list().len()];
+    for page in &chains.pages {
+        if let Some(count) = iam_pages.get_mut(page.unit as usize) {
+            *count += 1;
+        }
+    }
+    Survey { files, iam_pages, broken_chains: chains.broken, shared_extents: chains.conflicts, totals }
+}

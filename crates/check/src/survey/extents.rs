@@ -1,0 +1,257 @@
+//! Extents and pages: GAM, SGAM, PFS and IAM must tell the same story (checkdb.md 1.2).
+
+use std::collections::BTreeSet;
+
+use catalog::Database;
+use format::PageId;
+use format::allocation::{EXTENT_PAGES, FixedPage, PfsByte, gam_page_of, is_fixed_extent, pfs_page_of, sgam_page_of};
+
+use super::iam::{Chains, expected_type_bits};
+use super::maps::{Allocation, FileMap};
+use crate::finding::Finding;
+use crate::registry;
+use crate::report::FileTotals;
+use crate::units::{UnitIndex, Units};
+
+/// Checks all extents of all files; returns the totals of each file.
+pub(super) fn check(
+    files: &[FileMap],
+    chains: &Chains,
+    units: &Units,
+    database: &Database,
+    findings: &mut Vec<Finding>,
+) -> Vec<FileTotals> {
+    let mut totals = Vec::new();
+    for file in files {
+        let mut checker = Checker { file, chains, units, database, findings, totals: empty_totals(file.file_id) };
+        for extent in 0..file.extent_count() {
+            checker.extent(extent);
+        }
+        checker.single_pages();
+        checker.lost_pages();
+        totals.push(checker.totals);
+    }
+    totals
+}
+
+fn empty_totals(file_id: u16) -> FileTotals {
+    FileTotals { file_id, extents: 0, used_pages: 0, reserved_pages: 0, mixed_extents: 0, mixed_pages: 0 }
+}
+
+struct Checker<'a> {
+    file: &'a FileMap,
+    chains: &'a Chains,
+    units: &'a Units,
+    database: &'a Database,
+    findings: &'a mut Vec<Finding>,
+    totals: FileTotals,
+}
+
+/// Who claims an extent besides the IAM bitmaps.
+#[derive(Clone, Copy)]
+enum Claimant {
+    Gam,
+    Sgam,
+    Unit(UnitIndex),
+}
+
+impl Checker<'_> {
+    fn page_id(&self, page: u32) -> PageId {
+        PageId::new(self.file.file_id, page)
+    }
+
+    /// Pages of the extent that lie in the file.
+    fn pages(&self, extent: u32) -> std::ops::Range<u32> {
+        let first = extent * EXTENT_PAGES;
+        first..first.saturating_add(EXTENT_PAGES).min(self.file.pages)
+    }
+
+    fn is_fixed(&self, page: u32) -> bool {
+        FixedPage::at(self.page_id(page)).is_some_and(|kind| kind != FixedPage::Boot)
+    }
+
+    fn extent(&mut self, extent: u32) {
+        let first = self.page_id(extent * EXTENT_PAGES);
+        let fixed = is_fixed_extent(extent);
+        self.count(extent, fixed);
+        let Some((free, mixed)) = self.file.extent_bits(extent) else { return };
+        let owners: BTreeSet<UnitIndex> = match self.chains.conflicts.get(&first) {
+            Some(several) => several.clone(),
+            None => self.file.extent_owner(extent).into_iter().collect(),
+        };
+        if free && mixed {
+            self.findings.push(
+                Finding::new(&registry::EXTENT_GAM_AND_SGAM)
+                    .page(first)
+                    .page_value("gam_page", self.page_id(gam_page_of(first.page)))
+                    .page_value("sgam_page", self.page_id(sgam_page_of(first.page))),
+            );
+            return;
+        }
+        let mut claimants: Vec<Claimant> = owners.iter().map(|&unit| Claimant::Unit(unit)).collect();
+        if free {
+            // Pages that an IAM chain lists one by one in an extent that the GAM calls free.
+            let singles: BTreeSet<UnitIndex> =
+                self.file.singles().range(self.pages(extent)).map(|(_, single)| single.unit).collect();
+            claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
+        }
+        if !claimants.is_empty() {
+            if free {
+                claimants.insert(0, Claimant::Gam);
+            }
+            if mixed {
+                claimants.insert(0, Claimant::Sgam);
+            }
+            if claimants.len() > 1 {
+                self.several_owners(first, &claimants);
+            } else {
+                self.dedicated_pages(extent);
+            }
+            return;
+        }
+        if free || fixed {
+            self.unowned_pages(extent, 0);
+        } else if mixed {
+            self.mixed_pages(extent);
+        } else if !self.is_full_mixed(extent) {
+            self.findings.push(Finding::new(&registry::EXTENT_UNOWNED).page(first));
+        }
+    }
+
+    fn several_owners(&mut self, extent: PageId, claimants: &[Claimant]) {
+        self.findings.push(Finding::new(&registry::EXTENT_SEVERAL_OWNERS).page(extent));
+        for claimant in claimants {
+            let name = match claimant {
+                Claimant::Gam => "GAM".to_owned(),
+                Claimant::Sgam => "SGAM".to_owned(),
+                Claimant::Unit(unit) => match self.units.get(*unit) {
+                    Some(unit) if unit.owner.object_id != 0 => self.database.object_name(unit.owner.object_id),
+                    Some(unit) => format!("alloc unit ID {}", unit.id),
+                    None => continue,
+                },
+            };
+            self.findings.push(Finding::new(&registry::EXTENT_OWNER).page(extent).text_value("owner_name", name));
+        }
+    }
+
+    /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may linger on pages that are
+    /// not allocated (format.md 0, rule 8).
+    fn dedicated_pages(&mut self, extent: u32) {
+        for page in self.pages(extent) {
+            if let Allocation::Used(byte) = self.file.allocation(page)
+                && !self.is_fixed(page)
+                && byte.type_bits() != PfsByte::DEDICATED
+            {
+                self.wrong_type(page, byte, PfsByte::DEDICATED);
+            }
+        }
+    }
+
+    /// No page of an extent that is free, or that holds only fixed pages, is allocated.
+    fn unowned_pages(&mut self, extent: u32, expected: u8) {
+        for page in self.pages(extent) {
+            if let Allocation::Used(byte) = self.file.allocation(page)
+                && !self.is_fixed(page)
+                && !self.file.singles().contains_key(&page)
+            {
+                self.wrong_type(page, byte, expected);
+            }
+        }
+    }
+
+    /// Allocated pages of a mixed extent stand in some chain's list: 8906.
+    fn mixed_pages(&mut self, extent: u32) {
+        for page in self.pages(extent) {
+            let Allocation::Used(byte) = self.file.allocation(page) else { continue };
+            let id = self.page_id(page);
+            if self.file.singles().contains_key(&page) || FixedPage::at(id).is_some() {
+                continue;
+            }
+            self.findings.push(
+                Finding::new(&registry::PAGE_UNOWNED)
+                    .page(id)
+                    .page_value("sgam_page", self.page_id(sgam_page_of(page)))
+                    .page_value("pfs_page", self.page_id(pfs_page_of(page)))
+                    .text_value("pfs_flags", byte.flags_text()),
+            );
+        }
+    }
+
+    /// A mixed extent without room: each of its pages stands in a chain's list or is a fixed page.
+    fn is_full_mixed(&mut self, extent: u32) -> bool {
+        let pages = self.pages(extent);
+        let listed = pages
+            .clone()
+            .filter(|page| self.file.singles().contains_key(page) || FixedPage::at(self.page_id(*page)).is_some())
+            .count();
+        if listed == pages.len() {
+            return true;
+        }
+        // Some pages are listed, so it is a mixed extent, and those that are not listed but in use are nobody's.
+        let unlisted_in_use = pages.clone().filter(|page| {
+            matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
+                && !self.file.singles().contains_key(page)
+                && FixedPage::at(self.page_id(*page)).is_none()
+        });
+        if listed > 0 && listed + unlisted_in_use.count() == pages.len() {
+            self.mixed_pages(extent);
+            return true;
+        }
+        // Where PFS is not known, nobody can say which pages are in use.
+        pages.clone().any(|page| !self.file.pfs_is_known(page))
+    }
+
+    /// PFS type bits of the pages that chains list one by one: 8948.
+    fn single_pages(&mut self) {
+        let wrong: Vec<(u32, PfsByte, u8)> = self
+            .file
+            .singles()
+            .iter()
+            .filter(|(page, _)| self.file.pfs_is_known(**page))
+            .map(|(page, single)| (*page, self.file.pfs(*page), expected_type_bits(*single)))
+            .filter(|(_, byte, expected)| byte.type_bits() != *expected)
+            .collect();
+        for (page, byte, expected) in wrong {
+            self.wrong_type(page, byte, expected);
+        }
+    }
+
+    /// Pages in use behind the end of a file that was cut inside an extent: 8966. Whole extents behind it are 2579.
+    fn lost_pages(&mut self) {
+        for page in self.file.lost_pages() {
+            if !self.file.pfs(page).is_allocated() {
+                continue;
+            }
+            let mut finding = Finding::new(&registry::PAGE_UNREADABLE).page(self.page_id(page));
+            finding.owner = self.file.owner(page).and_then(|unit| self.units.get(unit)).map(|unit| unit.owner);
+            self.findings.push(finding);
+        }
+    }
+
+    fn wrong_type(&mut self, page: u32, byte: PfsByte, expected: u8) {
+        self.findings.push(
+            Finding::new(&registry::PFS_WRONG_TYPE)
+                .page(self.page_id(page))
+                .page_value("pfs_page", self.page_id(pfs_page_of(page)))
+                .number("status", byte.type_bits())
+                .number("expected", expected),
+        );
+    }
+
+    fn count(&mut self, extent: u32, fixed: bool) {
+        let used = self.pages(extent).filter(|page| matches!(self.file.allocation(*page), Allocation::Used(_))).count();
+        let used = used as u64;
+        let allocated = self.file.extent_bits(extent).is_some_and(|(free, _)| !free);
+        if !allocated {
+            return;
+        }
+        self.totals.extents += 1;
+        self.totals.used_pages += used;
+        let mixed = !fixed && self.file.extent_owner(extent).is_none();
+        if mixed {
+            self.totals.mixed_extents += 1;
+            self.totals.mixed_pages += used;
+        }
+        self.totals.reserved_pages += if mixed { used } else { u64::from(EXTENT_PAGES) };
+    }
+}

@@ -1,0 +1,443 @@
+//! IAM pages: found through PFS and through the chains, checked as chains, and their claims entered into the file maps.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use catalog::Database;
+use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, IamHeader, PfsByte, bitmap, set_bits};
+use format::protection::undo_torn_bits;
+use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
+use source::PageSource;
+
+use super::maps::{Allocation, FileMap, Single};
+use crate::audit::{self, IdentityFault};
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Owner};
+use crate::registry;
+use crate::units::{UnitIndex, Units};
+
+/// A sound IAM page.
+pub(super) struct IamPage {
+    /// Where it lies.
+    pub(super) id: PageId,
+    /// The unit it counts for.
+    pub(super) unit: UnitIndex,
+    named: AllocUnitId,
+    prev: PageId,
+    next: PageId,
+    header: IamHeader,
+}
+
+/// What following the chains gave.
+pub(super) struct Chains {
+    /// Sound IAM pages, by place.
+    pub(super) pages: Vec<IamPage>,
+    /// Units whose chain cannot be followed to its end.
+    pub(super) broken: Vec<UnitIndex>,
+    /// Extents that more than one unit claims: all claimants.
+    pub(super) conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>>,
+}
+
+/// A page looked at as IAM page.
+enum Candidate {
+    Sound(Box<IamPage>),
+    /// Another kind of page, or no page of the database.
+    NotIam,
+    /// Damaged, or unreadable.
+    Damaged,
+}
+
+struct Follower<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
+    units: &'a mut Units,
+    findings: &'a mut Vec<Finding>,
+    coverage: &'a mut Coverage,
+    seen: BTreeMap<PageId, Candidate>,
+    broken: BTreeSet<UnitIndex>,
+}
+
+/// Follows all IAM chains and enters what they claim into `files`.
+pub(super) fn follow(
+    source: &dyn PageSource,
+    database: &Database,
+    units: &mut Units,
+    files: &mut [FileMap],
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) -> Chains {
+    let mut follower =
+        Follower { source, database, units, findings, coverage, seen: BTreeMap::new(), broken: BTreeSet::new() };
+    follower.collect(files);
+    follower.check_heads();
+    follower.check_links();
+    follower.assign_units();
+    follower.check_intervals();
+    let conflicts = follower.claim(files);
+    for &unit in &follower.broken {
+        if let Some(unit) = follower.units.get(unit) {
+            follower.findings.push(Finding::new(&registry::IAM_INVALID).owner(unit.owner));
+        }
+    }
+    let pages = follower.seen.into_values();
+    Chains {
+        pages: pages
+            .filter_map(|candidate| match candidate {
+                Candidate::Sound(page) => Some(*page),
+                _ => None,
+            })
+            .collect(),
+        broken: follower.broken.into_iter().collect(),
+        conflicts,
+    }
+}
+
+impl Follower<'_> {
+    fn sound(&self, page: PageId) -> Option<&IamPage> {
+        match self.seen.get(&page) {
+            Some(Candidate::Sound(page)) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// The units of the catalogue with the IAM page it names as first.
+    fn heads(&self) -> Vec<(UnitIndex, PageId)> {
+        let head = |(at, unit): (usize, &catalog::AllocUnit)| (at as UnitIndex, unit.first_iam);
+        self.database.units.iter().enumerate().map(head).filter(|(_, head)| !head.is_none()).collect()
+    }
+
+    /// Reads every page that PFS, the catalogue or another IAM page calls an IAM page.
+    fn collect(&mut self, files: &[FileMap]) {
+        let mut queue = VecDeque::new();
+        for file in files {
+            for page in 0..file.pages {
+                if matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam()) {
+                    queue.push_back((PageId::new(file.file_id, page), true));
+                }
+            }
+        }
+        queue.extend(self.heads().into_iter().map(|(_, head)| (head, false)));
+        while let Some((id, by_pfs)) = queue.pop_front() {
+            if self.seen.contains_key(&id) {
+                continue;
+            }
+            let candidate = self.read(id, by_pfs);
+            if let Candidate::Sound(page) = &candidate
+                && !page.next.is_none()
+            {
+                queue.push_back((page.next, false));
+            }
+            self.seen.insert(id, candidate);
+        }
+    }
+
+    /// Reads one candidate. A damaged page is reported if PFS calls it an IAM page; otherwise it is another page of some
+    /// unit, to which a pointer leads by mistake, and the sweep reports it.
+    fn read(&mut self, id: PageId, by_pfs: bool) -> Candidate {
+        if !self.source.contains(id) {
+            return Candidate::NotIam;
+        }
+        let Some(mut bytes) = self.source.read_page(id) else {
+            self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+            return Candidate::Damaged;
+        };
+        let fault = audit::identity(&bytes, id);
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let header = *page.header();
+        if let Some(fault) = fault {
+            if by_pfs {
+                self.report_damage(&fault, id, &header);
+            }
+            return if by_pfs { Candidate::Damaged } else { Candidate::NotIam };
+        }
+        match iam_page(&bytes, id) {
+            Some((named, iam)) => Candidate::Sound(Box::new(IamPage {
+                id,
+                unit: self.units.index_of_iam(named),
+                named,
+                prev: header.prev(),
+                next: header.next(),
+                header: iam,
+            })),
+            None => {
+                if by_pfs && header.kind() == Some(PageType::Iam) {
+                    self.report_invalid(id, header.page_type);
+                }
+                Candidate::NotIam
+            }
+        }
+    }
+
+    fn report_damage(&mut self, fault: &IdentityFault, id: PageId, header: &PageHeader) {
+        self.findings.push(audit::identity_finding(fault, id, header, self.units, true));
+        match fault {
+            IdentityFault::Protection(_) => {
+                let owner = Owner::unknown(header.alloc_unit());
+                self.findings.push(Finding::new(&registry::IAM_UNREADABLE).owner(owner).page(id));
+            }
+            IdentityFault::PageId => self.report_invalid(id, header.page_type),
+        }
+    }
+
+    fn report_invalid(&mut self, id: PageId, page_type: u8) {
+        let finding = Finding::new(&registry::MAP_PAGE_INVALID).page(id).number("page_type", page_type);
+        self.findings.push(finding.text_value("page_name", "IAM_PAGE"));
+    }
+
+    /// The catalogue's pointers: 8968, 2575, 8959.
+    fn check_heads(&mut self) {
+        for (unit, head) in self.heads() {
+            let Some(owner) = self.units.get(unit).map(|unit| unit.owner) else { continue };
+            if self.is_in_missing_file(head) {
+                continue;
+            }
+            if !self.source.contains(head) {
+                self.broken.insert(unit);
+                let finding = Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE).owner(owner).page(head);
+                self.findings.push(finding.text_value("pointer", "IAM"));
+            } else if self.sound(head).is_none() {
+                self.broken.insert(unit);
+                let finding = Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(head);
+                self.findings.push(finding.ref_page(PageId::NONE));
+            }
+        }
+    }
+
+    /// The pointers between IAM pages: 2575, 2576, 8969, 2577.
+    fn check_links(&mut self) {
+        let heads: BTreeMap<PageId, UnitIndex> = self.heads().into_iter().map(|(unit, head)| (head, unit)).collect();
+        let mut found = Vec::new();
+        let mut broken = Vec::new();
+        for (&id, candidate) in &self.seen {
+            let Candidate::Sound(page) = candidate else { continue };
+            let owner = self.owner_of(page);
+            if !page.next.is_none() && !self.is_in_missing_file(page.next) {
+                match self.sound(page.next) {
+                    None => {
+                        broken.push(page.unit);
+                        found.push(Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(page.next).ref_page(id));
+                    }
+                    Some(next) => {
+                        if next.prev != id {
+                            found.push(linkage(owner, id, page.next, page.next, next.prev));
+                        }
+                        if page.header.sequence.checked_add(1) != Some(next.header.sequence) {
+                            found.push(sequence(owner, id, page.header.sequence.into(), next));
+                        }
+                    }
+                }
+            }
+            if page.prev.is_none() {
+                match heads.contains_key(&id) {
+                    // The catalogue's pointer counts as number -1: the first page has 0.
+                    true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
+                    true => {}
+                    // Without the whole of sysallocunits nobody knows whether a row names it.
+                    false if !self.database.units_are_complete() => {}
+                    false => found
+                        .push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id)),
+                }
+            } else if !self.is_in_missing_file(page.prev) {
+                match self.sound(page.prev) {
+                    None => {
+                        found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(page.prev).ref_page(id))
+                    }
+                    Some(prev) if prev.next != id => found.push(linkage(owner, page.prev, prev.next, id, page.prev)),
+                    Some(_) => {}
+                }
+            }
+        }
+        self.findings.extend(found);
+        self.broken.extend(broken);
+    }
+
+    /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
+    /// CHECKDB, so that it prints as unknown (cases 13 and 14 of the reference).
+    fn owner_of(&self, page: &IamPage) -> Owner {
+        let unit = self.units.get(page.unit);
+        let named =
+            unit.and_then(|unit| self.database.units.get(unit.row?)).is_some_and(|row| !row.first_iam.is_none());
+        unit.filter(|_| named).map_or(Owner::unknown(page.named), |unit| unit.owner)
+    }
+
+    /// A pointer into a file that the catalogue knows and that was not given: nothing can be said of it.
+    fn is_in_missing_file(&self, page: PageId) -> bool {
+        is_missing(self.source, self.database, page.file)
+    }
+
+    /// Pages of a chain that carry another unit's id: 8959. They count for the chain's unit, unless that other unit's
+    /// own chain has them.
+    fn assign_units(&mut self) {
+        let mut in_own_chain = BTreeSet::new();
+        let mut foreign = Vec::new();
+        for (unit, head) in self.heads() {
+            let mut visited = BTreeSet::new();
+            let (mut from, mut at) = (PageId::NONE, head);
+            while visited.insert(at) {
+                let Some(page) = self.sound(at) else { break };
+                if page.unit == unit {
+                    in_own_chain.insert(at);
+                } else {
+                    foreign.push((unit, from, at));
+                }
+                (from, at) = (at, page.next);
+            }
+        }
+        for (unit, from, at) in foreign {
+            let (Some(chain), Some(page)) = (self.units.get(unit), self.sound(at)) else { continue };
+            let named = self.units.owner_of(page.named);
+            let finding = Finding::new(&registry::IAM_OTHER_UNIT).owner(named).page(at).ref_page(from);
+            self.findings.push(finding.other_owner(chain.owner));
+            if in_own_chain.contains(&at) {
+                self.broken.insert(unit);
+            } else if let Some(Candidate::Sound(page)) = self.seen.get_mut(&at) {
+                page.unit = unit;
+            }
+        }
+    }
+
+    /// One IAM page an interval (8947), in the right filegroup (8996).
+    fn check_intervals(&mut self) {
+        let mut intervals: BTreeMap<(UnitIndex, PageId), PageId> = BTreeMap::new();
+        let mut found = Vec::new();
+        for (&id, candidate) in &self.seen {
+            let Candidate::Sound(page) = candidate else { continue };
+            let Some(unit) = self.units.get(page.unit) else { continue };
+            if let Some(first) = intervals.insert((page.unit, page.header.start), id) {
+                found.push(Finding::new(&registry::IAM_SAME_INTERVAL).owner(unit.owner).page(first).ref_page(id));
+            }
+            let row = unit.row.and_then(|row| self.database.units.get(row));
+            let file = self.source.file(page.header.start.file);
+            if let (Some(row), Some(file)) = (row, file)
+                && file.header_is_sound
+                && row.filegroup != file.filegroup
+            {
+                found.push(
+                    Finding::new(&registry::IAM_FILEGROUP)
+                        .owner(unit.owner)
+                        .page(id)
+                        .number("found_filegroup", file.filegroup)
+                        .number("expected_filegroup", row.filegroup),
+                );
+            }
+        }
+        self.findings.extend(found);
+    }
+
+    /// Enters the claims of all IAM pages; returns extents claimed by several units.
+    fn claim(&mut self, files: &mut [FileMap]) -> BTreeMap<PageId, BTreeSet<UnitIndex>> {
+        let mut conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>> = BTreeMap::new();
+        let mut found = Vec::new();
+        for (&id, candidate) in &self.seen {
+            let Candidate::Sound(page) = candidate else { continue };
+            let Some(owner) = self.units.get(page.unit).map(|unit| unit.owner) else { continue };
+            if let Some(file) = files.iter_mut().find(|file| file.file_id == id.file) {
+                file.claim_single(id.page, Single { unit: page.unit, is_iam: true });
+            }
+            for slot in page.header.slots.into_iter().filter(|slot| !slot.is_none()) {
+                let single = Single { unit: page.unit, is_iam: false };
+                match files.iter_mut().find(|file| file.file_id == slot.file && slot.page < file.pages) {
+                    None if is_missing(self.source, self.database, slot.file) => {}
+                    None => found.push(out_of_range(owner, slot)),
+                    Some(file) => {
+                        if let Some(other) = file.claim_single(slot.page, single) {
+                            found.push(self.claimed_twice(owner, slot, other, page.unit));
+                        }
+                    }
+                }
+            }
+            let start = page.header.start;
+            let Some(bytes) = self.source.read_page(id) else { continue };
+            let Some(bits) = iam_bitmap(&bytes) else { continue };
+            let file = files.iter_mut().find(|file| file.file_id == start.file);
+            if file.is_none() && is_missing(self.source, self.database, start.file) {
+                self.coverage.note("allocation", format!("file {}", start.file), "the file was not given", 1);
+                continue;
+            }
+            let valid = start.page.is_multiple_of(INTERVAL_PAGES);
+            match file {
+                Some(file) if valid && start.page < file.pages => {
+                    for index in set_bits(&bits) {
+                        let extent = start.page / EXTENT_PAGES + index;
+                        let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
+                        if extent >= file.extent_count() {
+                            found.push(out_of_range(owner, first));
+                        } else if let Some(holder) = file.claim_extent(extent, page.unit) {
+                            conflicts.entry(first).or_default().extend([holder, page.unit]);
+                        }
+                    }
+                }
+                _ => found.push(
+                    Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
+                        .owner(owner)
+                        .page(start)
+                        .text_value("pointer", "IAM interval"),
+                ),
+            }
+        }
+        self.findings.extend(found);
+        conflicts
+    }
+
+    /// A page listed twice: by two units 8910, by one 8973.
+    fn claimed_twice(&self, owner: Owner, page: PageId, other: Single, unit: UnitIndex) -> Finding {
+        let other_owner = self.units.get(other.unit).map(|unit| unit.owner);
+        match other_owner {
+            Some(other_owner) if other.unit != unit => {
+                Finding::new(&registry::PAGE_TWO_OWNERS).owner(owner).page(page).other_owner(other_owner)
+            }
+            _ => Finding::new(&registry::PAGE_TWICE).owner(owner).at(page, 0),
+        }
+    }
+}
+
+/// Whether `file_id` is a data file that the catalogue knows and that was not given.
+pub(crate) fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
+    const DATA: u8 = 0;
+    source.file(file_id).is_none()
+        && database.files.iter().any(|file| file.file_id == file_id && file.file_type == DATA)
+}
+
+fn out_of_range(owner: Owner, page: PageId) -> Finding {
+    Finding::new(&registry::IAM_EXTENT_OUT_OF_RANGE).owner(owner).page(page)
+}
+
+fn linkage(owner: Owner, page: PageId, next: PageId, other: PageId, prev: PageId) -> Finding {
+    Finding::new(&registry::IAM_LINKAGE)
+        .owner(owner)
+        .page(page)
+        .ref_page(next)
+        .page_value("other_page", other)
+        .page_value("found_prev", prev)
+}
+
+fn sequence(owner: Owner, page: PageId, number: i64, next: &IamPage) -> Finding {
+    Finding::new(&registry::IAM_SEQUENCE)
+        .owner(owner)
+        .page(page)
+        .ref_page(next.id)
+        .number("sequence", number)
+        .number("next_sequence", next.header.sequence)
+}
+
+/// The unit and header record of an IAM page; `None` when the page is not one.
+fn iam_page(bytes: &PageBytes, id: PageId) -> Option<(AllocUnitId, IamHeader)> {
+    let page = Page::new(bytes);
+    let header = page.header();
+    if header.kind() != Some(PageType::Iam) || header.page_id() != id {
+        return None;
+    }
+    bitmap(page)?;
+    Some((header.alloc_unit(), IamHeader::read(page)?))
+}
+
+fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
+    let mut bytes = *raw;
+    undo_torn_bits(&mut bytes);
+    bitmap(Page::new(&bytes)).copied()
+}
+
+/// The PFS type bits that a page in a chain's list must have.
+pub(super) fn expected_type_bits(single: Single) -> u8 {
+    if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
+}

@@ -1,0 +1,294 @@
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; fixed pages checked for being what their place demands.
+
+use std::collections::BTreeMap;
+
+use catalog::{Fetched, fetch};
+use format::allocation::{
+    EXTENT_PAGES, FixedPage, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes,
+    pfs_page_of, sgam_page_of,
+};
+use format::boot::Boot;
+use format::protection::undo_torn_bits;
+use format::{AllocUnitId, Page, PageBytes, PageId};
+use source::{DataFile, PageSource};
+
+use crate::audit;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::registry;
+use crate::units::{UnitIndex, Units};
+
+/// Whether a page is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Allocation {
+    /// In use.
+    Used(PfsByte),
+    /// Not in use: what it holds means nothing.
+    Free,
+    /// The PFS page is damaged.
+    Unknown,
+}
+
+/// Who owns what in a file. About two bytes a page.
+pub(crate) struct FileMap {
+    /// File id.
+    pub(crate) file_id: u16,
+    /// Whole pages in the file.
+    pub(crate) pages: u32,
+    /// Pages that the file header claims, if that is more: the file was cut.
+    pub(crate) lost_from_header: u32,
+    /// A byte a page, to the end of the last extent.
+    pfs: Vec<u8>,
+    /// By PFS interval: the page can be trusted.
+    pfs_is_sound: Vec<bool>,
+    /// By extent: bit 0 free in GAM, bit 1 mixed with free pages in SGAM.
+    extents: Vec<u8>,
+    /// By GAM interval: both pages can be trusted.
+    gam_is_sound: Vec<bool>,
+    /// By extent: ordinal + 1 of the unit whose IAM page claims it, 0 for none.
+    owners: Vec<u32>,
+    /// Pages that stand in a single-page slot, and IAM pages.
+    singles: BTreeMap<u32, Single>,
+}
+
+/// A page that an IAM chain lists one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Single {
+    /// The unit.
+    pub(crate) unit: UnitIndex,
+    /// An IAM page, not a page in a slot of one.
+    pub(crate) is_iam: bool,
+}
+
+impl FileMap {
+    /// Extents that begin inside the file.
+    pub(crate) fn extent_count(&self) -> u32 {
+        self.pages.div_ceil(EXTENT_PAGES)
+    }
+
+    /// The PFS byte of a page; 0 beyond the file.
+    pub(crate) fn pfs(&self, page: u32) -> PfsByte {
+        PfsByte(self.pfs.get(page as usize).copied().unwrap_or_default())
+    }
+
+    /// Whether the PFS page that describes `page` can be trusted.
+    pub(crate) fn pfs_is_known(&self, page: u32) -> bool {
+        self.pfs_is_sound.get((page / PFS_PAGES) as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether `page` is in use.
+    pub(crate) fn allocation(&self, page: u32) -> Allocation {
+        let byte = self.pfs(page);
+        match (page < self.pages, self.pfs_is_known(page)) {
+            (false, _) => Allocation::Free,
+            (true, false) => Allocation::Unknown,
+            (true, true) if byte.is_allocated() => Allocation::Used(byte),
+            (true, true) => Allocation::Free,
+        }
+    }
+
+    /// GAM and SGAM bit of an extent; `None` when one of the two pages cannot be trusted.
+    pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
+        let known = self.gam_is_sound.get((extent / INTERVAL_EXTENTS) as usize).copied().unwrap_or_default();
+        let bits = self.extents.get(extent as usize)?;
+        known.then_some((bits & 1 != 0, bits & 2 != 0))
+    }
+
+    /// The unit that owns the whole extent.
+    pub(crate) fn extent_owner(&self, extent: u32) -> Option<UnitIndex> {
+        self.owners.get(extent as usize)?.checked_sub(1)
+    }
+
+    /// Claims an extent; returns the unit that already holds it, if another one does.
+    pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> Option<UnitIndex> {
+        let owner = self.owners.get_mut(extent as usize)?;
+        match owner.checked_sub(1) {
+            None => {
+                *owner = unit + 1;
+                None
+            }
+            Some(holder) => (holder != unit).then_some(holder),
+        }
+    }
+
+    /// Pages behind the end of the file in its last extent, of those that its header claims.
+    pub(crate) fn lost_pages(&self) -> std::ops::Range<u32> {
+        let end = self.pages.next_multiple_of(EXTENT_PAGES).min(self.pages.saturating_add(self.lost_from_header));
+        self.pages..end
+    }
+
+    /// Pages listed one by one, ascending.
+    pub(crate) fn singles(&self) -> &BTreeMap<u32, Single> {
+        &self.singles
+    }
+
+    /// Lists a page; returns the one who already has it.
+    pub(crate) fn claim_single(&mut self, page: u32, single: Single) -> Option<Single> {
+        match self.singles.entry(page) {
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(single);
+                None
+            }
+            std::collections::btree_map::Entry::Occupied(entry) => Some(*entry.get()),
+        }
+    }
+
+    /// The unit that owns `page`, by extent or by slot.
+    pub(crate) fn owner(&self, page: u32) -> Option<UnitIndex> {
+        self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
+    }
+
+    /// Whether `page` is an IAM page of a chain.
+    pub(crate) fn is_iam(&self, page: u32) -> bool {
+        self.singles.get(&page).is_some_and(|single| single.is_iam)
+    }
+}
+
+/// Loads the maps of `file` and checks its fixed pages.
+pub(crate) fn load(
+    source: &dyn PageSource,
+    file: &DataFile,
+    units: &Units,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) -> FileMap {
+    let extents = file.pages.div_ceil(EXTENT_PAGES);
+    let mut map = FileMap {
+        file_id: file.file_id,
+        pages: file.pages,
+        lost_from_header: file.header_pages.unwrap_or_default().saturating_sub(file.pages),
+        pfs: vec![0; file.pages.next_multiple_of(EXTENT_PAGES) as usize],
+        pfs_is_sound: Vec::new(),
+        extents: vec![0; extents as usize],
+        gam_is_sound: Vec::new(),
+        owners: vec![0; extents as usize],
+        singles: BTreeMap::new(),
+    };
+    let mut reader = FixedPages { source, units, findings, coverage };
+    reader.heads(file);
+    for first in (0..file.pages).step_by(PFS_PAGES as usize) {
+        let page = PageId::new(file.file_id, pfs_page_of(first));
+        let bytes = reader.map_page(page, FixedPage::Pfs);
+        let source_bytes = bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
+        if let Some(source_bytes) = source_bytes {
+            let target = &mut map.pfs[first as usize..];
+            let count = target.len().min(source_bytes.len());
+            target[..count].copy_from_slice(&source_bytes[..count]);
+        } else {
+            reader.unchecked(page, file.pages, PFS_PAGES, first);
+        }
+        map.pfs_is_sound.push(source_bytes.is_some());
+    }
+    for first in (0..file.pages).step_by(INTERVAL_PAGES as usize) {
+        let gam_page = PageId::new(file.file_id, gam_page_of(first));
+        let sgam_page = PageId::new(file.file_id, sgam_page_of(first));
+        let gam = reader.map_page(gam_page, FixedPage::Gam);
+        let sgam = reader.map_page(sgam_page, FixedPage::Sgam);
+        let gam_bits = gam.as_deref().and_then(|bytes| bitmap(Page::new(bytes)));
+        let sgam_bits = sgam.as_deref().and_then(|bytes| bitmap(Page::new(bytes)));
+        map.gam_is_sound.push(gam_bits.is_some() && sgam_bits.is_some());
+        if let (Some(gam_bits), Some(sgam_bits)) = (gam_bits, sgam_bits) {
+            let from = (first / EXTENT_PAGES) as usize;
+            for (index, extent) in map.extents[from..].iter_mut().take(INTERVAL_EXTENTS as usize).enumerate() {
+                *extent = u8::from(bit(gam_bits, index as u32)) | u8::from(bit(sgam_bits, index as u32)) << 1;
+            }
+        } else {
+            let bad = if gam_bits.is_none() { gam_page } else { sgam_page };
+            reader.unchecked(bad, file.pages, INTERVAL_PAGES, first);
+        }
+        let (diff, ml) = if first == 0 { (6, 7) } else { (first + 6, first + 7) };
+        for (page, kind) in [(diff, FixedPage::DiffMap), (ml, FixedPage::MlMap)] {
+            if page < file.pages {
+                reader.map_page(PageId::new(file.file_id, page), kind);
+            }
+        }
+    }
+    map
+}
+
+struct FixedPages<'a> {
+    source: &'a dyn PageSource,
+    units: &'a Units,
+    findings: &'a mut Vec<Finding>,
+    coverage: &'a mut Coverage,
+}
+
+impl FixedPages<'_> {
+    /// File header and, in file 1, boot page: message 5250.
+    fn heads(&mut self, file: &DataFile) {
+        let mut invalid = Vec::new();
+        if !file.header_is_sound {
+            invalid.push((PageId::new(file.file_id, 0), FixedPage::FileHeader));
+        }
+        if file.file_id == PageId::BOOT.file {
+            let sound = match fetch(self.source, PageId::BOOT) {
+                Fetched::Sound(bytes) => {
+                    let page = Page::new(&bytes);
+                    page.header().kind() == Some(FixedPage::Boot.page_type())
+                        && page.header().alloc_unit() == AllocUnitId::SYSTEM
+                        && Boot::read(page).is_some()
+                }
+                _ => false,
+            };
+            if !sound {
+                invalid.push((PageId::BOOT, FixedPage::Boot));
+            }
+        }
+        for (page, kind) in invalid {
+            self.findings.push(
+                Finding::new(&registry::FIXED_PAGE_INVALID).page(page).text_value("page_name", kind.message_name()),
+            );
+        }
+    }
+
+    /// A map page, if it is what its place demands; otherwise message 8946 and what the page's own audit says.
+    fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
+        if !self.source.contains(id) {
+            // A file too short to have the page: the file was cut.
+            let finding = Finding::new(&registry::MAP_PAGE_INVALID).page(id).number("page_type", 0);
+            self.findings.push(finding.text_value("page_name", kind.message_name()));
+            return None;
+        }
+        let Some(raw) = self.source.read_page(id) else {
+            self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+            return None;
+        };
+        let mut bytes = raw;
+        let fault = audit::identity(&bytes, id);
+        undo_torn_bits(&mut bytes);
+        let header = *Page::new(&bytes).header();
+        let right_header = header.kind() == Some(kind.page_type()) && header.alloc_unit() == AllocUnitId::SYSTEM;
+        let content = match kind {
+            FixedPage::Pfs => pfs_bytes(Page::new(&bytes)).is_some(),
+            _ => bitmap(Page::new(&bytes)).is_some(),
+        };
+        if fault.is_none() && right_header && content {
+            return Some(bytes);
+        }
+        self.findings.push(
+            Finding::new(&registry::MAP_PAGE_INVALID)
+                .page(id)
+                .text_value("page_name", kind.message_name())
+                .number("page_type", header.page_type),
+        );
+        if let Some(fault) = fault {
+            // Messages call the owner of a fixed page unknown: it is in no catalogue.
+            self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));
+        }
+        None
+    }
+
+    /// Message 8998 for the interval that a damaged map page leaves unchecked.
+    fn unchecked(&mut self, bad: PageId, file_pages: u32, interval: u32, first: u32) {
+        let file = bad.file;
+        let last = first.saturating_add(interval - 1).min(file_pages.saturating_sub(1));
+        let (from, to) = (PageId::new(file, first), PageId::new(file, last));
+        self.findings.push(Finding::new(&registry::INTERVAL_UNCHECKED).page(from).ref_page(to));
+        self.coverage.note(
+            "allocation",
+            format!("pages {from} to {to}"),
+            "an allocation page of the interval is damaged",
+            u64::from(last - first) + 1,
+        );
+    }
+}

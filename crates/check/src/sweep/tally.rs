@@ -1,0 +1,223 @@
+//! What a sweep adds up. Everything merges in any order.
+
+use format::key::KeyImage;
+use format::{Lsn, PageId};
+
+use crate::finding::Finding;
+use crate::hash::Sum;
+use crate::units::UnitIndex;
+
+/// The sums of one thread, or of all.
+pub(crate) struct Partial {
+    /// By unit ordinal.
+    pub(crate) units: Vec<UnitTally>,
+    /// What was found on single pages.
+    pub(crate) findings: Vec<Finding>,
+    /// Non-leaf pages.
+    pub(crate) nodes: Vec<NodePage>,
+    /// Key bounds of index pages.
+    pub(crate) bounds: Vec<PageBounds>,
+    /// Pages that could not be read, and why.
+    pub(crate) read_errors: Vec<(PageId, String)>,
+    /// Pages read.
+    pub(crate) pages_read: u64,
+    /// Pages in use.
+    pub(crate) pages_allocated: u64,
+    /// Highest LSN on the pages of the catalogue and the allocation maps.
+    pub(crate) unclaimed_pages: u64,
+}
+
+/// What was seen of a unit.
+#[derive(Clone, Default)]
+pub(crate) struct UnitTally {
+    /// Data pages that passed their audit.
+    pub(crate) data_pages: u64,
+    /// Index pages that did.
+    pub(crate) index_pages: u64,
+    /// Text pages that did.
+    pub(crate) text_pages: u64,
+    /// Pages that did not, or that carry another unit.
+    pub(crate) bad_pages: u64,
+    /// Pages that could not be read.
+    pub(crate) unread_pages: u64,
+    /// Pages of which nobody knows whether they are in use.
+    pub(crate) unknown_pages: u64,
+    /// Live rows of the leaf level.
+    pub(crate) rows: u64,
+    /// Ghost records of the leaf level.
+    pub(crate) ghosts: u64,
+    /// Forwarded rows.
+    pub(crate) forwarded: u64,
+    /// Rows whose insides were not audited.
+    pub(crate) unaudited_rows: u64,
+    /// Highest LSN.
+    pub(crate) max_lsn: Lsn,
+    /// Neighbouring keys whose order is undecided.
+    pub(crate) undecided: u64,
+    /// Links of the B-tree.
+    pub(crate) tree: TreeSums,
+    /// Forwarding stubs.
+    pub(crate) stubs: Sum,
+    /// Back pointers of forwarded rows.
+    pub(crate) forwards: Sum,
+}
+
+impl UnitTally {
+    /// Pages that passed their audit.
+    pub(crate) fn pages(&self) -> u64 {
+        self.data_pages + self.index_pages + self.text_pages
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.data_pages += other.data_pages;
+        self.index_pages += other.index_pages;
+        self.text_pages += other.text_pages;
+        self.bad_pages += other.bad_pages;
+        self.unread_pages += other.unread_pages;
+        self.unknown_pages += other.unknown_pages;
+        self.rows += other.rows;
+        self.ghosts += other.ghosts;
+        self.forwarded += other.forwarded;
+        self.unaudited_rows += other.unaudited_rows;
+        self.max_lsn = self.max_lsn.max(other.max_lsn);
+        self.undecided += other.undecided;
+        self.stubs.add(other.stubs);
+        self.forwards.add(other.forwards);
+        for (level, sums) in other.tree.levels {
+            self.tree.level(level).merge(&sums);
+        }
+    }
+}
+
+/// A level of a tree: data pages, or index pages of a level number. Data pages of a level other than 0 stay apart, so
+/// that no sum comes out right for them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum TreeLevel {
+    /// Data pages.
+    Data(u8),
+    /// Index pages.
+    Index(u8),
+}
+
+/// Sums over the links of a B-tree.
+#[derive(Clone, Default)]
+pub(crate) struct TreeSums {
+    /// By level; a handful.
+    pub(crate) levels: Vec<(TreeLevel, LevelSums)>,
+}
+
+impl TreeSums {
+    /// The sums of a level, made if new.
+    pub(crate) fn level(&mut self, level: TreeLevel) -> &mut LevelSums {
+        let position = match self.levels.iter().position(|(other, _)| *other == level) {
+            Some(position) => position,
+            None => {
+                self.levels.push((level, LevelSums::default()));
+                self.levels.len() - 1
+            }
+        };
+        &mut self.levels[position].1
+    }
+
+    /// The sums of a level.
+    pub(crate) fn get(&self, level: TreeLevel) -> LevelSums {
+        self.levels.iter().find(|(other, _)| *other == level).map(|(_, sums)| *sums).unwrap_or_default()
+    }
+}
+
+/// Sums over the pages of a level.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct LevelSums {
+    /// Pages.
+    pub(crate) pages: u64,
+    /// The pages themselves.
+    pub(crate) selves: Sum,
+    /// Links by next pointers.
+    pub(crate) next: Sum,
+    /// Links by previous pointers.
+    pub(crate) prev: Sum,
+    /// Children that the pages name.
+    pub(crate) children: Sum,
+    /// Links between children that the order of entries within a page demands.
+    pub(crate) child_links: Sum,
+}
+
+impl LevelSums {
+    fn merge(&mut self, other: &Self) {
+        self.pages += other.pages;
+        self.selves.add(other.selves);
+        self.next.add(other.next);
+        self.prev.add(other.prev);
+        self.children.add(other.children);
+        self.child_links.add(other.child_links);
+    }
+}
+
+/// A non-leaf page: one in a hundred, so that each can be remembered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct NodePage {
+    /// The unit.
+    pub(crate) unit: UnitIndex,
+    /// Level number in the header.
+    pub(crate) level: u8,
+    /// The page.
+    pub(crate) page: PageId,
+    /// Its left neighbour.
+    pub(crate) prev: PageId,
+    /// Its right neighbour.
+    pub(crate) next: PageId,
+    /// Child of its first entry.
+    pub(crate) first_child: PageId,
+    /// Child of its last entry.
+    pub(crate) last_child: PageId,
+}
+
+/// First and last key of an index page, as images of fixed size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PageBounds {
+    /// The page.
+    pub(crate) page: PageId,
+    /// The unit.
+    pub(crate) unit: UnitIndex,
+    /// First key.
+    pub(crate) low: KeyImage,
+    /// Last key.
+    pub(crate) high: KeyImage,
+}
+
+impl Partial {
+    /// Nothing yet, of `units` units.
+    pub(crate) fn new(units: usize) -> Self {
+        Self {
+            units: vec![UnitTally::default(); units],
+            findings: Vec::new(),
+            nodes: Vec::new(),
+            bounds: Vec::new(),
+            read_errors: Vec::new(),
+            pages_read: 0,
+            pages_allocated: 0,
+            unclaimed_pages: 0,
+        }
+    }
+
+    /// Adds what another thread has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
+            mine.merge(theirs);
+        }
+        self.findings.extend(other.findings);
+        self.nodes.extend(other.nodes);
+        self.bounds.extend(other.bounds);
+        self.read_errors.extend(other.read_errors);
+        self.pages_read += other.pages_read;
+        self.pages_allocated += other.pages_allocated;
+        self.unclaimed_pages += other.unclaimed_pages;
+    }
+
+    /// Brings facts into an order that does not depend on which thread found them.
+    pub(crate) fn sort(&mut self) {
+        self.nodes.sort_unstable();
+        self.bounds.sort_unstable_by_key(|bounds| bounds.page);
+        self.read_errors.sort();
+    }
+}

@@ -1,0 +1,262 @@
+//! One page as the target of the sweep.
+
+use format::allocation::FixedPage;
+use format::protection::undo_torn_bits;
+use format::record::{Record, RecordKind};
+use format::{Page, PageBytes, PageId, PageType, RecordId};
+
+use super::tally::Partial;
+use super::tree_page;
+use crate::audit::{self, Audit, PageContent};
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::registry;
+use crate::survey::Allocation;
+use crate::units::{Shape, UnitIndex};
+
+/// Looks at pages one after the other; keeps what it allocates.
+#[derive(Default)]
+pub(crate) struct Target {
+    audit: Audit,
+}
+
+/// What a page turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Sound, of this unit.
+    Sound(UnitIndex, PageContent),
+    /// Damaged, or another unit's: it contributes no facts.
+    Bad,
+    /// Not a page of any unit in scope.
+    Passed,
+}
+
+/// Whether a page is in use, or may be, and belongs to a unit in scope.
+pub(super) fn is_in_scope(context: &Context<'_>, id: PageId) -> bool {
+    if context.survey.allocation(id) == Allocation::Free {
+        return false;
+    }
+    match context.survey.owner(id).and_then(|unit| context.units.get(unit)) {
+        Some(unit) => context.in_scope(unit),
+        None => context.options.scope == crate::Scope::Database,
+    }
+}
+
+/// Whether any page of a range is in scope: other ranges need not be read.
+pub(super) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
+    (first.page..first.page.saturating_add(pages)).any(|page| is_in_scope(context, PageId::new(first.file, page)))
+}
+
+impl Target {
+    /// Judges a page as it lies on disk and adds to `partial` what it says.
+    pub(super) fn page(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes, partial: &mut Partial) {
+        let mut findings = std::mem::take(&mut partial.findings);
+        let verdict = self.judge(context, id, bytes, partial, &mut findings);
+        partial.findings = findings;
+        if let Verdict::Sound(unit, content) = verdict {
+            self.add(context, id, Page::new(bytes), unit, &content, partial);
+        }
+    }
+
+    /// Where the records of the page judged last lie.
+    pub(crate) fn spans(&self) -> &[audit::Span] {
+        self.audit.spans()
+    }
+
+    /// The page's verdict without adding anything: the second look of the pinpoint phase.
+    pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
+        self.judge(context, id, bytes, &mut Partial::new(0), &mut Vec::new())
+    }
+
+    fn judge(
+        &mut self,
+        context: &Context<'_>,
+        id: PageId,
+        bytes: &mut PageBytes,
+        partial: &mut Partial,
+        findings: &mut Vec<Finding>,
+    ) -> Verdict {
+        let allocation = context.survey.allocation(id);
+        let byte = match allocation {
+            Allocation::Free => return Verdict::Passed,
+            Allocation::Used(byte) => Some(byte),
+            Allocation::Unknown => None,
+        };
+        partial.pages_allocated += u64::from(byte.is_some());
+        let is_iam = context.survey.file(id.file).is_some_and(|file| file.is_iam(id.page));
+        if FixedPage::at(id).is_some() || is_iam || !is_in_scope(context, id) {
+            return Verdict::Passed;
+        }
+        let owner = context.survey.owner(id);
+        let fault = audit::identity(bytes, id);
+        undo_torn_bits(bytes);
+        let page = Page::new(bytes);
+        let header = page.header();
+        let (Some(unit_index), Some(unit)) = (owner, owner.and_then(|unit| context.units.get(unit))) else {
+            // Nobody's page: the survey has told so. Damage of its own is told all the same, IAM pages excepted, which
+            // the survey has read.
+            if let (Some(fault), Some(byte)) = (fault, byte)
+                && !byte.is_iam()
+            {
+                findings.push(audit::identity_finding(
+                    &fault,
+                    id,
+                    header,
+                    &context.units,
+                    context.database.units_are_complete(),
+                ));
+            }
+            return Verdict::Passed;
+        };
+        let tally = partial.units.get_mut(unit_index as usize);
+        if byte.is_none() && (fault.is_some() || !context.belongs(unit, header)) {
+            // Whether the page is in use is not known, and it does not look so.
+            if let Some(tally) = tally {
+                tally.unknown_pages += 1;
+            }
+            return Verdict::Passed;
+        }
+        if let Some(fault) = fault {
+            let complete = context.database.units_are_complete();
+            findings.push(audit::identity_finding(&fault, id, header, &context.units, complete));
+            findings.push(audit::unprocessed(unit.owner, id));
+            return bad(tally);
+        }
+        let (unit_index, unit) = match context.units.index_of(header.alloc_unit()) {
+            Some(other) if other != unit_index && context.survey.shares(id, other) => {
+                (other, context.units.get(other).unwrap_or(unit))
+            }
+            _ => (unit_index, unit),
+        };
+        if !context.belongs(unit, header) {
+            findings.push(Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id));
+            let named = context.units.owner_of(header.alloc_unit());
+            if named.object_id != 0 {
+                findings.push(Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
+            }
+            return bad(tally);
+        }
+        match self.audit.page(page, id, unit, context.is_clean(), findings) {
+            Some(content) => Verdict::Sound(unit_index, content),
+            None => {
+                findings.push(audit::unprocessed(unit.owner, id));
+                bad(tally)
+            }
+        }
+    }
+
+    /// Adds a sound page to its unit's sums.
+    fn add(
+        &mut self,
+        context: &Context<'_>,
+        id: PageId,
+        page: Page<'_>,
+        unit_index: UnitIndex,
+        content: &PageContent,
+        partial: &mut Partial,
+    ) {
+        let Some(unit) = context.units.get(unit_index) else { return };
+        let header = page.header();
+        let is_leaf = is_leaf(unit.shape, page);
+        let role = role(context, unit_index, page);
+        let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
+        tally.max_lsn = tally.max_lsn.max(header.lsn());
+        match header.kind() {
+            Some(PageType::Data) => tally.data_pages += 1,
+            Some(PageType::Index) => tally.index_pages += 1,
+            _ => tally.text_pages += 1,
+        }
+        if is_leaf {
+            tally.rows += u64::from(content.rows);
+            tally.ghosts += u64::from(content.ghosts);
+            tally.forwarded += u64::from(content.forwarded);
+        }
+        if !content.records_are_audited {
+            tally.unaudited_rows += u64::from(header.slot_count.get());
+        }
+        if unit.shape == Shape::Heap && content.records_are_audited && content.stubs + content.forwarded > 0 {
+            for (slot, span) in self.audit.spans().iter().enumerate() {
+                let here = RecordId { page: id, slot: slot as u16 };
+                match forwarding(span.of(page)) {
+                    Some(Forwarding::Stub(row)) => tally.stubs.add(context.hash.forward(here, row)),
+                    Some(Forwarding::Row(stub)) => tally.forwards.add(context.hash.forward(stub, here)),
+                    None => {}
+                }
+            }
+        }
+        if context.checks_tree(unit) {
+            tree_page::add(context, unit_index, id, page, role, self.audit.spans(), partial);
+        }
+    }
+}
+
+fn bad(tally: Option<&mut super::UnitTally>) -> Verdict {
+    if let Some(tally) = tally {
+        tally.bad_pages += 1;
+    }
+    Verdict::Bad
+}
+
+/// Whether a page is of the leaf level of its unit, by type or level number.
+pub(crate) fn is_leaf(shape: Shape, page: Page<'_>) -> bool {
+    match shape {
+        Shape::Nonclustered => page.header().level == 0,
+        _ => page.header().kind() == Some(PageType::Data),
+    }
+}
+
+/// What a page of a tree is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Leaf: rows.
+    Leaf,
+    /// Non-leaf: entries that name children.
+    Node,
+    /// Its level number says one thing, the length of its records another.
+    Misplaced {
+        /// What the length of its records says.
+        is_node: bool,
+    },
+}
+
+/// What a page of a tree is. In a nonclustered index only the level number tells, and a wrong one must not make leaf rows
+/// pass for entries: sysrowsets knows the fixed length that entries have.
+pub(crate) fn role(context: &Context<'_>, unit: UnitIndex, page: Page<'_>) -> Role {
+    let Some(unit) = context.units.get(unit) else { return Role::Leaf };
+    let leaf = is_leaf(unit.shape, page);
+    let plain = if leaf { Role::Leaf } else { Role::Node };
+    let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
+    let Some(rowset) = rowset.filter(|rowset| unit.shape == Shape::Nonclustered && rowset.min_node != 0) else {
+        return plain;
+    };
+    let pminlen = page.header().pminlen.get();
+    let has_entries = pminlen == rowset.min_node;
+    match plain {
+        Role::Leaf if has_entries && rowset.min_node != rowset.min_leaf => Role::Misplaced { is_node: true },
+        Role::Node if !has_entries => Role::Misplaced { is_node: false },
+        plain => plain,
+    }
+}
+
+/// The two ends of a forwarding pair.
+pub(crate) enum Forwarding {
+    /// A stub that leads to this row.
+    Stub(RecordId),
+    /// A forwarded row that points back to this stub.
+    Row(RecordId),
+}
+
+/// What a record of a heap says about forwarding (format.md 7.1). A forwarded row's last variable column is its back
+/// pointer: complex, 00 04, address of the stub.
+pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
+    let record = Record::data(record).ok()?;
+    match record.kind() {
+        RecordKind::ForwardingStub => Some(Forwarding::Stub(RecordId::read(record.bytes(), 1)?)),
+        RecordKind::Forwarded => {
+            let (bytes, complex) = record.variable(record.variable_count())?;
+            (complex && bytes.len() == 10 && bytes.starts_with(&[0, 4]))
+                .then(|| RecordId::read(bytes, 2).map(Forwarding::Row))?
+        }
+        _ => None,
+    }
+}

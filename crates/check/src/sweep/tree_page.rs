@@ -1,0 +1,159 @@
+//! A page of a B-tree: order of its keys, its links as terms of the sums, its key bounds.
+
+use std::cmp::Ordering;
+
+use format::key::{self, KeyImage};
+use format::record::{Record, RecordKind};
+use format::{Page, PageId, PageType};
+
+use super::tally::{NodePage, PageBounds, Partial, TreeLevel};
+use super::target::Role;
+use crate::audit::Span;
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::registry;
+use crate::units::UnitIndex;
+
+/// The level of a page of a tree.
+pub(crate) fn level_of(page: Page<'_>) -> TreeLevel {
+    match page.header().kind() {
+        Some(PageType::Data) => TreeLevel::Data(page.header().level),
+        _ => TreeLevel::Index(page.header().level),
+    }
+}
+
+/// The record in a slot.
+pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
+    let bytes = span.of(page);
+    match page.header().kind() {
+        Some(PageType::Data) => Record::data(bytes).ok(),
+        _ => Record::index(bytes, page.header().pminlen.get()).ok(),
+    }
+}
+
+/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part (format.md 7.2).
+pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
+    PageId::read(span.of(page), usize::from(page.header().pminlen.get()).checked_sub(6)?)
+}
+
+/// Adds a sound page of a tree to the sums.
+pub(super) fn add(
+    context: &Context<'_>,
+    unit_index: UnitIndex,
+    id: PageId,
+    page: Page<'_>,
+    role: Role,
+    spans: &[Span],
+    partial: &mut Partial,
+) {
+    let header = page.header();
+    let hash = &context.hash;
+    let Some(unit) = context.units.get(unit_index) else { return };
+    let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
+    let sums = tally.tree.level(level_of(page));
+    sums.pages += 1;
+    sums.selves.add(hash.page(id));
+    if !header.next().is_none() {
+        sums.next.add(hash.link(id, header.next()));
+    }
+    if !header.prev().is_none() {
+        sums.prev.add(hash.link(header.prev(), id));
+    }
+    let is_root = context.root(unit) == id;
+    if spans.is_empty() && !(role == Role::Leaf && is_root) {
+        let level = header.level;
+        partial
+            .findings
+            .push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", level));
+        return;
+    }
+    if role == Role::Node {
+        let mut left = None;
+        for span in spans {
+            let Some(child) = child(page, *span) else { continue };
+            sums.children.add(hash.page(child));
+            if let Some(left) = left {
+                sums.child_links.add(hash.link(left, child));
+            }
+            left = Some(child);
+        }
+        let ends = spans.first().zip(spans.last());
+        if let Some((Some(first_child), Some(last_child))) = ends.map(|(a, b)| (child(page, *a), child(page, *b))) {
+            let (prev, next) = (header.prev(), header.next());
+            partial.nodes.push(NodePage {
+                unit: unit_index,
+                level: header.level,
+                page: id,
+                prev,
+                next,
+                first_child,
+                last_child,
+            });
+        }
+    }
+    if !matches!(role, Role::Misplaced { .. }) {
+        keys(context, unit_index, id, page, role == Role::Leaf, spans, partial);
+    }
+}
+
+/// Order of the keys from slot to slot (2511, 2512), and the page's first and last key.
+fn keys(
+    context: &Context<'_>,
+    unit_index: UnitIndex,
+    id: PageId,
+    page: Page<'_>,
+    is_leaf: bool,
+    spans: &[Span],
+    partial: &mut Partial,
+) {
+    let (Some(keys), Some(unit)) = (context.keys(unit_index), context.units.get(unit_index)) else { return };
+    let columns = keys.of(is_leaf);
+    // The first entry of a non-leaf level stands for "less than all"; its key means nothing.
+    let first_slot = usize::from(!is_leaf && page.header().prev().is_none());
+    let mut undecided = 0;
+    let mut prior: Option<Record<'_>> = None;
+    let mut ends: Option<(Record<'_>, Record<'_>)> = None;
+    for (slot, span) in spans.iter().enumerate().skip(first_slot) {
+        let Some(current) = record(page, *span) else { continue };
+        if let Some(prior) = prior {
+            let found = match key::compare(&prior, &current, columns) {
+                Some(Ordering::Less) => None,
+                Some(Ordering::Greater) => Some(&registry::KEY_ORDER),
+                // A deleted row may keep the key of a living one only where both are ghosts of the same key's history.
+                Some(Ordering::Equal) if is_leaf && !is_ghost(&prior) && !is_ghost(&current) => {
+                    Some(&registry::KEY_DUPLICATE)
+                }
+                Some(Ordering::Equal) => None,
+                None => {
+                    undecided += 1;
+                    None
+                }
+            };
+            if let Some(check) = found {
+                partial.findings.push(pair(check, unit.owner, id, slot as u16));
+            }
+        }
+        prior = Some(current);
+        ends = Some((ends.map_or(current, |(first, _)| first), current));
+    }
+    if let Some(tally) = partial.units.get_mut(unit_index as usize) {
+        tally.undecided += undecided;
+    }
+    if let Some((first, last)) = ends {
+        partial.bounds.push(PageBounds {
+            page: id,
+            unit: unit_index,
+            low: KeyImage::of(&first, columns),
+            high: KeyImage::of(&last, columns),
+        });
+    }
+}
+
+fn is_ghost(record: &Record<'_>) -> bool {
+    matches!(record.kind(), RecordKind::GhostIndex | RecordKind::GhostData | RecordKind::GhostVersion)
+}
+
+/// 2511 and 2512 name the slots `slot - 1` and `slot`.
+fn pair(check: &'static registry::Check, owner: crate::Owner, id: PageId, slot: u16) -> Finding {
+    Finding::new(check).owner(owner).at(id, slot.saturating_sub(1)).ref_at(id, slot)
+}

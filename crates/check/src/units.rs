@@ -1,0 +1,146 @@
+//! Allocation units by ordinal: those of the catalogue, then those that only IAM pages tell of.
+
+use std::collections::HashMap;
+
+use catalog::{Database, UnitKind};
+use format::{AllocUnitId, PageType};
+
+use crate::finding::Owner;
+
+/// Ordinal of a unit within a run.
+pub(crate) type UnitIndex = u32;
+
+/// What pages a unit holds and how they hang together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// Data pages, not linked.
+    Heap,
+    /// B-tree with data pages as leaves.
+    Clustered,
+    /// B-tree of index pages.
+    Nonclustered,
+    /// Text pages.
+    Text,
+    /// Columnstore and what nobody has described: no rule is known.
+    Unknown,
+}
+
+impl Shape {
+    /// Whether pages of `kind` may occur (message 8938). Types of pages in transit are left alone.
+    pub(crate) fn allows(self, kind: PageType) -> bool {
+        use PageType::{BulkPreallocated, Data, Index, ReorgTemporary, RepairDeallocated, TextMix, TextTree};
+        if matches!(kind, ReorgTemporary | BulkPreallocated | RepairDeallocated) {
+            return true;
+        }
+        match self {
+            Self::Heap => kind == Data,
+            Self::Clustered => matches!(kind, Data | Index),
+            Self::Nonclustered => kind == Index,
+            Self::Text => matches!(kind, TextMix | TextTree),
+            Self::Unknown => matches!(kind, Data | Index | TextMix | TextTree),
+        }
+    }
+
+    /// Whether the pages form a B-tree.
+    pub(crate) fn is_tree(self) -> bool {
+        matches!(self, Self::Clustered | Self::Nonclustered)
+    }
+}
+
+/// An allocation unit of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    /// As page headers name it.
+    pub(crate) id: AllocUnitId,
+    /// As messages name it.
+    pub(crate) owner: Owner,
+    /// What it holds.
+    pub(crate) shape: Shape,
+    /// Index into [`Database::rowsets`].
+    pub(crate) rowset: Option<usize>,
+    /// Index into [`Database::units`]; `None` for a unit that the catalogue does not know.
+    pub(crate) row: Option<usize>,
+    /// Rows are CD records.
+    pub(crate) compressed: bool,
+}
+
+/// All units of the run.
+pub(crate) struct Units {
+    list: Vec<Unit>,
+    by_id: HashMap<AllocUnitId, UnitIndex>,
+}
+
+impl Units {
+    /// The units of the catalogue.
+    pub(crate) fn of(database: &Database) -> Self {
+        let list: Vec<Unit> = (0..database.units.len()).map(|row| known_unit(database, row)).collect();
+        let by_id = list.iter().enumerate().map(|(at, unit)| (unit.id, at as UnitIndex)).collect();
+        Self { list, by_id }
+    }
+
+    /// All units, by ordinal.
+    pub(crate) fn list(&self) -> &[Unit] {
+        &self.list
+    }
+
+    /// The unit with this ordinal.
+    pub(crate) fn get(&self, index: UnitIndex) -> Option<&Unit> {
+        self.list.get(index as usize)
+    }
+
+    /// The ordinal of a unit.
+    pub(crate) fn index_of(&self, id: AllocUnitId) -> Option<UnitIndex> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The ordinal of a unit that an IAM page names, made if the catalogue does not know it.
+    pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> UnitIndex {
+        if let Some(index) = self.index_of(id) {
+            return index;
+        }
+        let index = self.list.len() as UnitIndex;
+        let owner = Owner::unknown(id);
+        self.list.push(Unit { id, owner, shape: Shape::Unknown, rowset: None, row: None, compressed: false });
+        self.by_id.insert(id, index);
+        index
+    }
+
+    /// Whom messages call the owner of `id`.
+    pub(crate) fn owner_of(&self, id: AllocUnitId) -> Owner {
+        self.index_of(id).and_then(|index| self.get(index)).map_or(Owner::unknown(id), |unit| unit.owner)
+    }
+}
+
+fn known_unit(database: &Database, row: usize) -> Unit {
+    let unit = &database.units[row];
+    let Some(rowset) = database.rowset_of(unit) else {
+        let owner = Owner { kind: Some(unit.kind), ..Owner::unknown(unit.id) };
+        return Unit { id: unit.id, owner, shape: Shape::Unknown, rowset: None, row: Some(row), compressed: false };
+    };
+    let columnstore = database
+        .indexes
+        .get(&(rowset.object_id, rowset.index_id))
+        .is_some_and(|index| index.index_type.is_columnstore());
+    let shape = match (unit.kind, rowset.index_id) {
+        _ if columnstore || rowset.compression > 2 || rowset.owner_type != 1 => Shape::Unknown,
+        (UnitKind::Lob | UnitKind::Overflow, _) => Shape::Text,
+        (UnitKind::Other(_), _) => Shape::Unknown,
+        (UnitKind::InRow, 0) => Shape::Heap,
+        (UnitKind::InRow, 1) => Shape::Clustered,
+        (UnitKind::InRow, _) => Shape::Nonclustered,
+    };
+    Unit {
+        id: unit.id,
+        owner: Owner {
+            object_id: rowset.object_id,
+            index_id: rowset.index_id,
+            partition_id: rowset.id,
+            alloc_unit: unit.id,
+            kind: Some(unit.kind),
+        },
+        shape,
+        rowset: unit.rowset,
+        row: Some(row),
+        compressed: rowset.compression > 0,
+    }
+}

@@ -1,0 +1,96 @@
+//! LOB pages, and what points to them from a row.
+
+use super::prelude::*;
+
+/// Node types of fragments.
+const NODE_TYPES: Names = &[
+    (0, "small root"),
+    (1, "large root"),
+    (2, "internal"),
+    (3, "data"),
+    (4, "root (2000)"),
+    (5, "root"),
+    (6, "super large root"),
+    (8, "null"),
+];
+
+/// First byte of a pointer in a row.
+const POINTER_TYPES: Names = &[(2, "row overflow"), (4, "LOB root")];
+
+/// First word of a sparse vector.
+const COMPLEX_IDS: Names = &[(5, "sparse vector")];
+
+fields! { FRAGMENT: LobFragment, "format.md 11";
+    "status A", "record status", At(0), B(1), RecordStatus, [8944], "8: blob fragment; 0x40 = version tag behind it";
+    "status B", "second status", At(1), B(1), Hex, [], "0";
+    "length", "length", At(2), B(2), Unsigned, [8942, 8943, 8944, 8961], "of the fragment, without version tag";
+    "blobId", "blob id", At(4), B(8), Hex, [8961, 8964, 8965], "the same in all fragments of a value and in its row";
+    "type", "node type", At(12), B(2), Named(NODE_TYPES), [8961, 8962, 8963], "what the fragment is";
+}
+
+fields! { SMALL_ROOT: LobSmallRoot, "format.md 11";
+    "size", "data length", At(14), B(2), Unsigned, [8961], "bytes of the value";
+    "unused", "unused", At(16), B(4), Bytes, [], "garbage";
+    "data", "data", P(Part::Rest), Varies, Bytes, [], "the whole value, padded";
+}
+
+fields! { INTERNAL: LobInternal, "format.md 11";
+    "maxLinks", "link places", At(14), B(2), Unsigned, [8961], "room for links";
+    "curLinks", "links", At(16), B(2), Unsigned, [8961, 8964, 8965], "links in use";
+    "level", "level", At(18), B(2), Unsigned, [8961], "0 above the data, rising";
+    "linkEnd", "cumulative length", Each { first: 20, stride: 16, count: Told }, B(8), Unsigned, [8961],
+        "bytes of the value up to the end of this child";
+    "link", "child", Each { first: 28, stride: 16, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
+        "the fragment one level down";
+}
+
+fields! { DATA: LobData, "format.md 11";
+    "data", "data", At(14), Varies, Bytes, [], "a piece of the value";
+}
+
+fields! { ROOT: LobRoot, "format.md 11";
+    "maxLinks", "link places", At(14), B(2), Unsigned, [8961], "room for links, 5";
+    "curLinks", "links", At(16), B(2), Unsigned, [8961, 8964, 8965], "links in use";
+    "level", "level", At(18), B(2), Unsigned, [8961], "0 above the data, rising";
+    "unused", "unused", At(20), B(4), Bytes, [], "nothing is known to use it";
+    "linkEnd", "cumulative length", Each { first: 24, stride: 12, count: Told }, B(4), Unsigned, [8961],
+        "bytes of the value up to the end of this child";
+    "link", "child", Each { first: 28, stride: 12, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
+        "the fragment one level down";
+}
+
+fields! { IN_ROW_ROOT: InRowRoot, "format.md 11";
+    "type", "pointer type", At(0), B(1), Named(POINTER_TYPES), [8960], "4: LOB root";
+    "level", "level", At(1), B(1), Unsigned, [8961], "0 when the links lead to data";
+    "unused", "unused", At(2), B(2), Hex, [], "garbage";
+    "updateSeq", "update sequence", At(4), B(2), Unsigned, [], "counts changes of the value";
+    "blobId", "blob id", At(6), B(6), Hex, [8961, 8929], "the id of the value's fragments";
+    "linkEnd", "cumulative length", Each { first: 12, stride: 12, count: Told }, B(4), Unsigned, [8961, 8929],
+        "bytes of the value up to the end of this child";
+    "link", "child", Each { first: 16, stride: 12, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8929, 8925],
+        "the fragment";
+}
+
+fields! { TEXT_POINTER: TextPointer, "format.md 11";
+    "blobId", "blob id", At(0), B(8), Hex, [8961, 8929], "the id of the value's fragments";
+    "root", "root", At(8), B(8), RecordPointer, [8964, 8965, 8974, 8929, 8925], "the value's root fragment";
+}
+
+fields! { OVERFLOW_POINTER: OverflowPointer, "format-rare.md 2";
+    "type", "pointer type", At(0), B(1), Named(POINTER_TYPES), [8960], "2: row overflow";
+    "level", "level", At(1), B(1), Unsigned, [8961], "0 when the link leads to data";
+    "unused", "unused", At(2), B(2), Hex, [], "garbage";
+    "updateSeq", "update sequence", At(4), B(2), Unsigned, [], "counts changes of the value";
+    "blobId", "blob id", At(6), B(6), Hex, [8961, 8929], "the id of the value's fragment";
+    "length", "length", At(12), B(4), Unsigned, [8961, 8929], "bytes of the value";
+    "link", "value", At(16), B(8), RecordPointer, [8964, 8965, 8974, 8929, 8925], "the fragment";
+}
+
+fields! { SPARSE_VECTOR: SparseVector, "format-rare.md 3";
+    "id", "complex column id", At(0), B(2), Named(COMPLEX_IDS), [8960], "5: sparse vector";
+    "count", "columns", At(2), B(2), Unsigned, [2537], "sparse columns that are not NULL in this row";
+    "columnId", "column id", Each { first: 4, stride: 2, count: Told }, B(2), Unsigned, [2537],
+        "ascending ids of sparse columns";
+    "endOffset", "end of column", P(Part::EndOffset), B(2), Unsigned, [2537], "from the start of the vector";
+    "value", "value", P(Part::VariableColumn), Varies, Bytes, [2570, 2537, 8951, 8952], "value of the column";
+}

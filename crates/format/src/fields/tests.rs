@@ -1,0 +1,259 @@
+//! The tables agree with themselves, with the reference and with the views.
+
+use std::mem::offset_of;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::page::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageHeader, PageType};
+
+fn row(structure: Structure, name: &str) -> &'static Field {
+    structure.fields().iter().find(|field| field.name == name).unwrap_or_else(|| panic!("{name} in {structure:?}"))
+}
+
+/// Places of a structure's fields that are plain numbers.
+fn plain_places(structure: Structure) -> Vec<(usize, usize, &'static str)> {
+    let mut places = Vec::new();
+    for field in structure.fields() {
+        let bytes = match field.width {
+            Width::Bytes(bytes) => bytes.into(),
+            Width::Bits(bits) => bits as usize / 8,
+            Width::Varies => PAGE_BYTES,
+        };
+        match field.place {
+            Place::At(at) => places.push((at.into(), bytes, field.name)),
+            Place::Each { first, stride, count } => {
+                assert!(bytes <= stride.into(), "{} overlaps itself", field.name);
+                let times = if let Count::Times(times) = count { times } else { 3 };
+                places.extend((0..times).map(|n| (usize::from(first + n * stride), bytes, field.name)));
+            }
+            _ => {}
+        }
+    }
+    places.sort_unstable();
+    places
+}
+
+#[test]
+fn rows_are_complete_and_their_names_unique() {
+    for structure in Structure::ALL {
+        assert!(!structure.fields().is_empty());
+        for (number, field) in structure.fields().iter().enumerate() {
+            assert_eq!(field.structure, structure);
+            assert!(![field.name, field.label, field.meaning, field.reference].contains(&""), "{field:?}");
+            assert!(structure.fields().iter().skip(number + 1).all(|other| other.name != field.name), "{field:?}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_a_structure_do_not_overlap() {
+    for structure in Structure::ALL {
+        for pair in plain_places(structure).windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{structure:?}: {} and {}", pair[0].2, pair[1].2);
+        }
+        let columns: Vec<u16> = structure
+            .fields()
+            .iter()
+            .filter_map(|field| if let Place::Column(position) = field.place { Some(position) } else { None })
+            .collect();
+        assert!(columns.is_sorted_by(|one, next| one < next), "{structure:?}");
+    }
+}
+
+#[test]
+fn the_page_header_is_covered_byte_by_byte() {
+    let mut end = 0;
+    for (at, bytes, name) in plain_places(Structure::PageHeader) {
+        assert_eq!(at, end, "{name}");
+        end += bytes;
+    }
+    assert_eq!(end, HEADER_BYTES);
+}
+
+#[test]
+fn the_page_header_agrees_with_the_struct() {
+    for (name, offset) in [
+        ("m_headerVersion", offset_of!(PageHeader, header_version)),
+        ("m_type", offset_of!(PageHeader, page_type)),
+        ("m_typeFlagBits", offset_of!(PageHeader, type_flags)),
+        ("m_level", offset_of!(PageHeader, level)),
+        ("m_flagBits", offset_of!(PageHeader, flags)),
+        ("m_indexId", offset_of!(PageHeader, index_id)),
+        ("m_prevPage", offset_of!(PageHeader, prev)),
+        ("pminlen", offset_of!(PageHeader, pminlen)),
+        ("m_nextPage", offset_of!(PageHeader, next)),
+        ("m_slotCnt", offset_of!(PageHeader, slot_count)),
+        ("m_objId", offset_of!(PageHeader, object_id)),
+        ("m_freeCnt", offset_of!(PageHeader, free_count)),
+        ("m_freeData", offset_of!(PageHeader, free_data)),
+        ("m_pageId", offset_of!(PageHeader, page_id)),
+        ("m_reservedCnt", offset_of!(PageHeader, reserved_count)),
+        ("m_lsn", offset_of!(PageHeader, lsn)),
+        ("m_xactReserved", offset_of!(PageHeader, xact_reserved)),
+        ("m_xdesId", offset_of!(PageHeader, xdes_id)),
+        ("m_ghostRecCnt", offset_of!(PageHeader, ghost_count)),
+        ("m_tornBits", offset_of!(PageHeader, torn_bits)),
+        ("reserved", offset_of!(PageHeader, reserved)),
+    ] {
+        assert_eq!(row(Structure::PageHeader, name).place, Place::At(offset as u16), "{name}");
+    }
+    assert_eq!(Structure::PageHeader.fields().len(), 21);
+}
+
+/// A page of `kind` with these records from 96 on, one behind the other.
+fn page_of(kind: PageType, pminlen: u16, records: &[&[u8]]) -> PageBytes {
+    let mut page = [0u8; PAGE_BYTES];
+    page[0] = 1;
+    page[1] = kind as u8;
+    page[14..16].copy_from_slice(&pminlen.to_le_bytes());
+    page[22..24].copy_from_slice(&(records.len() as u16).to_le_bytes());
+    let mut at = HEADER_BYTES;
+    for (slot, record) in records.iter().enumerate() {
+        page[at..at + record.len()].copy_from_slice(record);
+        let entry = PAGE_BYTES - 2 * slot - 2;
+        page[entry..entry + 2].copy_from_slice(&(at as u16).to_le_bytes());
+        at += record.len();
+    }
+    page[30..32].copy_from_slice(&(at as u16).to_le_bytes());
+    page
+}
+
+/// Name, place in the record and value of the fields of slot 0.
+fn slot_0(page: &PageBytes) -> Vec<(&'static str, usize, String)> {
+    instances(page)
+        .iter()
+        .filter(|found| found.slot == Some(0))
+        .map(|found| (found.field.name, found.bytes.start - HEADER_BYTES, found.render(page)))
+        .collect()
+}
+
+fn is(found: &[(&'static str, usize, String)], expected: &[(&str, usize, &str)]) {
+    let found: Vec<(&str, usize, &str)> = found.iter().map(|(name, at, value)| (*name, *at, value.as_str())).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_part_of_a_data_record_is_found() {
+    let record = [0x30, 0, 8, 0, 1, 2, 3, 4, 3, 0, 0b010, 2, 0, 19, 0, 20, 0, b'a', b'b', b'c'];
+    is(
+        &slot_0(&page_of(PageType::Data, 8, &[&record])),
+        &[
+            ("status A", 0, "0x30 primary, null bitmap, variable part"),
+            ("status B", 1, "0 none"),
+            ("fixedEnd", 2, "8"),
+            ("fixed", 4, "...."),
+            ("columnCount", 8, "3"),
+            ("nullBitmap", 10, "NULL: 2"),
+            ("variableCount", 11, "2"),
+            ("endOffset", 13, "19"),
+            ("endOffset", 15, "20"),
+            ("variable", 17, "ab"),
+            ("variable", 19, "c"),
+        ],
+    );
+}
+
+#[test]
+fn complex_columns_show_what_they_hold() {
+    // The in-row root and the row-overflow pointer of format-rare.md 2, as columns of one record.
+    let mut record = vec![0x30, 0, 4, 0, 2, 0, 0, 2, 0, 37, 0x80, 61, 0x80];
+    record.extend([4, 0, 1, 0, 1, 0, 0, 0, 0x52, 0x69, 0, 0, 0x50, 0xC3, 0, 0, 0x96, 3, 0, 0, 1, 0, 3, 0]);
+    record.extend([2, 0, 0, 0, 1, 0, 0, 0, 0x29, 0, 0, 0, 0x40, 0x1F, 0, 0, 0x75, 0x46, 3, 0, 1, 0, 0, 0]);
+    let found = slot_0(&page_of(PageType::Data, 4, &[&record]));
+    let value = |name: &str, at: usize| {
+        found.iter().find(|(field, place, _)| *field == name && *place == at).map(|(_, _, value)| value.as_str())
+    };
+    assert_eq!(value("blobId", 13 + 6), Some("0x000069520000"));
+    assert_eq!(value("linkEnd", 13 + 12), Some("50000"));
+    assert_eq!(value("link", 13 + 16), Some("(1:918:3)"));
+    assert_eq!(value("length", 37 + 12), Some("8000"));
+    assert_eq!(value("link", 37 + 16), Some("(1:214645:0)"));
+}
+
+#[test]
+fn a_forwarded_row_and_its_stub_name_each_other() {
+    let stub = [4, 0xE1, 1, 0, 0, 1, 0, 7, 0];
+    is(
+        &slot_0(&page_of(PageType::Data, 4, &[&stub])),
+        &[("status A", 0, "0x04 forwarding stub"), ("forward", 1, "(1:481:7)")],
+    );
+    let row = [0x22, 0, 4, 0, 1, 0, 18, 0x80, 0, 4, 0xE1, 1, 0, 0, 1, 0, 7, 0];
+    assert!(slot_0(&page_of(PageType::Data, 4, &[&row])).contains(&("back", 10, "(1:481:7)".to_owned())));
+}
+
+#[test]
+fn a_child_pointer_ends_the_fixed_part_above_the_leaf() {
+    let record = [0x06, 1, 0, 0, 0, 0x91, 0, 0, 0, 1, 0];
+    let mut page = page_of(PageType::Index, 11, &[&record]);
+    page[3] = 1;
+    is(&slot_0(&page), &[("status A", 0, "0x06 index"), ("fixed", 1, "...."), ("child", 5, "(1:145)")]);
+    page[3] = 0;
+    assert_eq!(slot_0(&page).len(), 2);
+    assert_eq!(instances_of(&page, false).iter().filter(|found| found.field.name == "child").count(), 1);
+}
+
+#[test]
+fn a_lob_root_shows_the_links_in_use() {
+    let mut record = vec![8, 0, 84, 0, 0, 0, 0xD1, 0x56, 0, 0, 0, 0, 5, 0, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+    record.extend([0x58, 0x1B, 0, 0, 0x77, 0, 0, 0, 1, 0, 2, 0]);
+    record.resize(84, 0xEE);
+    let found = slot_0(&page_of(PageType::TextMix, 0, &[&record]));
+    let links: Vec<_> = found.iter().filter(|(name, ..)| name.starts_with("link")).cloned().collect();
+    is(&links, &[("linkEnd", 24, "7000"), ("link", 28, "(1:119:2)")]);
+}
+
+#[test]
+fn maps_are_found_by_their_slots() {
+    let mut map = vec![0u8; 7992];
+    map[4] = 0b11;
+    for (kind, name) in [
+        (PageType::Gam, "gam"),
+        (PageType::Sgam, "sgam"),
+        (PageType::DiffMap, "diff"),
+        (PageType::MlMap, "ml"),
+        (PageType::Iam, "extents"),
+    ] {
+        let page = page_of(kind, 90, &[&[0; 94], &map]);
+        let found = instances(&page);
+        let bitmap = found.iter().find(|found| found.field.name == name).unwrap();
+        assert_eq!((bitmap.bytes.clone(), bitmap.slot), (194..8182, Some(1)));
+        assert_eq!(bitmap.render(&page), "63904 extents, 2 set");
+        assert_eq!(found.iter().filter(|found| found.field.name == "singlePage").count() == 8, kind == PageType::Iam);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any bytes, with a header that makes them look like a page now and then.
+    #[test]
+    fn no_page_breaks_the_walk(
+        bytes in proptest::collection::vec(any::<u8>(), PAGE_BYTES),
+        kind in 0u8..21,
+        slots in prop_oneof![0u16..60, any::<u16>()],
+        pminlen in prop_oneof![0u16..60, any::<u16>()],
+        low_offsets: bool,
+        leaf: bool,
+    ) {
+        let mut page: PageBytes = bytes.try_into().unwrap();
+        page[1] = kind;
+        page[14..16].copy_from_slice(&pminlen.to_le_bytes());
+        page[22..24].copy_from_slice(&slots.to_le_bytes());
+        if low_offsets {
+            page[4096..].iter_mut().skip(1).step_by(2).for_each(|high| *high &= 0x1F);
+        }
+        let found = instances_of(&page, leaf);
+        prop_assert!(found.len() <= 2 * PAGE_BYTES);
+        let mut records: Vec<_> = Vec::new();
+        for instance in &found {
+            prop_assert!(instance.bytes.start < instance.bytes.end && instance.bytes.end <= PAGE_BYTES);
+            instance.render(&page);
+            if instance.slot.is_some() {
+                records.push(instance.bytes.clone());
+            }
+        }
+        records.sort_unstable_by_key(|range| range.start);
+        prop_assert!(records.windows(2).all(|pair| pair[0].end <= pair[1].start), "fields of records overlap");
+    }
+}
