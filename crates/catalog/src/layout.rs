@@ -116,6 +116,17 @@ impl RowLayout {
         ordered.iter().map(|column| column.key_column(level)).collect()
     }
 
+    /// Length of the fixed part of the records of a nonclustered index's `level`: status byte, fixed columns and, above
+    /// the leaf, the child pointer.
+    pub fn index_fixed_length(&self, level: Level) -> u16 {
+        let ends = self.columns.iter().filter_map(|column| {
+            let (offset, ..) = column.place(level);
+            u16::try_from(offset).ok().filter(|offset| *offset > 0)?.checked_add(column.info.length)
+        });
+        let child_pointer = if level == Level::Node { 6 } else { 0 };
+        ends.max().unwrap_or(1).saturating_add(child_pointer)
+    }
+
     /// The column with id `id`, dropped ones excepted.
     pub fn column(&self, id: u32) -> Option<&RowsetColumn> {
         self.columns.iter().find(|column| column.id == id && !column.is_dropped())

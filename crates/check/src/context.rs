@@ -2,7 +2,7 @@
 
 use catalog::{Database, Level};
 use format::key::KeyColumn;
-use format::{AllocUnitId, Lsn, PageHeader, PageId, PageType};
+use format::{AllocUnitId, Lsn, PageHeader, PageId};
 use source::PageSource;
 
 use crate::hash::FactHash;
@@ -26,6 +26,10 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Keys {
     pub(crate) leaf: Vec<KeyColumn>,
     pub(crate) node: Vec<KeyColumn>,
+    /// Fixed length of leaf records, if they are index records.
+    pub(crate) leaf_length: u16,
+    /// Fixed length of non-leaf records.
+    pub(crate) node_length: u16,
 }
 
 impl Keys {
@@ -85,10 +89,7 @@ impl<'a> Context<'a> {
     /// SQL Server 2000 carry index id 0 where their unit has 1 (format.md 0, rule 5).
     pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
         let named = header.alloc_unit();
-        named == unit.id
-            || header.kind() == Some(PageType::Data)
-                && header.index_id.get() == 0
-                && unit.id == AllocUnitId::from_header(1, header.object_id.get())
+        named == unit.id || header.index_id.get() == 0 && unit.id == AllocUnitId::from_header(1, header.object_id.get())
     }
 
     /// The name of an index, for people: `schema.table.index`.
@@ -115,5 +116,6 @@ fn keys_of(database: &Database, unit: &Unit) -> Option<Keys> {
     }
     let layout = &database.rowsets.get(unit.rowset?)?.layout;
     let (leaf, node) = (layout.key(Level::Leaf), layout.key(Level::Node));
-    (!leaf.is_empty()).then_some(Keys { leaf, node })
+    let (leaf_length, node_length) = (layout.index_fixed_length(Level::Leaf), layout.index_fixed_length(Level::Node));
+    (!leaf.is_empty()).then_some(Keys { leaf, node, leaf_length, node_length })
 }

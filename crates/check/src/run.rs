@@ -193,6 +193,9 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
     if context.options.scope == Scope::Allocation {
         return;
     }
+    if swept.unclaimed_pages > 0 {
+        coverage.note("pages", "database", "in use, but no allocation unit claims them", swept.unclaimed_pages);
+    }
     for (unit, tally) in context.units.list().iter().zip(&swept.units).filter(|(unit, _)| context.in_scope(unit)) {
         if tally.pages() == 0 {
             continue;

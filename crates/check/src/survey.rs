@@ -45,10 +45,10 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether `unit` is one of several that claim the extent of `page`.
-    pub(crate) fn shares(&self, page: PageId, unit: UnitIndex) -> bool {
+    /// The units that claim the extent of `page`, if several do.
+    pub(crate) fn claimants(&self, page: PageId) -> impl Iterator<Item = UnitIndex> + '_ {
         let extent = PageId::new(page.file, page.page - page.page % EXTENT_PAGES);
-        self.shared_extents.get(&extent).is_some_and(|units| units.contains(&unit))
+        self.shared_extents.get(&extent).into_iter().flatten().copied()
     }
 
     /// The unit whose IAM pages claim `page`.

@@ -64,6 +64,7 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex) -> Vec<Finding> {
         let fact = Fact { level: level_of(page), prev: header.prev(), next: header.next(), children };
         tree.pages.insert(id, fact);
     });
+    tree.forget_entries_of_leaves();
     tree.gather();
     let targets: BTreeSet<PageId> =
         tree.pages.keys().chain(tree.parents.keys()).chain(tree.siblings.keys()).copied().collect();
@@ -76,6 +77,25 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex) -> Vec<Finding> {
 impl Tree<'_> {
     fn finding(&self, check: &'static registry::Check, page: PageId) -> Finding {
         Finding::new(check).owner(self.owner).page(page)
+    }
+
+    /// Pages that by their place below the root are leaves name no children, whatever their level number says.
+    fn forget_entries_of_leaves(&mut self) {
+        if self.shape != Shape::Nonclustered {
+            return;
+        }
+        let mut reached = BTreeSet::new();
+        let mut queue = vec![(self.root, None)];
+        while let Some((page, expected_level)) = queue.pop() {
+            let Some(fact) = self.pages.get_mut(&page).filter(|_| reached.insert(page)) else { continue };
+            let level = expected_level.unwrap_or(number(fact.level));
+            if expected_level == Some(0) {
+                fact.children.clear();
+            }
+            if let Some(below) = level.checked_sub(1) {
+                queue.extend(fact.children.iter().map(|child| (*child, Some(below))));
+            }
+        }
     }
 
     /// Turns pointers into facts about the pages they name.

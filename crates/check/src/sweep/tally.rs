@@ -23,7 +23,7 @@ pub(crate) struct Partial {
     pub(crate) pages_read: u64,
     /// Pages in use.
     pub(crate) pages_allocated: u64,
-    /// Highest LSN on the pages of the catalogue and the allocation maps.
+    /// Pages in use that no unit claims.
     pub(crate) unclaimed_pages: u64,
 }
 

@@ -93,19 +93,8 @@ impl Target {
         let page = Page::new(bytes);
         let header = page.header();
         let (Some(unit_index), Some(unit)) = (owner, owner.and_then(|unit| context.units.get(unit))) else {
-            // Nobody's page: the survey has told so. Damage of its own is told all the same, IAM pages excepted, which
-            // the survey has read.
-            if let (Some(fault), Some(byte)) = (fault, byte)
-                && !byte.is_iam()
-            {
-                findings.push(audit::identity_finding(
-                    &fault,
-                    id,
-                    header,
-                    &context.units,
-                    context.database.units_are_complete(),
-                ));
-            }
+            // Nobody's page: the survey has told so. It may never have been written, so its content means nothing.
+            partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
         let tally = partial.units.get_mut(unit_index as usize);
@@ -122,12 +111,13 @@ impl Target {
             findings.push(audit::unprocessed(unit.owner, id));
             return bad(tally);
         }
-        let (unit_index, unit) = match context.units.index_of(header.alloc_unit()) {
-            Some(other) if other != unit_index && context.survey.shares(id, other) => {
-                (other, context.units.get(other).unwrap_or(unit))
-            }
-            _ => (unit_index, unit),
-        };
+        // Of several units that claim an extent, the one that the page names has it.
+        let (unit_index, unit) = context
+            .survey
+            .claimants(id)
+            .filter_map(|index| Some((index, context.units.get(index)?)))
+            .find(|(_, claimant)| context.belongs(claimant, header))
+            .unwrap_or((unit_index, unit));
         if !context.belongs(unit, header) {
             findings.push(Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id));
             let named = context.units.owner_of(header.alloc_unit());
@@ -220,19 +210,14 @@ pub(crate) enum Role {
 }
 
 /// What a page of a tree is. In a nonclustered index only the level number tells, and a wrong one must not make leaf rows
-/// pass for entries: sysrowsets knows the fixed length that entries have.
-pub(crate) fn role(context: &Context<'_>, unit: UnitIndex, page: Page<'_>) -> Role {
-    let Some(unit) = context.units.get(unit) else { return Role::Leaf };
-    let leaf = is_leaf(unit.shape, page);
-    let plain = if leaf { Role::Leaf } else { Role::Node };
-    let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
-    let Some(rowset) = rowset.filter(|rowset| unit.shape == Shape::Nonclustered && rowset.min_node != 0) else {
-        return plain;
-    };
-    let pminlen = page.header().pminlen.get();
-    let has_entries = pminlen == rowset.min_node;
+/// pass for entries: the length of their fixed part tells them apart.
+pub(crate) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
+    let Some(unit) = context.units.get(index) else { return Role::Leaf };
+    let plain = if is_leaf(unit.shape, page) { Role::Leaf } else { Role::Node };
+    let Some(keys) = context.keys(index).filter(|_| unit.shape == Shape::Nonclustered) else { return plain };
+    let has_entries = page.header().pminlen.get() == keys.node_length;
     match plain {
-        Role::Leaf if has_entries && rowset.min_node != rowset.min_leaf => Role::Misplaced { is_node: true },
+        Role::Leaf if has_entries && keys.node_length != keys.leaf_length => Role::Misplaced { is_node: true },
         Role::Node if !has_entries => Role::Misplaced { is_node: false },
         plain => plain,
     }

@@ -1,0 +1,181 @@
+//! A real database in memory, to be damaged.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use catalog::{AllocUnit, Database, UnitKind};
+use check::{Options, Report, Silent};
+use format::page::{PAGE_BYTES, page_flags};
+use format::protection::{self, undo_torn_bits};
+use format::slots::SlotOrder;
+use format::{Page, PageBytes, PageId, PageType};
+use source::DataFiles;
+
+/// A copy of a data file.
+#[derive(Clone)]
+pub struct Image {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Image {
+    /// Reads the file.
+    pub fn load(path: &Path) -> Self {
+        Self { bytes: std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) }
+    }
+
+    fn raw(&mut self, page: u32) -> &mut PageBytes {
+        self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().expect("page inside the file")
+    }
+
+    /// The page with torn bits put back.
+    pub fn page(&self, page: u32) -> PageBytes {
+        let mut bytes = *self.bytes[page as usize * PAGE_BYTES..].first_chunk().expect("page inside the file");
+        undo_torn_bits(&mut bytes);
+        bytes
+    }
+
+    /// Changes a page; protection is made right again.
+    pub fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
+        let mut bytes = self.page(page);
+        change(&mut bytes);
+        seal(&mut bytes);
+        *self.raw(page) = bytes;
+    }
+
+    /// Changes a page as it lies on disk; protection is left as it was.
+    pub fn edit_unsealed(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
+        change(self.raw(page));
+    }
+
+    /// Checks the file as it is now.
+    pub fn check(&self) -> Report {
+        self.check_with(&Options::default())
+    }
+
+    /// Checks the file as it is now, with options.
+    pub fn check_with(&self, options: &Options) -> Report {
+        self.with_files(|files| {
+            let database = catalog::load(files);
+            check::run(files, &database, options, &Silent)
+        })
+    }
+
+    /// The catalogue as it is now.
+    pub fn database(&self) -> Database {
+        self.with_files(|files| catalog::load(files))
+    }
+
+    fn with_files<T>(&self, then: impl FnOnce(&DataFiles) -> T) -> T {
+        let mut file = tempfile::NamedTempFile::new().expect("temporary file");
+        file.write_all(&self.bytes).expect("temporary file");
+        let path: PathBuf = file.path().to_owned();
+        let files = DataFiles::open(&[path]).unwrap_or_else(|error| panic!("{error}"));
+        then(&files)
+    }
+
+    /// The B-tree, of a user table, with the most leaf pages; clustered or not.
+    pub fn tree(&self, clustered: bool) -> Tree {
+        let database = self.database();
+        let mut best: Option<Tree> = None;
+        for (at, unit) in database.units.iter().enumerate() {
+            let Some(rowset) = database.rowset_of(unit) else { continue };
+            let user = database.objects.get(&rowset.object_id).is_some_and(|object| object.type_code == "U");
+            if !user
+                || unit.kind != UnitKind::InRow
+                || unit.root.is_none()
+                || (rowset.index_id == 1) != clustered
+                || rowset.index_id == 0
+            {
+                continue;
+            }
+            let root = self.page(unit.root.page);
+            if Page::new(&root).header().kind() != Some(PageType::Index)
+                || Page::new(&root).header().level == 0 && !clustered
+            {
+                continue;
+            }
+            let children = children(&root);
+            if best.as_ref().is_none_or(|best| best.leaves.len() < children.len()) {
+                best = Some(Tree {
+                    unit: database.units[at].clone(),
+                    object_id: rowset.object_id,
+                    root: unit.root.page,
+                    leaves: children,
+                });
+            }
+        }
+        best.expect("a tree with a root above its leaves")
+    }
+}
+
+/// A B-tree of two levels.
+pub struct Tree {
+    /// Its unit.
+    pub unit: AllocUnit,
+    /// Its table.
+    pub object_id: i32,
+    /// Root page.
+    pub root: u32,
+    /// Leaf pages in key order.
+    pub leaves: Vec<u32>,
+}
+
+/// The children of a non-leaf page.
+pub fn children(page: &PageBytes) -> Vec<u32> {
+    let view = Page::new(page);
+    let at = usize::from(view.header().pminlen.get()) - 6;
+    (0..view.header().slot_count.get())
+        .map(|slot| PageId::read(page, usize::from(view.slot_offset(slot).expect("slot")) + at).expect("child").page)
+        .collect()
+}
+
+/// Writes a 16-bit field.
+pub fn put16(page: &mut PageBytes, at: usize, value: u16) {
+    page[at..at + 2].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Writes a page pointer.
+pub fn put_page(page: &mut PageBytes, at: usize, value: PageId) {
+    page[at..at + 4].copy_from_slice(&value.page.to_le_bytes());
+    page[at + 4..at + 6].copy_from_slice(&value.file.to_le_bytes());
+}
+
+/// Reads a 16-bit field.
+pub fn get16(page: &PageBytes, at: usize) -> u16 {
+    u16::from_le_bytes([page[at], page[at + 1]])
+}
+
+/// Place of a slot's entry in the slot array.
+pub fn slot_at(slot: u16) -> usize {
+    PAGE_BYTES - 2 - 2 * usize::from(slot)
+}
+
+/// Offset of the record in a slot.
+pub fn offset_of(page: &PageBytes, slot: u16) -> usize {
+    usize::from(get16(page, slot_at(slot)))
+}
+
+/// Slots by the place of their records.
+pub fn by_place(page: &PageBytes) -> Vec<u16> {
+    let mut order = SlotOrder::default();
+    order.load(Page::new(page));
+    order.entries().iter().map(|entry| entry.slot).collect()
+}
+
+/// Makes the protection of a changed page right, of whichever kind it is.
+pub fn seal(page: &mut PageBytes) {
+    let flags = get16(page, 4);
+    if flags & page_flags::CHECKSUM != 0 {
+        let sum = protection::checksum(page);
+        page[60..64].copy_from_slice(&sum.to_le_bytes());
+    } else if flags & page_flags::TORN_BITS != 0 {
+        let mut word = 1u32;
+        for sector in 1..16 {
+            let byte = &mut page[sector * 512 + 511];
+            word |= u32::from(*byte & 3) << (2 * sector);
+            *byte = (*byte & !3) | 1;
+        }
+        page[60..64].copy_from_slice(&word.to_le_bytes());
+    }
+}

@@ -1,0 +1,47 @@
+//! Real database files: sound ones must give no finding, damaged copies of them exactly the documented messages.
+//!
+//! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them
+//! each group is reported as one ignored test.
+
+mod damage;
+mod image;
+mod invariance;
+mod sound;
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    match corpus() {
+        Some(corpus) => {
+            trials.extend(sound::trials(&corpus));
+            trials.extend(damage::trials(&corpus));
+            trials.extend(invariance::trials(&corpus));
+        }
+        None => {
+            for group in ["sound", "damage", "invariance"] {
+                let name = format!("{group}: skipped, no real database files in target/corpus");
+                trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Where the files are, and what was independently counted in them.
+#[derive(Clone)]
+pub struct Corpus {
+    /// The unpacked files.
+    pub files: PathBuf,
+    /// inventory.tsv and expected.tsv.gz.
+    pub lists: PathBuf,
+}
+
+fn corpus() -> Option<Corpus> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let corpus = Corpus { files: workspace.join("target/corpus"), lists: workspace.join("../shared/corpus") };
+    (corpus.files.is_dir() && corpus.lists.join("inventory.tsv").is_file()).then_some(corpus)
+}

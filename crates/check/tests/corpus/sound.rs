@@ -1,0 +1,102 @@
+//! Every data file of the corpus is sound: no finding, and rows and pages as counted independently.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+
+use check::{Options, Report, RowsetCounts, Silent};
+use flate2::read::GzDecoder;
+use libtest_mimic::{Failed, Trial};
+use source::DataFiles;
+
+use crate::Corpus;
+
+/// SQL Server 2000: to be refused.
+const TOO_OLD: &str = "539";
+
+type Key = (i64, i64, i64);
+
+/// One test a data file.
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let inventory = fs::read_to_string(corpus.lists.join("inventory.tsv")).expect("inventory.tsv");
+    let expected = expected(corpus);
+    let mut trials = Vec::new();
+    for line in inventory.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let (Some(&path), Some(&kind), Some(&version)) = (columns.first(), columns.get(3), columns.get(4)) else {
+            continue;
+        };
+        if kind != "mdf" {
+            continue;
+        }
+        let (path, version) = (path.to_owned(), version.to_owned());
+        let full = corpus.files.join(&path);
+        let rows = expected.get(&path).cloned().unwrap_or_default();
+        trials.push(Trial::test(format!("sound: {path}"), move || {
+            if version == TOO_OLD {
+                let refused = DataFiles::open(&[full]).err().map(|error| error.to_string()).unwrap_or_default();
+                return if refused.contains("SQL Server 2000") { Ok(()) } else { Err("not refused".into()) };
+            }
+            let files = DataFiles::open(&[full]).map_err(|error| error.to_string())?;
+            let database = catalog::load(&files);
+            let report = check::run(&files, &database, &Options::default(), &Silent);
+            no_findings(&report)?;
+            counts_agree(&report, &rows)
+        }));
+    }
+    trials
+}
+
+fn no_findings(report: &Report) -> Result<(), Failed> {
+    match report.findings.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(format!("{} findings, first: {}", report.findings.len(), first.text(&report.names())).into())
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Expected {
+    live_rows: u64,
+    pages: BTreeMap<String, u64>,
+}
+
+fn expected(corpus: &Corpus) -> BTreeMap<String, BTreeMap<Key, Expected>> {
+    let mut text = String::new();
+    let file = fs::File::open(corpus.lists.join("expected.tsv.gz")).expect("expected.tsv.gz");
+    GzDecoder::new(file).read_to_string(&mut text).expect("expected.tsv.gz");
+    let mut all: BTreeMap<String, BTreeMap<Key, Expected>> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let number = |at: usize| columns[at].parse::<i64>().unwrap_or_default();
+        let pages = serde_json::from_str(columns[13]).expect("pages");
+        let row = Expected { live_rows: number(11).unsigned_abs(), pages };
+        all.entry(columns[0].to_owned()).or_default().insert((number(3), number(7), number(9)), row);
+    }
+    all
+}
+
+fn counts_agree(report: &Report, expected: &BTreeMap<Key, Expected>) -> Result<(), Failed> {
+    let key = |counts: &RowsetCounts| (counts.object_id.into(), counts.index_id.into(), counts.partition.into());
+    let found: BTreeMap<Key, &RowsetCounts> = report.rowsets.iter().map(|counts| (key(counts), counts)).collect();
+    if found.len() != expected.len() {
+        return Err(format!("{} rowsets instead of {}", found.len(), expected.len()).into());
+    }
+    for (key, expected) in expected {
+        let Some(found) = found.get(key) else { return Err(format!("rowset {key:?} is missing").into()) };
+        let pages = |name: &str| expected.pages.get(name).copied().unwrap_or_default();
+        let wanted = [
+            expected.live_rows,
+            pages("in_row.data"),
+            pages("in_row.index"),
+            pages("iam"),
+            pages("lob.text_mix") + pages("lob.text_tree"),
+        ];
+        let counted = [found.rows, found.data_pages, found.index_pages, found.iam_pages, found.lob_pages];
+        if wanted != counted {
+            return Err(format!("{key:?}: rows, data, index, IAM, LOB pages {counted:?} instead of {wanted:?}").into());
+        }
+    }
+    Ok(())
+}
