@@ -1,10 +1,10 @@
 //! A real database in memory, to be damaged.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use catalog::{AllocUnit, Database, UnitKind};
-use check::{Options, Report, Silent};
+use check::{Options, Progress, Report, Silent};
 use format::page::{PAGE_BYTES, page_flags};
 use format::protection::{self, undo_torn_bits};
 use format::slots::SlotOrder;
@@ -66,11 +66,22 @@ impl Image {
         self.with_files(|files| catalog::load(files))
     }
 
+    /// As [`Self::check_with`]; `None` when the file is refused.
+    pub fn try_check_with(&self, options: &Options, progress: &dyn Progress) -> Option<Report> {
+        let mut file = tempfile::NamedTempFile::new().expect("temporary file");
+        file.write_all(&self.bytes).expect("temporary file");
+        let files = DataFiles::open(&[file.path().to_owned()]).ok()?;
+        let database = catalog::load(&files);
+        let report = check::run(&files, &database, options, progress);
+        // Every message must be printable.
+        assert!(report.findings.iter().all(|finding| !finding.text(&report.names()).is_empty()));
+        Some(report)
+    }
+
     fn with_files<T>(&self, then: impl FnOnce(&DataFiles) -> T) -> T {
         let mut file = tempfile::NamedTempFile::new().expect("temporary file");
         file.write_all(&self.bytes).expect("temporary file");
-        let path: PathBuf = file.path().to_owned();
-        let files = DataFiles::open(&[path]).unwrap_or_else(|error| panic!("{error}"));
+        let files = DataFiles::open(&[file.path().to_owned()]).unwrap_or_else(|error| panic!("{error}"));
         then(&files)
     }
 

@@ -4,6 +4,7 @@
 //! each group is reported as one ignored test.
 
 mod damage;
+mod hostile;
 mod image;
 mod invariance;
 mod sound;
@@ -19,10 +20,12 @@ fn main() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
             trials.extend(damage::trials(&corpus));
+            trials.extend(damage::heap_trials(&corpus));
+            trials.extend(hostile::trials(&corpus));
             trials.extend(invariance::trials(&corpus));
         }
         None => {
-            for group in ["sound", "damage", "invariance"] {
+            for group in ["sound", "damage", "hostile", "invariance"] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }
