@@ -1,25 +1,27 @@
 //! Internal database versions and the products they belong to (format.md, first paragraph).
 
-/// SQL Server release that writes internal version `version`, or `None` for a version nobody has described.
+/// SQL Server release whose builds, pre-releases included, write internal version `version`; `None` for a version newer
+/// than any known, or older than SQL Server 7.
 ///
 /// ```
 /// assert_eq!(format::version::product(852), Some("SQL Server 2016"));
+/// assert_eq!(format::version::product(705), Some("SQL Server 2012"));
 /// assert_eq!(format::version::product(1234), None);
 /// ```
 pub fn product(version: u16) -> Option<&'static str> {
     Some(match version {
         515 => "SQL Server 7.0",
-        539 => "SQL Server 2000",
-        611 | 612 => "SQL Server 2005",
-        655 => "SQL Server 2008",
-        660 | 661 => "SQL Server 2008 R2",
-        706 => "SQL Server 2012",
-        782 => "SQL Server 2014",
-        852 => "SQL Server 2016",
-        868 | 869 => "SQL Server 2017",
-        904 => "SQL Server 2019",
-        957 => "SQL Server 2022",
-        998 => "SQL Server 2025",
+        516..=539 => "SQL Server 2000",
+        540..=612 => "SQL Server 2005",
+        613..=655 => "SQL Server 2008",
+        656..=683 => "SQL Server 2008 R2",
+        684..=706 => "SQL Server 2012",
+        707..=782 => "SQL Server 2014",
+        783..=852 => "SQL Server 2016",
+        853..=869 => "SQL Server 2017",
+        870..=904 => "SQL Server 2019",
+        905..=957 => "SQL Server 2022",
+        958..=NEWEST => "SQL Server 2025",
         _ => return None,
     })
 }

@@ -508,6 +508,94 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             edit_unit(image, facts.nonclustered.unit.id, 29, PageId::new(1, leaf));
             vec![(8937, leaf), (8979, facts.nonclustered.root)]
         }),
+        ("pgfirstiam to the IAM page of another index", |image, facts| {
+            let (own, other) = (facts.nonclustered.unit.first_iam.page, facts.clustered.unit.first_iam);
+            edit_unit(image, facts.nonclustered.unit.id, 35, other);
+            assert_ne!(own, other.page);
+            vec![(8959, other.page), (2576, 0), (7965, 0)]
+        }),
+        ("IAM page of a unit that does not exist", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| bytes[24..28].copy_from_slice(&0x00AB_CDEFu32.to_le_bytes()));
+            vec![(8959, iam)]
+        }),
+        ("IAM page maps an interval of an unknown file", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 40;
+                put_page(bytes, at, PageId::new(9, 0));
+            });
+            vec![(8968, 0), (ANY, 0)]
+        }),
+        ("allocation unit in another filegroup", |image, facts| {
+            edit_unit_bytes(image, facts.clustered.unit.id, 21, &7u16.to_le_bytes());
+            vec![(8996, facts.clustered.unit.first_iam.page)]
+        }),
+        ("single-page slot names a page of another unit", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let (others, _) = listed(image, facts.nonclustered.unit.first_iam.page);
+            let page = others[0];
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 46 + 7 * 6;
+                assert!(bytes[at..at + 6] == [0; 6] || !others.is_empty());
+                put_page(bytes, at, PageId::new(1, page));
+            });
+            vec![(8910, page), (ANY, 0)]
+        }),
+        ("single-page slot names a page twice", |image, facts| {
+            let iam = facts.nonclustered.unit.first_iam.page;
+            let (singles, _) = listed(image, iam);
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 46 + 7 * 6;
+                put_page(bytes, at, PageId::new(1, singles[0]));
+            });
+            vec![(8973, singles[0]), (ANY, 0)]
+        }),
+        ("child pointer to a page of another index", |image, facts| {
+            let at = facts.clustered.leaves.len() / 2;
+            let (leaves, others) = (&facts.clustered.leaves, &facts.nonclustered.leaves);
+            image.edit(facts.clustered.root, |bytes| {
+                let place = usize::from(get16(bytes, 14)) - 6;
+                put_page(bytes, offset_of(bytes, at as u16) + place, PageId::new(1, others[1]));
+            });
+            vec![(8926, others[1]), (8977, leaves[at]), (8935, leaves[at + 1])]
+        }),
+        ("child pointer to the first page of another index", |image, facts| {
+            let at = facts.clustered.leaves.len() / 2;
+            let (leaves, others) = (&facts.clustered.leaves, &facts.nonclustered.leaves);
+            image.edit(facts.clustered.root, |bytes| {
+                let place = usize::from(get16(bytes, 14)) - 6;
+                put_page(bytes, offset_of(bytes, at as u16) + place, PageId::new(1, others[0]));
+            });
+            vec![(8925, others[0]), (8977, leaves[at]), (8935, leaves[at + 1])]
+        }),
+        ("page count negative", |image, facts| {
+            edit_unit_bytes(image, facts.clustered.unit.id, 41, &(-5i64).to_le_bytes());
+            vec![(2508, 0)]
+        }),
+        ("owner of an allocation unit does not exist", |image, facts| {
+            edit_unit_bytes(image, facts.nonclustered.unit.id, 9, &0x7777_0000u64.to_le_bytes());
+            vec![(8930, 0)]
+        }),
+        ("catalogue lost and a page damaged", |image, facts| {
+            let first = image.database().boot.expect("boot page").first_sysallocunits.page;
+            let [_, page, _] = middle(&facts.clustered);
+            image.edit_unsealed(first, |bytes| bytes.fill(0));
+            image.edit_unsealed(page, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
+            let mut zeroed = image.clone();
+            zeroed.edit_unsealed(page, |bytes| bytes.fill(0));
+            assert!(
+                zeroed.check().findings.iter().any(|f| (f.check.msg, f.page) == (5256, Some(PageId::new(1, page))))
+            );
+            vec![(7985, first), (7995, 0), (5233, page), (ANY, 0)]
+        }),
+        ("aligned page with free data at an odd place", |image, _| {
+            let page = 32;
+            let header = *Page::new(&image.page(page)).header();
+            assert!(header.flags.get() & format::page::page_flags::ALIGNED4 != 0, "page 1:32 is aligned");
+            image.edit(page, |bytes| put16(bytes, 30, header.free_data.get() + 1));
+            vec![(8940, page), (8928, page)]
+        }),
         ("PFS page zeroed", |image, _| {
             image.edit_unsealed(1, |bytes| bytes.fill(0));
             vec![(8946, 1), (8909, 1), (8998, 0)]
@@ -670,6 +758,13 @@ fn unseen_leaves(tree: &Tree, lost: &[u32]) -> Expected {
 
 /// Changes a page pointer in the sysallocunits row of a unit.
 fn edit_unit(image: &mut Image, unit: AllocUnitId, field: usize, value: PageId) {
+    let [a, b, c, d] = value.page.to_le_bytes();
+    let [e, f] = value.file.to_le_bytes();
+    edit_unit_bytes(image, unit, field, &[a, b, c, d, e, f]);
+}
+
+/// Changes a field of the sysallocunits row of a unit.
+fn edit_unit_bytes(image: &mut Image, unit: AllocUnitId, field: usize, value: &[u8]) {
     let sysallocunits = AllocUnitId(7 << 16);
     for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {
         let bytes = image.page(page);
@@ -680,7 +775,7 @@ fn edit_unit(image: &mut Image, unit: AllocUnitId, field: usize, value: PageId) 
         for slot in 0..header.slot_count.get() {
             let at = offset_of(&bytes, slot);
             if bytes[at + 4..at + 12] == unit.0.to_le_bytes() {
-                image.edit(page, |bytes| put_page(bytes, at + 4 + field, value));
+                image.edit(page, |bytes| bytes[at + 4 + field..][..value.len()].copy_from_slice(value));
                 return;
             }
         }
@@ -702,6 +797,19 @@ pub fn heap_trials(corpus: &Corpus) -> Vec<Trial> {
                 put16(bytes, at + length - 2, 77);
             });
             vec![(8971, stub.page.page)]
+        }),
+        ("two stubs lead to one row", |image, stub, row| {
+            image.edit(stub.page.page, |bytes| {
+                // A record in front of the stub becomes a second stub; what is left of it is free space.
+                let slot = if stub.slot == 0 { 1 } else { stub.slot - 1 };
+                let (at, from) = (offset_of(bytes, slot), offset_of(bytes, stub.slot));
+                let length = Record::data(&bytes[at..]).expect("record").bytes().len();
+                bytes.copy_within(from..from + 9, at);
+                let free = get16(bytes, 28) + length as u16 - 9;
+                put16(bytes, 28, free);
+            });
+            let _ = row;
+            vec![(8972, stub.page.page)]
         }),
         ("page of the forwarded row zeroed", |image, stub, row| {
             image.edit_unsealed(row.page.page, |bytes| bytes.fill(0));
