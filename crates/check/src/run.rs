@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use catalog::{Database, UnitKind};
+use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
@@ -49,7 +50,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
 
     let findings = settle(&context, &swept, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
-    read_errors.extend(swept.read_errors.iter().map(|(page, error)| format!("page {page}: {error}")));
+    read_errors.extend(unread_pages(&swept.read_errors));
     let rowsets = inventory::rowsets(&context, &swept);
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
     Report {
@@ -170,6 +171,21 @@ fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<Stri
         }
     }
     errors
+}
+
+/// Pages that the system could not read, a line a file: the first with its cause, and how many.
+fn unread_pages(errors: &[(PageId, String)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for of_file in errors.chunk_by(|(a, _), (b, _)| a.file == b.file) {
+        if let Some((page, error)) = of_file.first() {
+            let more = match of_file.len() {
+                1 => String::new(),
+                pages => format!("; {pages} pages in all"),
+            };
+            lines.push(format!("{error} (page {page}{more})"));
+        }
+    }
+    lines
 }
 
 /// Data files that the catalogue names and that were not given.

@@ -1,2 +1,67 @@
-//! mdfsck.
-fn main() {}
+//! mdfsck: is this SQL Server database sound? The command line.
+
+mod check;
+mod cli;
+mod explain;
+mod failure;
+mod logs;
+mod look;
+mod output;
+mod page;
+mod progress;
+mod scope;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use cli::{Cli, Command};
+use failure::{Failure, complain};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let status = match cli.command {
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Info(arguments) => look::info(&arguments),
+        Command::Tables(arguments) => look::tables(&arguments),
+        Command::Page(arguments) => page::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Completions { shell } => cli::completions(shell),
+        Command::Man { command } => cli::man(command.as_deref()),
+    };
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            complain(&failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// What clap did not accept, in one line; help and version are no errors.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+        }
+        _ => {
+            let text = error.render().to_string();
+            // clap adds the usage and a hint to --help behind an empty line each.
+            let told: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more"))
+                .collect();
+            complain(told.join(" ").trim_start_matches("error: "));
+        }
+    }
+    ExitCode::from(Failure::USAGE)
+}

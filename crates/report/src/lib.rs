@@ -1,1 +1,81 @@
-//! Placeholder.
+//! What people and programs get to see: sinks for a [`check::Report`], and listings of the catalogue and the registry.
+//!
+//! Every sink writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
+//! (`listing`, `message`).
+
+pub mod columns;
+pub mod explain;
+pub mod info;
+pub mod json;
+mod listing;
+mod message;
+pub mod not_verified;
+pub mod page_dump;
+pub mod tableresults;
+pub mod tables;
+pub mod text;
+mod text_alloc;
+mod text_table;
+mod value;
+
+use std::io;
+
+/// How a report is shown. Never what is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View {
+    /// Leave out informational messages, as WITH NO_INFOMSGS.
+    pub no_infomsgs: bool,
+    /// Show so many findings at most.
+    pub max_findings: Option<usize>,
+}
+
+/// The formats of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// DBCC's own lines.
+    Text,
+    /// One JSON object a line.
+    Json,
+    /// CSV with the columns of WITH TABLERESULTS.
+    TableResults,
+}
+
+/// Writes `report` to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(format: Format, report: &check::Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+    match format {
+        Format::Text => text::write(report, view, out),
+        Format::Json => json::write(report, view, out),
+        Format::TableResults => tableresults::write(report, view, out),
+    }
+}
+
+/// Lets the first findings through and counts the rest.
+struct Gate {
+    left: usize,
+    hidden: usize,
+}
+
+impl Gate {
+    fn new(view: View) -> Self {
+        Self { left: view.max_findings.unwrap_or(usize::MAX), hidden: 0 }
+    }
+
+    /// Whether the next finding is shown.
+    fn pass(&mut self) -> bool {
+        let pass = self.left > 0;
+        if pass {
+            self.left -= 1;
+        } else {
+            self.hidden += 1;
+        }
+        pass
+    }
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

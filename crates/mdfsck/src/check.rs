@@ -1,0 +1,140 @@
+//! `mdfsck check`.
+
+use catalog::Database;
+use check::{NotVerified, Options, Report, Scope};
+use format::version;
+use report::{Format, View};
+use source::DataFiles;
+
+use crate::cli::CheckArguments;
+use crate::failure::{Failure, complain};
+use crate::{output, progress, scope};
+
+pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
+    let source = DataFiles::open(&arguments.paths)?;
+    let database = catalog::load(&source);
+    warn(&database);
+    let options = Options {
+        scope: scope_of(arguments, &database)?,
+        physical_only: arguments.physical_only,
+        no_index: arguments.noindex,
+        max_threads: arguments.maxdop.into(),
+    };
+    // Opened before the run, so that a path that cannot be written does not cost a night.
+    let mut out = output::open(arguments.output.as_deref(), &source)?;
+    let mut report = {
+        let listener = progress::listener(arguments.progress);
+        check::run(&source, &database, &options, listener.as_ref())
+    };
+    note_what_is_not_built(arguments, &mut report);
+    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
+    let format = arguments.format();
+    let written = report::write(format, &report, view, out.as_mut()).and_then(|()| out.flush());
+    for error in &report.read_errors {
+        complain(error);
+    }
+    if format == Format::TableResults {
+        tell_what_has_no_row(&report, view);
+    }
+    output::finish(written)?;
+    Ok(status(&report, arguments.exit_zero_on_incomplete))
+}
+
+/// The columns of TABLERESULTS have no place for what was not verified or not shown.
+fn tell_what_has_no_row(report: &Report, view: View) {
+    for entry in &report.not_verified {
+        complain(format!("not verified: {}, {}: {}", entry.what, entry.scope, entry.reason));
+    }
+    let hidden = report.findings.len().saturating_sub(view.max_findings.unwrap_or(usize::MAX));
+    if hidden > 0 {
+        complain(format!("{hidden} more findings are counted but not shown (--max-findings)"));
+    }
+}
+
+fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
+    let mut status = 0;
+    if !report.findings.is_empty() {
+        status |= Failure::CORRUPT;
+    }
+    if !report.read_errors.is_empty() {
+        status |= Failure::BLIND;
+    }
+    if !report.complete() && !zero_on_incomplete {
+        status |= Failure::INCOMPLETE;
+    }
+    status
+}
+
+fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Failure> {
+    if let Some(filegroup) = &arguments.filegroup {
+        return scope::filegroup(database, filegroup).map(Scope::Filegroup);
+    }
+    if arguments.alloc {
+        return Ok(Scope::Allocation);
+    }
+    if arguments.table.is_empty() {
+        return Ok(Scope::Database);
+    }
+    let mut ids = arguments.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Scope::Tables(ids))
+}
+
+/// What the reader of the results must know about the files.
+fn warn(database: &Database) {
+    let Some(boot) = &database.boot else { return };
+    if boot.version > version::NEWEST {
+        complain(format!(
+            "database version {} is newer than {}, the newest that this program knows",
+            boot.version,
+            version::NEWEST
+        ));
+    }
+    if !boot.clean_shutdown() {
+        complain("the database was not shut down cleanly; it is checked as its files lie, without what the log holds");
+    }
+}
+
+/// Options that DBCC has and `check::run` does not know yet: asked for, they are not verified, never silently left out.
+fn note_what_is_not_built(arguments: &CheckArguments, report: &mut Report) {
+    let asked =
+        [(arguments.data_purity, "data purity"), (arguments.extended_logical_checks, "extended logical checks")];
+    for (_, what) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
+        if !report.not_verified.iter().any(|entry| entry.what.contains(what) || entry.reason.contains(what)) {
+            report.not_verified.push(NotVerified {
+                what: what.to_owned(),
+                scope: "database".to_owned(),
+                reason: "these checks are not built yet".to_owned(),
+                count: 0,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use check::registry;
+
+    #[test]
+    fn bits_of_the_status_add() {
+        let mut report = Report {
+            database: check::DatabaseSummary::default(),
+            options: Options::default(),
+            rowsets: Vec::new(),
+            findings: Vec::new(),
+            not_verified: Vec::new(),
+            read_errors: Vec::new(),
+            file_totals: Vec::new(),
+            statistics: check::Statistics::default(),
+        };
+        assert_eq!(status(&report, false), 0);
+        report.findings.push(check::Finding::new(&registry::CATALOG_UNUSABLE));
+        report.read_errors.push("a.mdf: cannot read".to_owned());
+        let entry =
+            NotVerified { what: "columns".into(), scope: "database".into(), reason: "no catalogue".into(), count: 0 };
+        report.not_verified.push(entry);
+        assert_eq!((status(&report, false), status(&report, true)), (1 + 4 + 16, 1 + 4));
+    }
+}

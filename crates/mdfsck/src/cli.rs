@@ -1,0 +1,371 @@
+//! The command line: one declaration an option, from which parsing, help, completions and manual pages come.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use report::Format;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Foot of the manual pages.
+const VERSION: &str = concat!("mdfsck ", env!("CARGO_PKG_VERSION"));
+
+const ABOUT: &str =
+    "Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.";
+
+const LONG_ABOUT: &str = "\
+Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
+
+mdfsck reads the .mdf and .ndf files of one database, opened shared and read-only, and never writes to them. What it finds \
+it prints in DBCC's own words. A finding is a proof: what could not be verified is listed as such, with the reason, and is \
+never called an error.";
+
+const EXIT_STATUS: &str = "\
+Exit status (bits, they add):
+   0  sound and complete
+   1  corruption found
+   4  could not look: I/O error, or damaged beyond opening
+   8  wrong usage
+  16  incomplete: something that was asked for was not verified
+
+Examples:
+  mdfsck check Northwind.mdf              check a database of one file
+  mdfsck check /data/sales                check all data files in a folder
+  mdfsck info Northwind.mdf               what is this file?
+  mdfsck explain 8976                     what does this message mean, and what now?";
+
+const CHECK_EXAMPLES: &str = "\
+Exit status (bits, they add):
+   0  sound and complete           4  could not look (I/O error)
+   1  corruption found             8  wrong usage
+  16  incomplete: something that was asked for was not verified
+
+Examples:
+  mdfsck check sales.mdf sales_2.ndf
+          all that DBCC CHECKDB (sales) would print
+  mdfsck check --no-infomsgs sales.mdf
+          findings and summaries only: no output means sound and complete
+  mdfsck check --physical-only --progress lines /data/sales
+          pages, record headers and allocation only
+  mdfsck check --table Sales.Orders --table dbo.Customers sales.mdf
+          these two tables, as DBCC CHECKTABLE
+  mdfsck check --tableresults --output sales.csv sales.mdf
+          a row a finding, with the columns of WITH TABLERESULTS
+  mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
+          the same for programs";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  mdfsck info sales.mdf
+  mdfsck info --json /data/sales";
+
+const TABLES_EXAMPLES: &str = "\
+Rows and pages are those that the catalogue keeps: quick, and right in a sound database. 'mdfsck check' counts them.
+
+Examples:
+  mdfsck tables sales.mdf
+  mdfsck tables --all --json sales.mdf | jq 'select(.index_type == \"heap\")'";
+
+const PAGE_EXAMPLES: &str = "\
+Examples:
+  mdfsck page 1:9 sales.mdf               the boot page
+  mdfsck page '(3:153)' sales.mdf sales_2.ndf
+          as messages print an address
+  mdfsck page 1:153 --raw sales.mdf       8192 bytes in hexadecimal";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  mdfsck explain 8976
+  mdfsck explain tree.child-unseen
+  mdfsck explain --all                    one line a check";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  mdfsck completions bash > /etc/bash_completion.d/mdfsck
+  mdfsck completions powershell >> $PROFILE";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  mdfsck man | man -l -
+  mdfsck man check > mdfsck-check.1";
+
+#[derive(Parser)]
+#[command(name = "mdfsck", version, about = ABOUT, long_about = LONG_ABOUT, after_help = EXIT_STATUS)]
+#[command(max_term_width = 120, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Prove a database sound, or say where it is not
+    ///
+    /// Reads every allocated page once and prints what DBCC CHECKDB would print: for each object its findings, rows and
+    /// pages, then the numbers of errors and the minimum repair level. What could not be verified ends the output.
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check(CheckArguments),
+
+    /// Tell what a database is: version, name, files, state, features
+    ///
+    /// Reads the boot page, the file headers and the catalogue only.
+    #[command(after_long_help = INFO_EXAMPLES)]
+    Info(InfoArguments),
+
+    /// List objects, indexes and partitions as the catalogue has them
+    ///
+    /// With keys, compression, filters and computed columns. Reads the catalogue only.
+    #[command(after_long_help = TABLES_EXAMPLES)]
+    Tables(TablesArguments),
+
+    /// Show one page, field by field
+    ///
+    /// Names, offsets and raw bytes of the header, the records and their columns, as DBCC PAGE (..., 3) does. Any page can
+    /// be shown, however damaged.
+    #[command(after_long_help = PAGE_EXAMPLES)]
+    Page(PageArguments),
+
+    /// Explain a check or a message
+    ///
+    /// What must be true, what breaks it, and what to do.
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
+
+    /// Print a completion script for a shell
+    #[command(after_long_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print a manual page (roff)
+    #[command(after_long_help = MAN_EXAMPLES)]
+    Man {
+        /// The command whose page is wanted; without it, that of mdfsck itself
+        command: Option<String>,
+    },
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    /// All data files of one database, in any order, or the folder that holds them
+    ///
+    /// The primary file is found by content, never by name. Log files are passed over.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Check pages, record headers and allocation only
+    ///
+    /// As WITH PHYSICAL_ONLY: no keys, no links between pages of an index, no list of objects.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) physical_only: bool,
+
+    /// Leave out the logical checks of nonclustered indexes of user tables
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) noindex: bool,
+
+    /// Check this table or indexed view only, as CHECKTABLE; may be given several times
+    ///
+    /// A name without schema is one of dbo, else of any schema that has it. Brackets are allowed, and so is an object ID.
+    #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc"])]
+    pub(crate) table: Vec<String>,
+
+    /// Check the objects of this filegroup only, as CHECKFILEGROUP
+    #[arg(long, value_name = "NAME|ID", help_heading = SCOPE, conflicts_with = "alloc")]
+    pub(crate) filegroup: Option<String>,
+
+    /// Check and list the allocation only, as CHECKALLOC
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) alloc: bool,
+
+    /// Ask for data purity; not built yet, so the run is reported as incomplete
+    #[arg(long, help_heading = SCOPE, conflicts_with = "no_data_purity")]
+    pub(crate) data_purity: bool,
+
+    /// Do not check data purity
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) no_data_purity: bool,
+
+    /// Ask for indexed views, XML and spatial indexes; not built yet, so the run is reported as incomplete
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) extended_logical_checks: bool,
+
+    /// Use so many threads at most; 0: one a processor
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCOPE)]
+    pub(crate) maxdop: u16,
+
+    /// Format of the results
+    #[arg(long, value_enum, default_value_t = FormatKind::Text, value_name = "FORMAT", help_heading = OUTPUT)]
+    format: FormatKind,
+
+    /// The same as --format tableresults
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    tableresults: bool,
+
+    /// Leave out informational messages
+    ///
+    /// Findings, and numbers of errors that are not zero, remain; for a sound database that is nothing at all. What could
+    /// not be verified is told all the same.
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) no_infomsgs: bool,
+
+    /// Write the results to FILE instead of stdout
+    ///
+    /// An existing file is replaced, unless it is one of SQL Server's.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show N findings at most; all are counted
+    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    pub(crate) max_findings: Option<usize>,
+
+    /// How to tell on stderr how far the run is
+    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) progress: ProgressKind,
+
+    /// Leave bit 16 (incomplete) out of the exit status
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) exit_zero_on_incomplete: bool,
+}
+
+const SCOPE: &str = "Scope and depth";
+const OUTPUT: &str = "Output";
+
+impl CheckArguments {
+    pub(crate) fn format(&self) -> Format {
+        match self.format {
+            _ if self.tableresults => Format::TableResults,
+            FormatKind::Text => Format::Text,
+            FormatKind::Json => Format::Json,
+            FormatKind::Tableresults => Format::TableResults,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatKind {
+    /// DBCC's own lines in DBCC's order
+    Text,
+    /// One JSON object a line
+    Json,
+    /// CSV with the columns of WITH TABLERESULTS, SQL Server 2012 and later
+    Tableresults,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ProgressKind {
+    /// A bar if stderr is a terminal, else nothing
+    Auto,
+    /// A bar
+    Bar,
+    /// Lines "phase current maximum", in pages
+    Lines,
+    /// The same as JSON
+    Json,
+    /// Nothing
+    None,
+}
+
+#[derive(Args)]
+pub(crate) struct InfoArguments {
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TablesArguments {
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// List system objects too
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct PageArguments {
+    /// Address of the page: file ID and page number
+    #[arg(value_name = "F:P", value_parser = crate::page::address)]
+    pub(crate) page: format::PageId,
+
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print all bytes as they were read
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// Id of a check, or message number
+    #[arg(value_name = "ID|MSG", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) keys: Vec<String>,
+
+    /// List all checks
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print the full explanations as Markdown: docs/checks.md
+    #[arg(long, requires = "all")]
+    pub(crate) markdown: bool,
+}
+
+/// `mdfsck completions`.
+pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "mdfsck", &mut script);
+    output::print(|out| out.write_all(&script))?;
+    Ok(0)
+}
+
+/// `mdfsck man`.
+pub(crate) fn man(command: Option<&str>) -> Result<u8, Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let page = match command {
+        None => root,
+        Some(name) => match root.find_subcommand(name) {
+            Some(found) => found.clone(),
+            None => return Err(Failure::usage(format!("{name}: no such command"))),
+        },
+    };
+    let name = command.map_or_else(|| "mdfsck".to_owned(), |name| format!("mdfsck-{name}"));
+    output::print(|out| clap_mangen::Man::new(page).title(name.to_uppercase()).source(VERSION).render(out))?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declarations_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            assert!(text.contains(&format!("mdfsck {}", command.get_name())), "{}", command.get_name());
+        }
+    }
+}

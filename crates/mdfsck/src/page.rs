@@ -1,0 +1,153 @@
+//! `mdfsck page`.
+
+use catalog::{Database, Fetched, Level, Rowset};
+use format::allocation::{self, BITMAP_BYTES, EXTENT_PAGES, INTERVAL_EXTENTS, PFS_PAGES};
+use format::protection::undo_torn_bits;
+use format::record::Record;
+use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
+use report::columns;
+use report::page_dump::{Allocation, ColumnValue, PageDump};
+use source::{DataFiles, PageSource};
+
+use crate::cli::PageArguments;
+use crate::failure::Failure;
+use crate::output;
+
+/// Parses `1:153` or `(1:153)`.
+pub(crate) fn address(text: &str) -> Result<PageId, String> {
+    let bare = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+    let parsed =
+        bare.split_once(':').and_then(|(file, page)| Some(PageId::new(file.parse().ok()?, page.parse().ok()?)));
+    parsed.ok_or_else(|| "a page address is FILE:PAGE, for example 1:9".to_owned())
+}
+
+pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
+    let source = DataFiles::open(&arguments.paths)?;
+    let at = arguments.page;
+    let bytes = read(&source, at)?;
+    let mut dump = PageDump::new(at, &bytes);
+    if arguments.raw {
+        output::print(|out| out.write_all(dump.raw().as_bytes()))?;
+        return Ok(0);
+    }
+    let database = catalog::load(&source);
+    let mut undone = bytes;
+    undo_torn_bits(&mut undone);
+    let page = Page::new(&undone);
+    let rowset = owner_of(&database, page).map(|(_, rowset)| rowset);
+    let allocation = allocation_of(&source, at, owner_of(&database, page).map(|(words, _)| words));
+    dump.allocation = Some(&allocation);
+    let level = level_of(page, rowset);
+    dump.leaf = Some(level == Level::Leaf);
+    let columns = |_: u16, bytes: &[u8]| columns_of(&database, rowset, level, page, bytes);
+    dump.columns = Some(&columns);
+    output::print(|out| match arguments.json {
+        true => writeln!(out, "{}", dump.json()),
+        false => out.write_all(dump.text().as_bytes()),
+    })?;
+    Ok(0)
+}
+
+fn read(source: &DataFiles, at: PageId) -> Result<PageBytes, Failure> {
+    let Some(file) = source.file(at.file) else {
+        return Err(Failure::usage(format!("page {at}: file {} is not among the files given", at.file)));
+    };
+    if at.page >= file.pages {
+        return Err(Failure::usage(format!("page {at}: file {} ends after {} pages", at.file, file.pages)));
+    }
+    let mut bytes = [0; PAGE_BYTES];
+    source.read(at, &mut bytes).map_err(Failure::blind)?;
+    Ok(bytes)
+}
+
+/// The rowset whose unit the page's header names, and the owner in words.
+fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a Rowset)> {
+    let unit = page.header().alloc_unit();
+    let unit = database.units.get(*database.unit_by_id.get(&unit)?)?;
+    let rowset = database.rowset_of(unit)?;
+    let index = match database.indexes.get(&(rowset.object_id, rowset.index_id)) {
+        Some(index) if !index.name.is_empty() => format!("index {} ({})", index.name, rowset.index_id),
+        _ => format!("index ID {}", rowset.index_id),
+    };
+    let words = format!(
+        "{} (object ID {}), {index}, partition {}, {}",
+        database.object_name(rowset.object_id),
+        rowset.object_id,
+        rowset.partition,
+        unit.kind.message_name()
+    );
+    Some((words, rowset))
+}
+
+/// What the allocation maps say about the page; a map that is damaged says nothing.
+fn allocation_of(source: &DataFiles, at: PageId, owner: Option<String>) -> Allocation {
+    let pfs = PageId::new(at.file, allocation::pfs_page_of(at.page));
+    let pfs_byte = sound(source, pfs, PageType::Pfs)
+        .and_then(|bytes| allocation::pfs_bytes(Page::new(&bytes))?.get((at.page % PFS_PAGES) as usize).copied());
+    let gam = allocation::gam_page_of(at.page);
+    let extent = at.page / EXTENT_PAGES % INTERVAL_EXTENTS;
+    // The differential and minimally logged maps lie at the same place of each interval.
+    let interval = at.page / allocation::INTERVAL_PAGES * allocation::INTERVAL_PAGES;
+    let map = |page: u32, kind: PageType| {
+        let page = PageId::new(at.file, page);
+        let bytes = sound(source, page, kind)?;
+        let bitmap: &[u8; BITMAP_BYTES] = allocation::bitmap(Page::new(&bytes))?;
+        Some((page, allocation::bit(bitmap, extent)))
+    };
+    Allocation {
+        pfs: pfs_byte.map(|byte| (pfs, byte)),
+        gam: map(gam, PageType::Gam),
+        sgam: map(gam + 1, PageType::Sgam),
+        diff: map(interval + 6, PageType::DiffMap),
+        ml: map(interval + 7, PageType::MlMap),
+        owner,
+    }
+}
+
+/// The page, if it is as it was written and of type `kind`.
+fn sound(source: &DataFiles, page: PageId, kind: PageType) -> Option<Box<PageBytes>> {
+    match catalog::fetch(source, page) {
+        Fetched::Sound(bytes) if Page::new(&bytes).header().kind() == Some(kind) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Above the data pages of a clustered index, SQL Server 2000 counted levels from 0 again: there the type tells.
+fn level_of(page: Page<'_>, rowset: Option<&Rowset>) -> Level {
+    let header = page.header();
+    let is_above_data = header.kind() == Some(PageType::Index) && rowset.is_some_and(|rowset| rowset.index_id == 1);
+    if header.level == 0 && !is_above_data { Level::Leaf } else { Level::Node }
+}
+
+fn columns_of(
+    database: &Database,
+    rowset: Option<&Rowset>,
+    level: Level,
+    page: Page<'_>,
+    bytes: &[u8],
+) -> Vec<ColumnValue> {
+    let header = page.header();
+    let record = match header.kind() {
+        Some(PageType::Data) => Record::data(bytes),
+        Some(PageType::Index) => Record::index(bytes, header.pminlen.get()),
+        _ => return Vec::new(),
+    };
+    match (record, rowset) {
+        (Ok(record), Some(rowset)) => columns::of_record(database, rowset, level, &record),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_as_people_and_messages_write_them() {
+        assert_eq!(address("1:153"), Ok(PageId::new(1, 153)));
+        assert_eq!(address("(3:0)"), Ok(PageId::new(3, 0)));
+        for wrong in ["", "1", "1:", ":9", "(1:9", "1:-1", "70000:1", "1:2:3"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

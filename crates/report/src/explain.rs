@@ -1,0 +1,161 @@
+//! The registry of checks, for people: `mdfsck explain` and docs/checks.md.
+
+use std::fmt::Write as _;
+use std::io;
+
+use check::registry::{ALL, Check, Class, LEVEL, Phase, Repair};
+
+use crate::text_table::{TextTable, wrap};
+
+/// Width of explanations.
+const WIDTH: usize = 100;
+
+/// What stands in front of docs/checks.md.
+const PREFACE: &str = "# The checks
+
+Generated from the registry (`crates/check/src/registry/table.rs`) by `mdfsck explain --all --markdown`; do not edit.
+
+Each check has an id that is never reused, and the number and text of the message by which DBCC CHECKDB reports the same
+damage. `<...>` stands for what a message inserts. All findings have level 16.
+";
+
+/// Writes the explanations of `checks`, one after the other.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(checks: &[&Check], out: &mut dyn io::Write) -> io::Result<()> {
+    for (position, check) in checks.iter().enumerate() {
+        if position > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}: Msg {}, Level {LEVEL}, State {}", check.id, check.msg, check.state)?;
+        writeln!(out)?;
+        for line in wrap(&message(check), WIDTH - 2) {
+            writeln!(out, "  {line}")?;
+        }
+        writeln!(out)?;
+        for (name, text) in facts(check) {
+            for (number, line) in wrap(&text, WIDTH - 18).iter().enumerate() {
+                let name = if number == 0 { name } else { "" };
+                writeln!(out, "  {name:<14}  {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes one line for each check.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_index(out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[0]);
+    table.row(["msg", "id", "what must be true"]);
+    for check in ALL {
+        table.row([&check.msg.to_string(), check.id, check.invariant]);
+    }
+    table.write(0, out)
+}
+
+/// The text of docs/checks.md.
+pub fn markdown() -> String {
+    let mut text = PREFACE.to_owned();
+    let mut phases: Vec<Phase> = ALL.iter().map(|check| check.phase).collect();
+    phases.sort();
+    phases.dedup();
+    for phase in phases {
+        let _ = write!(text, "\n## {}\n", capitalised(phase.name()));
+        for check in ALL.iter().filter(|check| check.phase == phase) {
+            let _ = write!(text, "\n### {} ({})\n\n> {}\n\n", check.id, check.msg, escaped(&message(check)));
+            for (name, fact) in facts(check) {
+                let _ = writeln!(text, "- **{}**: {}", capitalised(name), escaped(&fact));
+            }
+        }
+    }
+    text
+}
+
+/// Name and text of what is known about a check.
+fn facts(check: &Check) -> [(&'static str, String); 7] {
+    let counted = match check.class {
+        Class::Allocation => "as an allocation error",
+        Class::Consistency => "as a consistency error",
+        Class::Uncounted => "not counted",
+    };
+    let repair = match check.repair {
+        Repair::None => "none",
+        Repair::Rebuild => "REPAIR_REBUILD",
+        Repair::AllowDataLoss => "REPAIR_ALLOW_DATA_LOSS",
+    };
+    let physical_only = if check.physical_only { "checked" } else { "not checked" };
+    [
+        ("must be true", check.invariant.to_owned()),
+        ("what breaks it", check.cause.to_owned()),
+        ("what to do", check.action.to_owned()),
+        ("counted", counted.to_owned()),
+        ("least repair", repair.to_owned()),
+        ("phase", check.phase.name().to_owned()),
+        ("PHYSICAL_ONLY", physical_only.to_owned()),
+    ]
+}
+
+/// The message with readable places instead of the template's.
+fn message(check: &Check) -> String {
+    let mut text = String::new();
+    let mut rest = check.template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((place, behind)) = after.split_once('}') else { break };
+        text.push_str(before);
+        match place.strip_suffix(":x").unwrap_or(place) {
+            "owner" => text.push_str("Object ID <n>, index ID <n>, partition ID <n>, alloc unit ID <n> (type <type>)"),
+            "owner_lower" | "owner_au" | "owner_short" => text.push_str("<object, index, partition, alloc unit>"),
+            "other_owner" | "other_owner_short" => text.push_str("<other object, index, partition, alloc unit>"),
+            name => {
+                let _ = write!(text, "<{}>", name.replace('_', " "));
+            }
+        }
+        rest = behind;
+    }
+    text.push_str(rest);
+    text
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Markdown takes `<name>` for a tag and `*` and `_` for emphasis.
+fn escaped(text: &str) -> String {
+    text.replace('<', "\\<").replace('*', "\\*").replace('_', "\\_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docs_are_those_of_the_registry() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/checks.md");
+        let found = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
+        assert!(
+            found == markdown(),
+            "docs/checks.md differs from the registry; make it anew with\n  \
+             cargo run -- explain --all --markdown > docs/checks.md"
+        );
+    }
+
+    #[test]
+    fn an_explanation_has_message_invariant_cause_and_action() {
+        let mut out = Vec::new();
+        write(&Check::find("8976"), &mut out).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    }
+
+    #[test]
+    fn every_place_of_every_template_is_rendered() {
+        for check in ALL {
+            assert!(!message(check).contains(['{', '}']), "{}", check.id);
+        }
+    }
+}

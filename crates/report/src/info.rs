@@ -1,0 +1,239 @@
+//! What a database is: `mdfsck info`.
+
+use std::io;
+use std::path::PathBuf;
+
+use catalog::{Boot, Database, IndexType, UnitKind};
+use format::boot::status;
+use format::{PAGE_BYTES, version};
+use serde_json::{Value as Json, json};
+use source::{DataFile, PageSource};
+
+use crate::text_table::TextTable;
+
+/// A log file that the catalogue or a data file's name leads to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogFile {
+    /// Its name.
+    pub name: String,
+    /// Where it was found; `None` when it is not beside the data files.
+    pub path: Option<PathBuf>,
+}
+
+/// Writes what is known of the database as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    source: &dyn PageSource,
+    database: &Database,
+    logs: &[LogFile],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut facts = TextTable::new(&[]);
+    match &database.boot {
+        Some(boot) => {
+            for (name, fact) in boot_facts(boot) {
+                facts.row([name, &fact]);
+            }
+        }
+        None => facts.row(["boot page", "damaged: nothing else of the database is known"]),
+    }
+    let features = features(database);
+    let listed: Vec<String> = features.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    facts.row(["features", if listed.is_empty() { "none of note" } else { "" }]);
+    facts.write(0, out)?;
+    for feature in listed {
+        writeln!(out, "  {feature}")?;
+    }
+    if !database.gaps.is_empty() {
+        writeln!(out, "damaged")?;
+        for gap in &database.gaps {
+            writeln!(out, "  system table {} (object ID {}) cannot be read to its end", gap.table, gap.object_id)?;
+        }
+    }
+    writeln!(out)?;
+    files_table(source, database).write(0, out)?;
+    for log in logs {
+        match &log.path {
+            Some(path) => writeln!(out, "log file {}: {}", log.name, path.display())?,
+            None => writeln!(out, "log file {}: not beside the data files", log.name)?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes what is known of the database as one JSON object.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(
+    source: &dyn PageSource,
+    database: &Database,
+    logs: &[LogFile],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let boot = database.boot.as_ref();
+    let file = |file: &DataFile| {
+        json!({
+            "file_id": file.file_id, "logical_name": file.logical_name, "filegroup_id": file.filegroup,
+            "filegroup": filegroup_name(database, file), "pages": file.pages, "header_pages": file.header_pages,
+            "tail_bytes": file.tail_bytes, "path": file.path.display().to_string(),
+        })
+    };
+    let log =
+        |log: &LogFile| json!({"name": log.name, "path": log.path.as_ref().map(|path| path.display().to_string())});
+    let gap = |gap: &catalog::Gap| json!({"object_id": gap.object_id, "table": gap.table});
+    let value = json!({
+        "v": crate::json::VERSION,
+        "database": boot.map(|boot| &boot.name),
+        "db_version": boot.map(|boot| boot.version),
+        "product": boot.and_then(|boot| version::product(boot.version)),
+        "create_version": boot.map(|boot| boot.create_version),
+        "created_by": boot.and_then(|boot| version::product(boot.create_version)),
+        "engine_build": boot.map(engine_build),
+        "database_id": boot.map(|boot| boot.database_id),
+        "clean_shutdown": boot.map(Boot::clean_shutdown),
+        "last_good_check": boot.and_then(|boot| boot.last_known_good.as_ref()),
+        "created": boot.and_then(|boot| boot.created.as_ref()),
+        "modified": boot.and_then(|boot| boot.modified.as_ref()),
+        "checkpoint_lsn": boot.map(|boot| boot.checkpoint_lsn.to_string()),
+        "recovery_model": boot.map(recovery_model),
+        "page_verify": boot.map(page_verify),
+        "read_only": boot.map(|boot| boot.status & status::READ_ONLY != 0),
+        "data_purity_by_default": boot.map(|boot| boot.data_purity),
+        "compatibility_level": boot.map(|boot| boot.compatibility_level),
+        "collation_id": boot.map(|boot| boot.collation),
+        "features": features(database).into_iter().map(|(name, count)| (name.to_owned(), Json::from(count)))
+            .collect::<serde_json::Map<_, _>>(),
+        "files": source.files().iter().map(file).collect::<Vec<_>>(),
+        "log_files": logs.iter().map(log).collect::<Vec<_>>(),
+        "unreadable_system_tables": database.gaps.iter().map(gap).collect::<Vec<_>>(),
+    });
+    crate::json::line(&value, out)
+}
+
+fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
+    let product = |number| match version::product(number) {
+        Some(product) => format!("{product} (internal version {number})"),
+        None if number > version::NEWEST => format!("newer than any known (internal version {number})"),
+        None => format!("internal version {number}"),
+    };
+    let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
+    let state = match boot.clean_shutdown() {
+        true => "clean: shut down in order, the files hold everything",
+        false => "not clean: the log may hold changes that the files lack",
+    };
+    vec![
+        ("database", boot.name.clone()),
+        ("product", product(boot.version)),
+        ("created by", product(boot.create_version)),
+        ("engine build", engine_build(boot)),
+        ("database ID", boot.database_id.to_string()),
+        ("state", state.to_owned()),
+        ("last good check", or(&boot.last_known_good, "never, or not recorded")),
+        ("created", or(&boot.created, "not recorded")),
+        ("modified", or(&boot.modified, "not recorded")),
+        ("checkpoint LSN", boot.checkpoint_lsn.to_string()),
+        ("recovery model", recovery_model(boot).to_owned()),
+        ("page verify", page_verify(boot).to_owned()),
+        ("access", if boot.status & status::READ_ONLY != 0 { "read-only" } else { "read-write" }.to_owned()),
+        ("data purity", if boot.data_purity { "checked by default" } else { "not checked by default" }.to_owned()),
+        ("compatibility", boot.compatibility_level.to_string()),
+        ("collation ID", format!("0x{:08x}", boot.collation)),
+    ]
+}
+
+fn engine_build(boot: &Boot) -> String {
+    let (major, minor, build) = boot.engine_build;
+    format!("{major}.{minor}.{build}")
+}
+
+fn recovery_model(boot: &Boot) -> &'static str {
+    match boot.status & (status::SIMPLE | status::BULK_LOGGED) {
+        0 => "full",
+        status::BULK_LOGGED => "bulk-logged",
+        _ => "simple",
+    }
+}
+
+fn page_verify(boot: &Boot) -> &'static str {
+    match boot.status & (status::CHECKSUM | status::TORN_PAGE) {
+        0 => "none",
+        status::TORN_PAGE => "torn page detection",
+        _ => "checksum",
+    }
+}
+
+/// What of the database is out of the ordinary, and how often; system tables left out.
+fn features(database: &Database) -> Vec<(&'static str, usize)> {
+    let is_user = |object_id: i32| {
+        let code = database.objects.get(&object_id).map(|object| object.type_code.as_str());
+        matches!(code, Some("U" | "V" | "TF"))
+    };
+    let rowsets = || database.rowsets.iter().filter(|rowset| is_user(rowset.object_id));
+    let indexes = || database.indexes.values().filter(|index| is_user(index.object_id));
+    let columns = || database.columns.iter().filter(|(id, _)| is_user(**id)).flat_map(|(_, columns)| columns);
+    let units = |kind: UnitKind| {
+        let of_user =
+            |unit: &&catalog::AllocUnit| database.rowset_of(unit).is_some_and(|rowset| is_user(rowset.object_id));
+        database.units.iter().filter(of_user).filter(|unit| unit.kind == kind && !unit.first_iam.is_none()).count()
+    };
+    let compressed = |code: u8| rowsets().filter(|rowset| rowset.compression == code).count();
+    let typed = |wanted: IndexType| indexes().filter(|index| index.index_type == wanted).count();
+    let of_view = |object_id: i32| database.objects.get(&object_id).is_some_and(|object| object.type_code == "V");
+    let counted = [
+        ("user tables", database.objects.values().filter(|object| object.type_code == "U").count()),
+        ("row-compressed partitions", compressed(1)),
+        ("page-compressed partitions", compressed(2)),
+        ("columnstore indexes", indexes().filter(|index| index.index_type.is_columnstore()).count()),
+        ("partitions beyond the first", rowsets().filter(|rowset| rowset.partition > 1).count()),
+        ("computed columns", columns().filter(|column| column.is_computed()).count()),
+        ("sparse columns", columns().filter(|column| column.is_sparse()).count()),
+        ("filtered indexes", indexes().filter(|index| index.is_filtered()).count()),
+        ("disabled indexes", indexes().filter(|index| index.is_disabled()).count()),
+        ("indexed views", indexes().filter(|index| index.index_id == 1 && of_view(index.object_id)).count()),
+        ("XML indexes", typed(IndexType::Xml)),
+        ("spatial indexes", typed(IndexType::Spatial)),
+        ("hash indexes of memory-optimized tables", typed(IndexType::Hash)),
+        ("LOB units with pages", units(UnitKind::Lob)),
+        ("row-overflow units with pages", units(UnitKind::Overflow)),
+        ("FILESTREAM or memory-optimized containers", database.files.iter().filter(|f| f.file_type == 2).count()),
+    ];
+    counted.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+fn filegroup_name(database: &Database, file: &DataFile) -> Option<String> {
+    let found = database.filegroups.iter().find(|group| group.id == file.filegroup).map(|group| group.name.clone());
+    found.or_else(|| (file.filegroup == 1).then(|| "PRIMARY".to_owned()))
+}
+
+fn files_table(source: &dyn PageSource, database: &Database) -> TextTable {
+    let mut table = TextTable::new(&[0, 3, 4]);
+    table.row(["file", "name", "filegroup", "pages", "bytes", "path"]);
+    for file in source.files() {
+        let filegroup = filegroup_name(database, file).unwrap_or_else(|| file.filegroup.to_string());
+        let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+        let mut path = file.path.display().to_string();
+        if let Some(claimed) = file.header_pages.filter(|&claimed| claimed != file.pages) {
+            path.push_str(&format!("  (its header says {claimed} pages)"));
+        }
+        if !file.header_is_sound {
+            path.push_str("  (its header page is damaged)");
+        }
+        table.row([
+            file.file_id.to_string(),
+            file.logical_name.clone(),
+            filegroup,
+            file.pages.to_string(),
+            bytes.to_string(),
+            path,
+        ]);
+    }
+    let given = |id: u16| source.file(id).is_some();
+    for row in database.files.iter().filter(|row| row.file_type == 0 && !given(row.file_id)) {
+        let cells = [&row.file_id.to_string(), &row.logical_name, "", "", "", "not given"];
+        table.row(cells.map(str::to_owned));
+    }
+    table
+}

@@ -1,0 +1,195 @@
+//! One JSON object a line: run, objects, findings, errors, what was not verified, summary.
+//!
+//! Readers must ignore unknown keys and kinds. 64-bit ids are strings, because many readers keep numbers as doubles.
+//! Only the last line holds what may differ from run to run (times, memory).
+
+use std::collections::BTreeMap;
+use std::io;
+
+use check::{Finding, Options, Owner, Report, RowsetCounts, Scope, Value};
+use format::PageId;
+use serde_json::{Map, Value as Json, json};
+
+use crate::listing::{self, Listing};
+use crate::{Gate, View};
+
+/// Version of the lines; it changes when a key changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// Writes `report` to `out`. Objects are listed whatever `view` says of informational messages.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+    let listing = Listing::of(report);
+    line(&run(report), out)?;
+    for rowset in report.rowsets.iter().filter(|rowset| rowset.pages() > 0) {
+        line(&object(rowset), out)?;
+    }
+    let objects: BTreeMap<i32, String> =
+        listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?))).collect();
+    let mut gate = Gate::new(view);
+    let groups = [&listing.before_heading, &listing.unattributed];
+    let of_objects = listing.objects.iter().map(|object| &object.findings);
+    for found in groups.into_iter().chain(of_objects).flatten() {
+        if gate.pass() {
+            line(&finding(report, found, &objects), out)?;
+        }
+    }
+    for text in &report.read_errors {
+        line(&json!({"kind": "error", "text": text}), out)?;
+    }
+    for entry in &report.not_verified {
+        let fields = json!({
+            "kind": "not_verified", "what": entry.what, "scope": entry.scope, "reason": entry.reason,
+            "count": entry.count,
+        });
+        line(&fields, out)?;
+    }
+    line(&summary(report, &listing, &gate), out)
+}
+
+/// Writes one line.
+pub(crate) fn line(value: &Json, out: &mut dyn io::Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}
+
+fn run(report: &Report) -> Json {
+    let database = &report.database;
+    let file = |file: &check::FileSummary| {
+        json!({
+            "path": file.path.display().to_string(), "file_id": file.file_id, "logical_name": file.logical_name,
+            "pages": file.pages,
+        })
+    };
+    json!({
+        "kind": "run",
+        "v": VERSION,
+        "tool": "mdfsck",
+        "version": env!("CARGO_PKG_VERSION"),
+        "database": database.name,
+        "db_version": database.version,
+        "clean_shutdown": database.clean_shutdown,
+        "files": database.files.iter().map(file).collect::<Vec<_>>(),
+        "options": options(&report.options),
+    })
+}
+
+/// What was asked for. Not the number of threads: the answer does not depend on it.
+fn options(options: &Options) -> Json {
+    let mut fields = Map::new();
+    fields.insert("command".into(), options.scope.command().into());
+    match &options.scope {
+        Scope::Tables(ids) => fields.insert("tables".into(), ids.clone().into()),
+        Scope::Filegroup(id) => fields.insert("filegroup".into(), (*id).into()),
+        Scope::Database | Scope::Allocation => None,
+    };
+    fields.insert("physical_only".into(), options.physical_only.into());
+    fields.insert("no_index".into(), options.no_index.into());
+    fields.into()
+}
+
+fn object(rowset: &RowsetCounts) -> Json {
+    json!({
+        "kind": "object",
+        "object_id": rowset.object_id,
+        "schema": rowset.schema,
+        "name": rowset.name,
+        "type": rowset.type_code,
+        "index_id": rowset.index_id,
+        "index": rowset.index_name,
+        "partition": rowset.partition,
+        "partition_id": rowset.partition_id.cast_signed().to_string(),
+        "rows": rowset.rows,
+        "ghost_rows": rowset.ghost_rows,
+        "forwarded_rows": rowset.forwarded_rows,
+        "pages": {
+            "data": rowset.data_pages,
+            "index": rowset.index_pages,
+            "iam": rowset.iam_pages,
+            "lob": rowset.lob_pages,
+            "overflow": rowset.overflow_pages,
+        },
+    })
+}
+
+fn finding(report: &Report, finding: &Finding, objects: &BTreeMap<i32, String>) -> Json {
+    let owner = finding.owner.as_ref();
+    let evidence: Map<String, Json> =
+        finding.evidence.iter().map(|(name, value)| ((*name).to_owned(), evidence(value))).collect();
+    let file = |page: Option<PageId>| page.map(|page| page.file);
+    let page = |page: Option<PageId>| page.map(|page| page.page);
+    json!({
+        "kind": "finding",
+        "id": finding.check.id,
+        "msg": finding.check.msg,
+        "level": check::registry::LEVEL,
+        "state": finding.state,
+        "repair": finding.repair().name(),
+        "object_id": owner.map(|owner| owner.object_id),
+        "object": finding.object_id().and_then(|id| objects.get(&id)),
+        "index_id": owner.map(|owner| owner.index_id),
+        "partition_id": owner.map(|owner| owner.partition_id.cast_signed().to_string()),
+        "alloc_unit_id": owner.map(|owner| owner.alloc_unit.to_string()),
+        "alloc_type": owner.map(Owner::type_name),
+        "file": file(finding.page),
+        "page": page(finding.page),
+        "slot": finding.slot,
+        "ref_file": file(finding.ref_page),
+        "ref_page": page(finding.ref_page),
+        "ref_slot": finding.ref_slot,
+        "text": finding.text(&report.names()),
+        "evidence": evidence,
+    })
+}
+
+fn evidence(value: &Value) -> Json {
+    match value {
+        Value::Number(number) => (*number).into(),
+        Value::Page(page) => page.to_string().into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Owner(owner) => json!({
+            "object_id": owner.object_id,
+            "index_id": owner.index_id,
+            "partition_id": owner.partition_id.cast_signed().to_string(),
+            "alloc_unit_id": owner.alloc_unit.to_string(),
+            "alloc_type": owner.type_name(),
+        }),
+    }
+}
+
+fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> Json {
+    let counted = |object_id: Option<i32>, object: Option<String>, findings: &[&Finding]| {
+        let counts = listing::counts(findings);
+        counts.any().then(|| {
+            json!({
+                "object_id": object_id, "object": object, "allocation_errors": counts.allocation,
+                "consistency_errors": counts.consistency,
+            })
+        })
+    };
+    let unattributed = counted(None, None, &listing.unattributed);
+    let objects =
+        listing.objects.iter().filter_map(|object| counted(Some(object.id), object.qualified_name(), &object.findings));
+    let phase =
+        |phase: &check::PhaseStatistics| json!({"name": phase.name, "seconds": phase.seconds, "bytes": phase.bytes});
+    let (counts, statistics) = (report.counts(), &report.statistics);
+    json!({
+        "kind": "summary",
+        "allocation_errors": counts.allocation,
+        "consistency_errors": counts.consistency,
+        "counted_per_object": unattributed.into_iter().chain(objects).collect::<Vec<_>>(),
+        "findings": report.findings.len(),
+        "findings_hidden": gate.hidden,
+        "repair_level": report.repair().name(),
+        "complete": report.complete(),
+        "pages_read": statistics.pages_read,
+        "pages_allocated": statistics.pages_allocated,
+        "rows": statistics.rows,
+        "seconds": statistics.seconds,
+        "phases": statistics.phases.iter().map(phase).collect::<Vec<_>>(),
+        "memory_peak": statistics.memory_peak,
+        "spilled": 0,
+    })
+}

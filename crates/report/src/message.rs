@@ -1,0 +1,74 @@
+//! DBCC's informational messages: number and text. The findings' own texts are in the registry.
+
+use check::registry::Repair;
+use check::{ErrorCounts, Options, Report, Scope};
+
+/// An informational message, level 10.
+pub(crate) struct Message {
+    pub(crate) number: u16,
+    pub(crate) text: String,
+}
+
+fn message(number: u16, text: String) -> Message {
+    Message { number, text }
+}
+
+/// Heading of a database or object.
+pub(crate) fn results_for(name: &str) -> Message {
+    message(2536, format!("DBCC results for '{name}'."))
+}
+
+/// NOINDEX was asked for.
+pub(crate) fn no_index(command: &str) -> Message {
+    let command = command.to_lowercase();
+    let text =
+        format!("Warning: NO_INDEX option of {command} being used. Checks on non-system indexes will be skipped.");
+    message(7966, text)
+}
+
+/// Rows and pages seen.
+pub(crate) fn rows_in_pages((rows, pages): (u64, u64), object: &str) -> Message {
+    message(2593, format!("There are {rows} rows in {pages} pages for object \"{object}\"."))
+}
+
+fn found(command: &str, counts: ErrorCounts, rest: &str) -> String {
+    let ErrorCounts { allocation, consistency } = counts;
+    format!("{command} found {allocation} allocation errors and {consistency} consistency errors {rest}.")
+}
+
+/// Summary of what belongs to no object.
+pub(crate) fn found_unattributed(command: &str, counts: ErrorCounts) -> Message {
+    message(8954, found(command, counts, "not associated with any single object"))
+}
+
+/// Summary of an object.
+pub(crate) fn found_in_table(command: &str, counts: ErrorCounts, object: &str, object_id: i32) -> Message {
+    message(8990, found(command, counts, &format!("in table '{object}' (object ID {object_id})")))
+}
+
+/// Summary of the database.
+pub(crate) fn found_in_database(report: &Report) -> Message {
+    let command = report.options.scope.command();
+    message(8989, found(command, report.counts(), &format!("in database '{}'", report.database.name)))
+}
+
+/// The minimum repair level, if repair is possible. `table` is the qualified name of CHECKTABLE's argument.
+pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>) -> Option<Message> {
+    let level = repair.name()?;
+    let Options { scope, no_index, .. } = &report.options;
+    let target = match (scope, table) {
+        (Scope::Tables(_), Some(table)) => format!("{}.{table}", report.database.name),
+        _ => report.database.name.clone(),
+    };
+    let no_index = if *no_index { ", noindex" } else { "" };
+    let command = scope.command();
+    let text =
+        format!("{level} is the minimum repair level for the errors found by DBCC {command} ({target}{no_index}).");
+    Some(message(8958, text))
+}
+
+/// Last line of a run.
+pub(crate) fn completed() -> Message {
+    let text = "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
+    message(2528, text.to_owned())
+}

@@ -1,0 +1,209 @@
+//! CSV with the rows and columns of DBCC's WITH TABLERESULTS, SQL Server 2012 and later (checkdb.md 3.3).
+//!
+//! What has no row there has none here: headings, the minimum repair level and the last line. What was not verified has
+//! none either, so a caller must tell it elsewhere.
+
+use std::io;
+
+use check::registry::LEVEL;
+use check::{ErrorCounts, Finding, Report, Scope};
+use format::{AllocUnitId, PageId};
+
+use crate::listing::{self, Listing, ObjectListing};
+use crate::message::{self, Message};
+use crate::{Gate, View};
+
+const COLUMNS: [&str; 23] = [
+    "Error",
+    "Level",
+    "State",
+    "MessageText",
+    "RepairLevel",
+    "Status",
+    "DbId",
+    "DbFragId",
+    "ObjectId",
+    "IndexId",
+    "PartitionId",
+    "AllocUnitId",
+    "RidDbId",
+    "RidPruId",
+    "File",
+    "Page",
+    "Slot",
+    "RefDbId",
+    "RefPruId",
+    "RefFile",
+    "RefPage",
+    "RefSlot",
+    "Allocation",
+];
+
+/// Level of summaries and counts.
+const INFORMATIONAL: u8 = 10;
+
+/// Writes `report` to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+    let gate = Gate::new(view);
+    let mut rows = Rows { report, gate, csv: csv::Writer::from_writer(out) };
+    rows.csv.write_record(COLUMNS).map_err(io_error)?;
+    rows.run(&Listing::of(report), view)?;
+    rows.csv.flush()
+}
+
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+struct Rows<'a> {
+    report: &'a Report,
+    gate: Gate,
+    csv: csv::Writer<&'a mut dyn io::Write>,
+}
+
+impl Rows<'_> {
+    fn run(&mut self, listing: &Listing<'_>, view: View) -> io::Result<()> {
+        let report = self.report;
+        let command = report.options.scope.command();
+        self.findings(&listing.before_heading)?;
+        self.findings(&listing.unattributed)?;
+        let counts = listing::counts(&listing.unattributed);
+        if counts.any() {
+            self.summary(&message::found_unattributed(command, counts), 0)?;
+        }
+        let lists_objects =
+            !view.no_infomsgs && !report.options.physical_only && report.options.scope != Scope::Allocation;
+        for object in &listing.objects {
+            self.object(object, lists_objects)?;
+        }
+        let is_checktable = matches!(report.options.scope, Scope::Tables(_));
+        if !is_checktable && (!view.no_infomsgs || report.counts() != ErrorCounts::default()) {
+            self.summary(&message::found_in_database(report), 0)?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, object: &ObjectListing<'_>, lists_objects: bool) -> io::Result<()> {
+        let name = object.name();
+        if let Some(counted) = object.rows_and_pages().filter(|_| lists_objects) {
+            self.summary(&message::rows_in_pages(counted, &name), object.id)?;
+        }
+        self.findings(&object.findings)?;
+        let counts = listing::counts(&object.findings);
+        if counts.any() {
+            let command = self.report.options.scope.command();
+            self.summary(&message::found_in_table(command, counts, &name, object.id), object.id)?;
+        }
+        Ok(())
+    }
+
+    fn findings(&mut self, findings: &[&Finding]) -> io::Result<()> {
+        for finding in findings {
+            if self.gate.pass() {
+                self.finding(finding)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        let owner = finding.owner.unwrap_or(check::Owner {
+            object_id: 0,
+            index_id: 0,
+            partition_id: 0,
+            alloc_unit: AllocUnitId(0),
+            kind: None,
+        });
+        let text = finding.text(&self.report.names());
+        let database = self.report.database.id;
+        self.row(&Row {
+            error: finding.check.msg,
+            level: LEVEL,
+            state: finding.state,
+            text: &text,
+            repair: finding.repair().name(),
+            object_id: owner.object_id,
+            index_id: owner.index_id,
+            partition_id: owner.partition_id.cast_signed(),
+            alloc_unit: owner.alloc_unit,
+            row_database: database,
+            page: finding.page.unwrap_or(PageId::NONE),
+            slot: finding.slot.unwrap_or_default(),
+            ref_page: finding.ref_page.unwrap_or(PageId::NONE),
+            ref_slot: finding.ref_slot.unwrap_or_default(),
+        })
+    }
+
+    fn summary(&mut self, message: &Message, object_id: i32) -> io::Result<()> {
+        self.row(&Row {
+            error: message.number,
+            level: INFORMATIONAL,
+            state: 1,
+            text: &message.text,
+            repair: None,
+            object_id,
+            index_id: 0,
+            partition_id: 0,
+            alloc_unit: AllocUnitId(0),
+            row_database: 0,
+            page: PageId::NONE,
+            slot: 0,
+            ref_page: PageId::NONE,
+            ref_slot: 0,
+        })
+    }
+
+    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        let cells = [
+            row.error.to_string(),
+            row.level.to_string(),
+            row.state.to_string(),
+            row.text.to_owned(),
+            row.repair.unwrap_or("NULL").to_owned(),
+            "0".to_owned(),
+            self.report.database.id.to_string(),
+            "1".to_owned(),
+            row.object_id.to_string(),
+            row.index_id.to_string(),
+            row.partition_id.to_string(),
+            row.alloc_unit.to_string(),
+            row.row_database.to_string(),
+            "0".to_owned(),
+            row.page.file.to_string(),
+            row.page.page.cast_signed().to_string(),
+            row.slot.to_string(),
+            row.row_database.to_string(),
+            "0".to_owned(),
+            row.ref_page.file.to_string(),
+            row.ref_page.page.cast_signed().to_string(),
+            row.ref_slot.to_string(),
+            "1".to_owned(),
+        ];
+        self.csv.write_record(&cells).map_err(io_error)
+    }
+}
+
+/// What differs from row to row; the other columns are constant.
+struct Row<'a> {
+    error: u16,
+    level: u8,
+    state: u8,
+    text: &'a str,
+    repair: Option<&'static str>,
+    object_id: i32,
+    index_id: i32,
+    partition_id: i64,
+    alloc_unit: AllocUnitId,
+    /// RidDbId and RefDbId.
+    row_database: u16,
+    page: PageId,
+    slot: u16,
+    ref_page: PageId,
+    ref_slot: u16,
+}

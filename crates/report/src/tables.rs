@@ -1,0 +1,196 @@
+//! Objects, indexes and partitions as the catalogue describes them: `mdfsck tables`.
+
+use std::io;
+
+use catalog::{Database, ExpressionKind, Index, Object, Rowset};
+use serde_json::{Value as Json, json};
+
+use crate::text_table::{TextTable, printable};
+
+/// Writes the objects as text; system objects only if `all`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[4, 5, 6]);
+    let heads = ["object", "index", "type", "properties", "partition", "rows kept", "pages kept", "key"];
+    table.row(heads);
+    let listed: Vec<Entry<'_>> = entries(database, all);
+    for entry in &listed {
+        table.row([
+            entry.object_name(),
+            entry.index_name().to_owned(),
+            entry.type_name().to_owned(),
+            entry.properties().join(", "),
+            entry.rowset.partition.to_string(),
+            entry.rowset.rows.to_string(),
+            entry.used_pages().to_string(),
+            entry.key().join(", "),
+        ]);
+    }
+    table.write(0, out)?;
+    writeln!(out)?;
+    writeln!(out, "Rows and pages are those that the catalogue keeps; mdfsck check counts them.")?;
+    write_expressions(database, &listed, out)
+}
+
+fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io::Write) -> io::Result<()> {
+    let is_listed = |id: i32| listed.iter().any(|entry| entry.rowset.object_id == id);
+    let mut table = TextTable::new(&[]);
+    let mut any = false;
+    for expression in database.expressions.iter().filter(|expression| is_listed(expression.object_id)) {
+        let object = database.object_name(expression.object_id);
+        let (what, name) = match expression.kind {
+            ExpressionKind::ComputedColumn => {
+                ("computed column", column_name(database, expression.object_id, expression.sub_id.cast_unsigned()))
+            }
+            ExpressionKind::Filter => {
+                let index = database.indexes.get(&(expression.object_id, expression.sub_id));
+                ("filter of index", index.map_or_else(|| expression.sub_id.to_string(), |index| index.name.clone()))
+            }
+        };
+        let text = expression.text.as_deref().unwrap_or("(stored off the row)");
+        table.row([what, &format!("{object}.{name}"), text]);
+        any = true;
+    }
+    if any {
+        writeln!(out)?;
+    }
+    table.write(0, out)
+}
+
+/// Writes one JSON object for each partition of a heap or index.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    for entry in entries(database, all) {
+        let rowset = entry.rowset;
+        let expression = |kind: ExpressionKind, sub_id: i32| {
+            let wanted = |e: &&catalog::Expression| (e.kind, e.object_id, e.sub_id) == (kind, rowset.object_id, sub_id);
+            database.expressions.iter().find(wanted).and_then(|expression| expression.text.clone())
+        };
+        let computed = |column: &catalog::TableColumn| {
+            let sub_id = column.id.cast_signed();
+            json!({"name": column.name, "definition": expression(ExpressionKind::ComputedColumn, sub_id)})
+        };
+        let columns = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
+        let computed: Vec<Json> = match rowset.index_id {
+            0 | 1 => columns.iter().filter(|column| column.is_computed()).map(computed).collect(),
+            _ => Vec::new(),
+        };
+        let value = json!({
+            "object_id": rowset.object_id,
+            "schema": entry.object.map(|object| database.schema_name(object)),
+            "name": entry.object.map(|object| &object.name),
+            "type": entry.object.map(|object| &object.type_code),
+            "index_id": rowset.index_id,
+            "index": entry.index_name(),
+            "index_type": entry.type_name(),
+            "properties": entry.properties(),
+            "partition": rowset.partition,
+            "partition_id": rowset.id.cast_signed().to_string(),
+            "rows_in_catalog": rowset.rows,
+            "pages_in_catalog": entry.used_pages(),
+            "key": entry.key(),
+            "filter": expression(ExpressionKind::Filter, rowset.index_id),
+            "computed_columns": computed,
+        });
+        crate::json::line(&value, out)?;
+    }
+    Ok(())
+}
+
+/// A partition of a heap or index, with what the catalogue says about it.
+struct Entry<'a> {
+    database: &'a Database,
+    rowset: &'a Rowset,
+    object: Option<&'a Object>,
+    index: Option<&'a Index>,
+}
+
+fn entries(database: &Database, all: bool) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = database
+        .rowsets
+        .iter()
+        .map(|rowset| Entry {
+            database,
+            rowset,
+            object: database.objects.get(&rowset.object_id),
+            index: database.indexes.get(&(rowset.object_id, rowset.index_id)),
+        })
+        .filter(|entry| all || entry.object.is_some_and(|object| matches!(object.type_code.as_str(), "U" | "V")))
+        .collect();
+    entries.sort_by_cached_key(|entry| {
+        let Rowset { object_id, index_id, partition, .. } = *entry.rowset;
+        (entry.object_name(), object_id, index_id, partition)
+    });
+    entries
+}
+
+impl Entry<'_> {
+    fn object_name(&self) -> String {
+        match self.object {
+            Some(object) => format!("{}.{}", self.database.schema_name(object), object.name),
+            None => format!("object ID {}", self.rowset.object_id),
+        }
+    }
+
+    fn index_name(&self) -> &str {
+        self.index.map_or("", |index| &index.name)
+    }
+
+    fn type_name(&self) -> &'static str {
+        match (self.index, self.rowset.index_id) {
+            (Some(index), _) => index.index_type.name(),
+            (None, 0) => "heap",
+            (None, _) => "unknown",
+        }
+    }
+
+    fn used_pages(&self) -> i64 {
+        let pages = |&unit: &usize| self.database.units.get(unit).map_or(0, |unit| unit.used_pages);
+        self.rowset.units.iter().map(pages).fold(0, i64::wrapping_add)
+    }
+
+    fn properties(&self) -> Vec<&'static str> {
+        let mut properties = Vec::new();
+        if let Some(index) = self.index {
+            let flags = [
+                (index.is_primary_key(), "primary key"),
+                (index.is_unique() && !index.is_primary_key(), "unique"),
+                (index.is_filtered(), "filtered"),
+                (index.is_disabled(), "disabled"),
+            ];
+            properties.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name));
+        }
+        match self.rowset.compression {
+            0 => {}
+            1 => properties.push("row compression"),
+            2 => properties.push("page compression"),
+            3 => properties.push("columnstore"),
+            4 => properties.push("columnstore archive"),
+            _ => properties.push("unknown compression"),
+        }
+        properties
+    }
+
+    /// Key columns in order, `desc` where they descend; included ones last, in parentheses.
+    fn key(&self) -> Vec<String> {
+        let Rowset { object_id, index_id, .. } = *self.rowset;
+        let columns = self.database.index_columns.get(&(object_id, index_id)).map(Vec::as_slice).unwrap_or_default();
+        let name = |column_id| column_name(self.database, object_id, column_id);
+        let keys = columns.iter().filter(|column| !column.included).map(|column| {
+            let direction = if column.descending { " desc" } else { "" };
+            format!("{}{direction}", name(column.column_id))
+        });
+        let included =
+            columns.iter().filter(|column| column.included).map(|column| format!("({})", name(column.column_id)));
+        keys.chain(included).collect()
+    }
+}
+
+fn column_name(database: &Database, object_id: i32, column_id: u32) -> String {
+    let named = database.columns.get(&object_id).and_then(|columns| columns.iter().find(|c| c.id == column_id));
+    named.map_or_else(|| format!("column {column_id}"), |column| printable(&column.name).into_owned())
+}

@@ -1,0 +1,65 @@
+//! Whole reports in every format. Cases are those of the reference (published output of real servers).
+
+mod commands;
+mod transcripts;
+
+use check::NotVerified;
+
+use crate::fixture::{case_16, report, rowset, shown};
+use crate::{Format, View};
+
+const QUIET: View = View { no_infomsgs: true, max_findings: None };
+
+#[test]
+fn json_lines_of_case_16() {
+    let mut report = case_16();
+    report.read_errors = vec!["a.mdf: cannot read at byte 8192: I/O error".to_owned()];
+    report.not_verified = vec![not_verified("key order", "dbo.Customer.IX_Name", 12)];
+    let text = shown(Format::Json, &report, View::default());
+    insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    for line in text.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn an_incomplete_run_says_what_where_how_many_and_why() {
+    let mut report = report("Shop", 5);
+    report.rowsets = vec![rowset("dbo", "Orders", 5, (2, 1))];
+    report.not_verified =
+        vec![not_verified("key order", "dbo.Orders.IX_1", 12), not_verified("data purity", "database", 0)];
+    let text = shown(Format::Text, &report, QUIET);
+    assert_eq!(
+        text,
+        "\nIncomplete: 2 things asked for could not be verified.\n  \
+         what         where            count  why\n  \
+         key order    dbo.Orders.IX_1     12  collation not supported\n  \
+         data purity  database             -  collation not supported\n"
+    );
+}
+
+#[test]
+fn findings_beyond_the_limit_are_counted_not_shown() {
+    let report = case_16();
+    let view = View { max_findings: Some(1), no_infomsgs: true };
+    let text = shown(Format::Text, &report, view);
+    assert_eq!(text.matches("Msg ").count(), 1);
+    assert!(text.contains("3 consistency errors in database"), "{text}");
+    assert!(text.ends_with("2 more findings are counted but not shown (--max-findings).\n"), "{text}");
+    assert_eq!(shown(Format::TableResults, &report, view).lines().count(), 1 + 1 + 2);
+    let json = shown(Format::Json, &report, view);
+    assert_eq!(json.matches("\"kind\":\"finding\"").count(), 1);
+    assert!(json.contains("\"findings\":3,\"findings_hidden\":2"), "{json}");
+}
+
+#[test]
+fn names_from_the_file_cannot_break_lines() {
+    let mut report = report("a\nb", 5);
+    report.rowsets = vec![rowset("dbo", "x\u{1b}[2J", 5, (0, 0))];
+    let text = shown(Format::Text, &report, View::default());
+    assert!(text.starts_with("DBCC results for 'a\\u{a}b'.\nDBCC results for 'x\\u{1b}[2J'.\n"), "{text}");
+}
+
+fn not_verified(what: &str, scope: &str, count: u64) -> NotVerified {
+    NotVerified { what: what.to_owned(), scope: scope.to_owned(), reason: "collation not supported".to_owned(), count }
+}

@@ -1,0 +1,128 @@
+//! Which lines each command prints for a sound database, and where options change them.
+
+use check::registry::{self, Check};
+use check::{FileTotals, Finding, Report, Scope};
+use format::PageId;
+
+use super::QUIET;
+use crate::fixture::{case_16, owner, report, rowset, shown};
+use crate::{Format, View};
+
+const COMPLETED: &str =
+    "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
+
+fn sound() -> Report {
+    let mut report = report("Shop", 5);
+    let mut second = rowset("dbo", "Orders", 100, (5, 1));
+    second.partition = 2;
+    let mut nonclustered = rowset("dbo", "Orders", 100, (35, 4));
+    nonclustered.index_id = 2;
+    report.rowsets =
+        vec![rowset("sys", "sysrscols", 3, (805, 9)), rowset("dbo", "Orders", 100, (30, 3)), second, nonclustered];
+    report
+}
+
+fn text(change: impl FnOnce(&mut Report)) -> String {
+    let mut report = sound();
+    change(&mut report);
+    shown(Format::Text, &report, View::default())
+}
+
+#[test]
+fn checkdb_sums_partitions_and_leaves_out_nonclustered_indexes() {
+    let expected = "DBCC results for 'Shop'.\n\
+                    DBCC results for 'sys.sysrscols'.\n\
+                    There are 805 rows in 9 pages for object \"sys.sysrscols\".\n\
+                    DBCC results for 'Orders'.\n\
+                    There are 35 rows in 4 pages for object \"Orders\".\n\
+                    CHECKDB found 0 allocation errors and 0 consistency errors in database 'Shop'.\n";
+    assert_eq!(text(|_| {}), format!("{expected}{COMPLETED}"));
+}
+
+#[test]
+fn a_sound_database_says_nothing_under_no_infomsgs() {
+    assert_eq!(shown(Format::Text, &sound(), QUIET), "");
+}
+
+#[test]
+fn physical_only_lists_no_objects() {
+    let expected = "DBCC results for 'Shop'.\n\
+                    CHECKDB found 0 allocation errors and 0 consistency errors in database 'Shop'.\n";
+    assert_eq!(text(|report| report.options.physical_only = true), format!("{expected}{COMPLETED}"));
+}
+
+#[test]
+fn noindex_warns_after_the_heading() {
+    let text = text(|report| report.options.no_index = true);
+    assert!(text.starts_with(
+        "DBCC results for 'Shop'.\nWarning: NO_INDEX option of checkdb being used. Checks on non-system indexes will be \
+         skipped.\nDBCC results for 'sys.sysrscols'.\n"
+    ));
+}
+
+#[test]
+fn checktable_has_no_summary_of_the_database() {
+    let text = text(|report| {
+        report.options.scope = Scope::Tables(vec![100]);
+        report.rowsets.remove(0);
+    });
+    let expected = "DBCC results for 'Orders'.\nThere are 35 rows in 4 pages for object \"Orders\".\n";
+    assert_eq!(text, format!("{expected}{COMPLETED}"));
+    let mut damaged = case_16();
+    damaged.options.scope = Scope::Tables(vec![901_578_250]);
+    let text = shown(Format::Text, &damaged, QUIET);
+    assert!(text.ends_with(
+        "CHECKTABLE found 0 allocation errors and 3 consistency errors in table 'Customer' (object ID 901578250).\n\
+         repair_allow_data_loss is the minimum repair level for the errors found by DBCC CHECKTABLE \
+         (ExamplesDB_CorruptionCheckDB.dbo.Customer).\n"
+    ));
+}
+
+#[test]
+fn checkfilegroup_is_named_in_the_summary() {
+    let text = text(|report| report.options.scope = Scope::Filegroup(1));
+    let expected = "CHECKFILEGROUP found 0 allocation errors and 0 consistency errors in database 'Shop'.\n";
+    assert!(text.ends_with(&format!("{expected}{COMPLETED}")));
+}
+
+#[test]
+fn checkalloc_lists_units_and_files() {
+    let text = text(|report| {
+        report.options.scope = Scope::Allocation;
+        report.rowsets.truncate(1);
+        report.file_totals = vec![
+            FileTotals {
+                file_id: 1,
+                extents: 44,
+                used_pages: 300,
+                reserved_pages: 345,
+                mixed_extents: 29,
+                mixed_pages: 225,
+            },
+            FileTotals { file_id: 3, extents: 1, used_pages: 2, reserved_pages: 8, mixed_extents: 0, mixed_pages: 0 },
+        ];
+    });
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn findings_of_the_pre_checks_stand_before_the_heading() {
+    let text = text(|report| {
+        let unreadable = &registry::PRIMITIVE_UNREADABLE;
+        report.findings = vec![Finding::new(unreadable).owner(owner(3, 0, 0)).page(PageId::new(1, 17))];
+    });
+    assert!(text.starts_with("Msg 7985, Level 16, State 2, Line 1\nSystem table pre-checks: Object ID 3. "), "{text}");
+    assert!(text.contains("\nDBCC results for 'Shop'.\n"));
+}
+
+#[test]
+fn objects_that_only_findings_know_are_listed_too() {
+    let lost: &'static Check = &registry::PAGE_UNPROCESSED;
+    let text = text(|report| {
+        report.findings = vec![Finding::new(lost).owner(owner(50, 1, 1)).page(PageId::new(1, 17))];
+    });
+    assert!(text.contains("DBCC results for 'object ID 50'.\nMsg 8928"), "{text}");
+    assert!(text.contains("1 consistency errors in table 'object ID 50' (object ID 50).\n"), "{text}");
+    let place = |name: &str| text.find(name).unwrap();
+    assert!(place("sysrscols") < place("object ID 50") && place("object ID 50") < place("Orders"));
+}

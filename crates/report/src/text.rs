@@ -1,0 +1,125 @@
+//! DBCC's own lines in DBCC's order, so that what parses them goes on working (checkdb.md 3.1).
+
+use std::io;
+
+use check::registry::LEVEL;
+use check::{Finding, Report, Scope};
+
+use crate::listing::{self, Listing, ObjectListing};
+use crate::message::{self, Message};
+use crate::text_table::printable;
+use crate::{Gate, View, not_verified, text_alloc};
+
+/// Writes `report` to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+    let gate = Gate::new(view);
+    Text { report, view, gate, out }.run(&Listing::of(report))
+}
+
+struct Text<'a> {
+    report: &'a Report,
+    view: View,
+    gate: Gate,
+    out: &'a mut dyn io::Write,
+}
+
+impl Text<'_> {
+    fn run(&mut self, listing: &Listing<'_>) -> io::Result<()> {
+        let report = self.report;
+        let command = report.options.scope.command();
+        let is_checktable = matches!(report.options.scope, Scope::Tables(_));
+        self.findings(&listing.before_heading)?;
+        if !is_checktable {
+            self.info(&message::results_for(&report.database.name))?;
+        }
+        if report.options.no_index {
+            self.info(&message::no_index(command))?;
+        }
+        self.findings(&listing.unattributed)?;
+        let counts = listing::counts(&listing.unattributed);
+        if counts.any() {
+            self.message(&message::found_unattributed(command, counts))?;
+        }
+        for object in &listing.objects {
+            self.object(object)?;
+            if is_checktable {
+                // CHECKTABLE checks one table a statement: each has a repair level of its own.
+                let level = listing::repair(&object.findings).max(listing::repair(&listing.unattributed));
+                self.repair_level(level, object.qualified_name().as_deref())?;
+            }
+        }
+        if report.options.scope == Scope::Allocation && self.prints_objects() {
+            text_alloc::write_totals(report, self.out)?;
+        }
+        if !is_checktable {
+            let summary = message::found_in_database(report);
+            if report.counts().any() { self.message(&summary) } else { self.info(&summary) }?;
+            self.repair_level(report.repair(), None)?;
+        }
+        self.info(&message::completed())?;
+        match self.gate.hidden {
+            0 => {}
+            1 => writeln!(self.out, "One more finding is counted but not shown (--max-findings).")?,
+            hidden => writeln!(self.out, "{hidden} more findings are counted but not shown (--max-findings).")?,
+        }
+        not_verified::write(report, self.out)
+    }
+
+    /// Whether objects are listed that have no findings: PHYSICAL_ONLY leaves them out.
+    fn prints_objects(&self) -> bool {
+        !self.view.no_infomsgs && !self.report.options.physical_only
+    }
+
+    fn object(&mut self, object: &ObjectListing<'_>) -> io::Result<()> {
+        let command = self.report.options.scope.command();
+        let name = object.name();
+        let counted = object.rows_and_pages();
+        let is_listed = self.prints_objects() && (counted.is_some() || !object.findings.is_empty());
+        if is_listed && self.report.options.scope == Scope::Allocation {
+            text_alloc::write_object(object, self.out)?;
+            self.findings(&object.findings)?;
+        } else {
+            if is_listed {
+                self.message(&message::results_for(&name))?;
+            }
+            self.findings(&object.findings)?;
+            if let Some(counted) = counted.filter(|_| is_listed) {
+                self.message(&message::rows_in_pages(counted, &name))?;
+            }
+        }
+        let counts = listing::counts(&object.findings);
+        if counts.any() {
+            self.message(&message::found_in_table(command, counts, &name, object.id))?;
+        }
+        Ok(())
+    }
+
+    fn repair_level(&mut self, repair: check::registry::Repair, table: Option<&str>) -> io::Result<()> {
+        match message::repair_level(self.report, repair, table) {
+            Some(message) => self.message(&message),
+            None => Ok(()),
+        }
+    }
+
+    fn findings(&mut self, findings: &[&Finding]) -> io::Result<()> {
+        let names = self.report.names();
+        for finding in findings {
+            if self.gate.pass() {
+                writeln!(self.out, "Msg {}, Level {LEVEL}, State {}, Line 1", finding.check.msg, finding.state)?;
+                writeln!(self.out, "{}", printable(&finding.text(&names)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, message: &Message) -> io::Result<()> {
+        writeln!(self.out, "{}", printable(&message.text))
+    }
+
+    fn info(&mut self, message: &Message) -> io::Result<()> {
+        if self.view.no_infomsgs { Ok(()) } else { self.message(message) }
+    }
+}

@@ -1,0 +1,64 @@
+//! CHECKALLOC's own listing (checkdb.md 3.2), in the wording of 2005 and later.
+
+use std::io;
+
+use check::{FileTotals, Report};
+
+use crate::listing::ObjectListing;
+use crate::text_table::printable;
+
+/// 7922.
+const SEPARATOR: &str = "***************************************************************";
+
+/// Writes the section of one object: 7922, 7923, 7924 and 7925 for each unit, 7927.
+pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(out, "{SEPARATOR}")?;
+    writeln!(out, "Table {}                Object ID {}.", printable(&object.name()), object.id)?;
+    let mut extents = 0;
+    for rowset in &object.rowsets {
+        for unit in &rowset.units {
+            let who = format!(
+                "Index ID {}, partition ID {}, alloc unit ID {} (type {}).",
+                rowset.index_id,
+                rowset.partition_id.cast_signed(),
+                unit.alloc_unit,
+                unit.type_name
+            );
+            writeln!(out, "{who} FirstIAM {}. Root {}. Dpages {}.", unit.first_iam, unit.root, unit.data_pages)?;
+            writeln!(out, "{who} {} pages used in {} dedicated extents.", unit.used_pages, unit.extents)?;
+            extents += unit.extents;
+        }
+    }
+    writeln!(out, "Total number of extents is {extents}.")
+}
+
+/// Writes the totals: 2538 and 8915 for each file, 2539, 8918.
+pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(out, "{SEPARATOR}")?;
+    for file in &report.file_totals {
+        let FileTotals { file_id, extents, used_pages, reserved_pages, mixed_extents, mixed_pages } = file;
+        writeln!(
+            out,
+            "File {file_id}. The number of extents = {extents}, used pages = {used_pages}, and reserved pages = \
+             {reserved_pages}."
+        )?;
+        writeln!(
+            out,
+            "           File {file_id} (number of mixed extents = {mixed_extents}, mixed pages = {mixed_pages})."
+        )?;
+    }
+    let total = |field: fn(&FileTotals) -> u64| report.file_totals.iter().map(field).sum::<u64>();
+    writeln!(
+        out,
+        "The total number of extents = {}, used pages = {}, and reserved pages = {} in this database.",
+        total(|file| file.extents),
+        total(|file| file.used_pages),
+        total(|file| file.reserved_pages)
+    )?;
+    writeln!(
+        out,
+        "       (number of mixed extents = {}, mixed pages = {}) in this database.",
+        total(|file| file.mixed_extents),
+        total(|file| file.mixed_pages)
+    )
+}

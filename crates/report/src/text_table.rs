@@ -1,0 +1,102 @@
+//! Aligned columns, and lines that no byte of a file can break.
+
+use std::borrow::Cow;
+use std::io;
+
+/// `text` with control characters escaped: names come from the files that are checked, and must not steer a terminal or
+/// break a line.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        let escape = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+        Cow::Owned(text.chars().map(escape).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Rows of cells; the last column is never padded.
+pub(crate) struct TextTable {
+    rows: Vec<Vec<String>>,
+    right_aligned: &'static [usize],
+}
+
+impl TextTable {
+    /// A table whose columns `right_aligned` hold numbers.
+    pub(crate) fn new(right_aligned: &'static [usize]) -> Self {
+        Self { rows: Vec::new(), right_aligned }
+    }
+
+    pub(crate) fn row<I: IntoIterator<Item: Into<String>>>(&mut self, cells: I) {
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell.into()).into_owned()).collect());
+    }
+
+    /// Writes the rows, each after `indent` blanks, columns two blanks apart.
+    pub(crate) fn write(&self, indent: usize, out: &mut dyn io::Write) -> io::Result<()> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = " ".repeat(indent);
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let pad = " ".repeat(width - cell.chars().count());
+                match self.right_aligned.contains(&column) {
+                    true => line.extend([pad.as_str(), cell]),
+                    false => line.extend([cell, pad.as_str()]),
+                }
+                line.push_str("  ");
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// `text` broken at blanks into lines of at most `width` characters, where words allow.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("Orders"), "Orders");
+        assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\u{a}b");
+    }
+
+    #[test]
+    fn columns_align() {
+        let mut table = TextTable::new(&[1]);
+        table.row(["name", "rows"]);
+        table.row(["a", "1234567"]);
+        let mut out = Vec::new();
+        table.write(1, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), " name     rows\n a     1234567\n");
+    }
+
+    #[test]
+    fn text_wraps_at_blanks() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("unbreakable", 3), ["unbreakable"]);
+    }
+}
