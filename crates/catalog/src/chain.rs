@@ -10,8 +10,10 @@ use source::PageSource;
 pub enum Fetched {
     /// Protection and page id are right; protection bits are undone.
     Sound(Box<PageBytes>),
-    /// Outside the files, or the system could not read it.
-    Unreachable,
+    /// Outside the files.
+    Outside,
+    /// The system could not read it: nothing is known of it.
+    Unread,
     /// Not as it was written.
     Damaged(ProtectionFault),
     /// Another page's image: the id in its header.
@@ -20,7 +22,10 @@ pub enum Fetched {
 
 /// Reads `page` and verifies its protection and page id.
 pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
-    let Some(mut bytes) = source.read_page(page) else { return Fetched::Unreachable };
+    if !source.contains(page) {
+        return Fetched::Outside;
+    }
+    let Some(mut bytes) = source.read_page(page) else { return Fetched::Unread };
     if let Err(fault) = verify(&bytes) {
         return Fetched::Damaged(fault);
     }
@@ -32,8 +37,13 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
 /// Why a leaf chain could not be followed to its end: the cases of messages 7984 to 7988.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainFault {
-    /// 7985: the page cannot be read, is damaged or is not that page.
+    /// 7985: the page is damaged, is not that page or lies outside the files.
     Unreadable {
+        /// The page.
+        page: PageId,
+    },
+    /// The system could not read the page: no message, nothing is known of it.
+    Unread {
         /// The page.
         page: PageId,
     },
@@ -71,6 +81,14 @@ pub enum ChainFault {
     },
 }
 
+fn sound(source: &dyn PageSource, page: PageId) -> Result<Box<PageBytes>, ChainFault> {
+    match fetch(source, page) {
+        Fetched::Sound(bytes) => Ok(bytes),
+        Fetched::Unread => Err(ChainFault::Unread { page }),
+        Fetched::Outside | Fetched::Damaged(_) | Fetched::WrongId(_) => Err(ChainFault::Unreadable { page }),
+    }
+}
+
 /// Calls `visit` with each page of the leaf chain of `unit` that starts at `first`, up to the end or the first fault.
 pub(crate) fn walk(
     source: &dyn PageSource,
@@ -84,7 +102,7 @@ pub(crate) fn walk(
         if !seen.insert(at) {
             return Err(ChainFault::Loop { page: at });
         }
-        let Fetched::Sound(bytes) = fetch(source, at) else { return Err(ChainFault::Unreadable { page: at }) };
+        let bytes = sound(source, at)?;
         let page = Page::new(&bytes);
         let header = page.header();
         if header.kind() != Some(PageType::Data) {
@@ -110,7 +128,7 @@ const MAX_DEPTH: usize = 32;
 pub(crate) fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
-        let Fetched::Sound(bytes) = fetch(source, at) else { return Err(ChainFault::Unreadable { page: at }) };
+        let bytes = sound(source, at)?;
         let page = Page::new(&bytes);
         match page.header().kind() {
             Some(PageType::Data) => return Ok(at),

@@ -13,6 +13,8 @@ pub mod column_status {
     pub const DESCENDING: u32 = 0x8;
     /// The uniquifier of a clustered index that is not unique.
     pub const UNIQUIFIER: u32 = 0x10;
+    /// FILESTREAM column.
+    pub const FILESTREAM: u32 = 0x20;
     /// Declared NOT NULL.
     pub const NOT_NULL: u32 = 0x80;
     /// Sparse.

@@ -3,6 +3,7 @@
 mod audit;
 mod context;
 mod coverage;
+mod encryption;
 pub mod finding;
 mod hash;
 mod inventory;

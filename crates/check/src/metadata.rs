@@ -16,24 +16,27 @@ const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 /// Findings and gaps of the catalogue as it was read.
 pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
     if database.boot.is_none() {
-        coverage.note("catalogue", "database", "the boot page is damaged", 0);
-        coverage.note("allocation against catalogue", "database", "the boot page is damaged", 0);
+        coverage.note("catalogue", "database", "the boot page is damaged or cannot be read", 0);
         return;
     }
     let mut unusable = false;
     for gap in &database.gaps {
+        let unread = matches!(gap.fault, Some(ChainFault::Unread { .. }));
         if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
-            findings.push(primitive(gap, fault));
+            findings.extend(primitive(gap, fault));
         }
-        unusable |= NEEDED.contains(&gap.object_id);
+        unusable |= NEEDED.contains(&gap.object_id) && !unread;
         let reason = match (gap.fault, gap.bad_records) {
+            (Some(ChainFault::Unread { .. }), _) => "the system could not read its pages",
             (Some(_), _) => "damaged: read up to the first bad page",
             (None, 0) => "not described by the catalogue",
             (None, _) => "some of its rows are no rows",
         };
         coverage.note("catalogue", format!("sys.{}", gap.table), reason, u64::from(gap.bad_records));
     }
-    if unusable {
+    if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
+        // What is missing may lie in the pages that could not be read.
+    } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
@@ -48,12 +51,13 @@ fn is_inconsistent(database: &Database) -> bool {
         })
 }
 
-fn primitive(gap: &Gap, fault: ChainFault) -> Finding {
+fn primitive(gap: &Gap, fault: ChainFault) -> Option<Finding> {
     let about = |check, page: PageId| {
         let owner = Owner { object_id: gap.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
         Finding::new(check).owner(owner).page(page)
     };
-    match fault {
+    Some(match fault {
+        ChainFault::Unread { .. } => return None,
         ChainFault::Unreadable { page } => about(&registry::PRIMITIVE_UNREADABLE, page),
         ChainFault::PageType { page, page_type } => {
             about(&registry::PRIMITIVE_PAGE_TYPE, page).number("page_type", page_type)
@@ -68,5 +72,5 @@ fn primitive(gap: &Gap, fault: ChainFault) -> Finding {
             about(&registry::PRIMITIVE_LINKAGE, page).ref_page(next).page_value("found_prev", prev)
         }
         ChainFault::Loop { page } => about(&registry::PRIMITIVE_LOOP, page),
-    }
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use catalog::{Database, UnitKind};
+use catalog::{Database, UnitKind, column_status};
 use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
@@ -16,7 +16,7 @@ use crate::registry::Phase;
 use crate::report::{DatabaseSummary, FileSummary, PhaseStatistics, Report, Statistics};
 use crate::sweep::Partial;
 use crate::units::{Shape, Units};
-use crate::{inventory, metadata, reckon, survey, sweep};
+use crate::{encryption, inventory, metadata, reckon, survey, sweep};
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
 ///
@@ -27,6 +27,11 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let mut phases = Phases { last: start, list: Vec::new() };
     let mut findings = Vec::new();
     let mut coverage = Coverage::default();
+    if encryption::is_encrypted(source) {
+        let reason = "encrypted (TDE): only the key's owner can read what is behind the page headers";
+        coverage.note("all pages", "database", reason, 0);
+        return unreadable(source, database, options, coverage);
+    }
     let mut read_errors = truncated_files(source, &mut coverage);
     metadata::check(database, &mut findings, &mut coverage);
     note_missing(source, database, &mut coverage);
@@ -50,7 +55,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
 
     let findings = settle(&context, &swept, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
-    read_errors.extend(unread_pages(&swept.read_errors));
+    read_errors.extend(unread_pages(&context, &swept.read_errors));
     let rowsets = inventory::rowsets(&context, &swept);
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
     Report {
@@ -72,6 +77,20 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     }
 }
 
+/// The report of a database of which nothing can be verified.
+fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, coverage: Coverage) -> Report {
+    Report {
+        database: summary(source, database),
+        options: options.clone(),
+        rowsets: Vec::new(),
+        findings: Vec::new(),
+        not_verified: coverage.into_list(),
+        read_errors: Vec::new(),
+        file_totals: Vec::new(),
+        statistics: Statistics::default(),
+    }
+}
+
 struct Phases {
     last: Instant,
     list: Vec<PhaseStatistics>,
@@ -87,16 +106,20 @@ impl Phases {
 
 /// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
 fn settle(context: &Context<'_>, swept: &Partial, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
-    let in_flight = pages_in_flight(context, swept);
+    let unsettled = if pages_in_flight(context, swept) {
+        Some("not shut down cleanly: pages newer than the last checkpoint, and the log was not applied")
+    } else if !context.survey.unread.is_empty() {
+        Some("allocation pages could not be read: what they say is not known")
+    } else {
+        None
+    };
     let mut kept = Vec::new();
     for finding in findings {
         if !is_asked_for(context, &finding) {
             continue;
         }
-        if in_flight && relates_pages(&finding) {
-            let what = format!("message {}", finding.check.msg);
-            let reason = "not shut down cleanly: pages newer than the last checkpoint, and the log was not applied";
-            coverage.note(&what, "database", reason, 1);
+        if let (Some(reason), true) = (unsettled, relates_pages(&finding)) {
+            coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
             continue;
         }
         kept.push(finding);
@@ -174,7 +197,16 @@ fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<Stri
 }
 
 /// Pages that the system could not read, a line a file: the first with its cause, and how many.
-fn unread_pages(errors: &[(PageId, String)]) -> Vec<String> {
+fn unread_pages(context: &Context<'_>, errors: &[(PageId, String)]) -> Vec<String> {
+    let mut errors = errors.to_vec();
+    for &page in &context.survey.unread {
+        let mut bytes = [0; PAGE_BYTES];
+        if let Err(error) = context.source.read(page, &mut bytes) {
+            errors.push((page, error.to_string()));
+        }
+    }
+    errors.sort();
+    errors.dedup_by_key(|(page, _)| *page);
     let mut lines = Vec::new();
     for of_file in errors.chunk_by(|(a, _), (b, _)| a.file == b.file) {
         if let Some((page, error)) = of_file.first() {
@@ -282,9 +314,21 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     if memory_optimized > 0 {
         coverage.note("memory-optimized tables", "database", "not in the data files (5296)", memory_optimized as u64);
     }
-    let filestream = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
+    let unknown_units = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
+    if unknown_units > 0 {
+        coverage.note("allocation units", "database", "of an unknown type", unknown_units as u64);
+    }
+    let columnstore = |index: &&catalog::Index| index.index_type.is_columnstore();
+    for index in database.indexes.values().filter(columnstore) {
+        let name = format!("{}.{}", database.object_name(index.object_id), index.name);
+        coverage.note("columnstore segments", name, not_yet, 0);
+    }
+    let filestream = rowsets()
+        .flat_map(|rowset| &rowset.layout.columns)
+        .filter(|column| column.status & column_status::FILESTREAM != 0)
+        .count();
     if filestream > 0 {
-        coverage.note("allocation units", "database", "of an unknown type", filestream as u64);
+        coverage.note("FILESTREAM files", "database", "they are not in the data files", filestream as u64);
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Survey {
     pub(crate) broken_chains: Vec<UnitIndex>,
     /// Extents that several units claim, by their first page.
     pub(crate) shared_extents: BTreeMap<PageId, BTreeSet<UnitIndex>>,
+    /// Allocation pages that the system could not read: what they say is not known.
+    pub(crate) unread: Vec<PageId>,
     /// Totals by file.
     pub(crate) totals: Vec<FileTotals>,
 }
@@ -75,5 +77,6 @@ pub(crate) fn survey(
             *count += 1;
         }
     }
-    Survey { files, iam_pages, broken_chains: chains.broken, shared_extents: chains.conflicts, totals }
+    let unread = files.iter().flat_map(|file| &file.unread).chain(&chains.unread).copied().collect();
+    Survey { unread, files, iam_pages, broken_chains: chains.broken, shared_extents: chains.conflicts, totals }
 }

@@ -113,8 +113,10 @@ pub mod page_flags {
     pub const TORN_BITS: u16 = 0x100;
     /// The word at 60 is the checksum of the page.
     pub const CHECKSUM: u16 = 0x200;
-    /// The body is encrypted (TDE); also met on plain pages, so no proof by itself (format-rare.md 12).
+    /// On a map page: the body is encrypted (TDE). On pages of heaps and LOBs: there are empty slots.
     pub const ENCRYPTED: u16 = 0x08;
+    /// Which encryption key the body is encrypted with; never set on plain pages.
+    pub const ENCRYPTED_KEYS: u16 = 0xC00;
 }
 
 /// Bits of the header's type flag byte (format.md 2).

@@ -33,6 +33,8 @@ pub(super) struct Chains {
     pub(super) pages: Vec<IamPage>,
     /// Units whose chain cannot be followed to its end.
     pub(super) broken: Vec<UnitIndex>,
+    /// IAM pages that the system could not read.
+    pub(super) unread: Vec<PageId>,
     /// Extents that more than one unit claims: all claimants.
     pub(super) conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>>,
 }
@@ -54,6 +56,7 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     seen: BTreeMap<PageId, Candidate>,
     broken: BTreeSet<UnitIndex>,
+    unread: Vec<PageId>,
 }
 
 /// Follows all IAM chains and enters what they claim into `files`.
@@ -65,8 +68,16 @@ pub(super) fn follow(
     findings: &mut Vec<Finding>,
     coverage: &mut Coverage,
 ) -> Chains {
-    let mut follower =
-        Follower { source, database, units, findings, coverage, seen: BTreeMap::new(), broken: BTreeSet::new() };
+    let mut follower = Follower {
+        source,
+        database,
+        units,
+        findings,
+        coverage,
+        seen: BTreeMap::new(),
+        broken: BTreeSet::new(),
+        unread: Vec::new(),
+    };
     follower.collect(files);
     follower.check_heads();
     follower.check_links();
@@ -87,6 +98,7 @@ pub(super) fn follow(
             })
             .collect(),
         broken: follower.broken.into_iter().collect(),
+        unread: follower.unread,
         conflicts,
     }
 }
@@ -138,6 +150,7 @@ impl Follower<'_> {
         }
         let Some(mut bytes) = self.source.read_page(id) else {
             self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+            self.unread.push(id);
             return Candidate::Damaged;
         };
         let fault = audit::identity(&bytes, id);

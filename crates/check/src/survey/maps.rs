@@ -49,6 +49,8 @@ pub(crate) struct FileMap {
     owners: Vec<u32>,
     /// Pages that stand in a single-page slot, and IAM pages.
     singles: BTreeMap<u32, Single>,
+    /// Fixed pages that the system could not read.
+    pub(crate) unread: Vec<PageId>,
 }
 
 /// A page that an IAM chain lists one by one.
@@ -163,8 +165,9 @@ pub(crate) fn load(
         gam_is_sound: Vec::new(),
         owners: vec![0; extents as usize],
         singles: BTreeMap::new(),
+        unread: Vec::new(),
     };
-    let mut reader = FixedPages { source, units, findings, coverage };
+    let mut reader = FixedPages { source, units, findings, coverage, unread: Vec::new() };
     reader.heads(file);
     for first in (0..file.pages).step_by(PFS_PAGES as usize) {
         let page = PageId::new(file.file_id, pfs_page_of(first));
@@ -203,6 +206,7 @@ pub(crate) fn load(
             }
         }
     }
+    map.unread = reader.unread;
     map
 }
 
@@ -211,6 +215,7 @@ struct FixedPages<'a> {
     units: &'a Units,
     findings: &'a mut Vec<Finding>,
     coverage: &'a mut Coverage,
+    unread: Vec<PageId>,
 }
 
 impl FixedPages<'_> {
@@ -222,6 +227,10 @@ impl FixedPages<'_> {
         }
         if file.file_id == PageId::BOOT.file {
             let sound = match fetch(self.source, PageId::BOOT) {
+                Fetched::Unread => {
+                    self.unread(PageId::BOOT);
+                    true
+                }
                 Fetched::Sound(bytes) => {
                     let page = Page::new(&bytes);
                     page.header().kind() == Some(FixedPage::Boot.page_type())
@@ -250,7 +259,7 @@ impl FixedPages<'_> {
             return None;
         }
         let Some(raw) = self.source.read_page(id) else {
-            self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+            self.unread(id);
             return None;
         };
         let mut bytes = raw;
@@ -278,8 +287,17 @@ impl FixedPages<'_> {
         None
     }
 
+    /// A page that the system could not read.
+    fn unread(&mut self, id: PageId) {
+        self.unread.push(id);
+        self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+    }
+
     /// Message 8998 for the interval that a damaged map page leaves unchecked.
     fn unchecked(&mut self, bad: PageId, file_pages: u32, interval: u32, first: u32) {
+        if self.unread.contains(&bad) {
+            return;
+        }
         let file = bad.file;
         let last = first.saturating_add(interval - 1).min(file_pages.saturating_sub(1));
         let (from, to) = (PageId::new(file, first), PageId::new(file, last));

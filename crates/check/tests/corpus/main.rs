@@ -7,6 +7,7 @@ mod damage;
 mod hostile;
 mod image;
 mod invariance;
+mod legal;
 mod sound;
 
 use std::path::{Path, PathBuf};
@@ -23,9 +24,10 @@ fn main() {
             trials.extend(damage::heap_trials(&corpus));
             trials.extend(hostile::trials(&corpus));
             trials.extend(invariance::trials(&corpus));
+            trials.extend(legal::trials(&corpus));
         }
         None => {
-            for group in ["sound", "damage", "hostile", "invariance"] {
+            for group in ["sound", "damage", "hostile", "invariance", "legal"] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }

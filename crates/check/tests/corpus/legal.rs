@@ -1,0 +1,112 @@
+//! Odd, but legal or unknowable: never a finding; what cannot be verified is told.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use catalog::Level;
+use check::{Options, Report, Silent};
+use format::boot::status::CLEAN_SHUTDOWN;
+use format::page::PAGE_BYTES;
+use format::{Page, PageId};
+use libtest_mimic::{Failed, Trial};
+use source::DataFiles;
+
+use crate::Corpus;
+use crate::damage::subject;
+use crate::image::{Image, offset_of, put_page};
+
+/// What is done, and what must be listed as not verified.
+type Legal = fn(&mut Image) -> Option<&'static str>;
+
+/// One test a state.
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let kinds: Vec<(&'static str, Legal)> = vec![
+        ("garbage on every free page", |image| {
+            for page in 10..(image.bytes.len() / PAGE_BYTES) as u32 {
+                if image.page(1)[100 + page as usize] & 0x40 == 0 {
+                    image.edit_unsealed(page, |bytes| bytes.fill(0xA7));
+                }
+            }
+            None
+        }),
+        ("mixed bit left on a free page", |image| {
+            let extents = (image.bytes.len() / PAGE_BYTES) as u32;
+            let page = (10..extents).find(|page| image.page(1)[100 + *page as usize] == 0).expect("a free page");
+            image.edit(1, |bytes| bytes[100 + page as usize] = 0x20);
+            None
+        }),
+        ("not shut down cleanly, a page newer than the checkpoint, a link broken", |image| {
+            let leaves = image.tree(true).leaves;
+            image.edit(9, |bytes| {
+                let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
+                bytes[132..136].copy_from_slice(&status.to_le_bytes());
+            });
+            image.edit(leaves[3], |bytes| {
+                bytes[40..44].copy_from_slice(&0x00FF_FFFFu32.to_le_bytes());
+                put_page(bytes, 16, PageId::new(1, leaves[5]));
+            });
+            Some("message 8978")
+        }),
+        ("a data file of the database was not given", |image| {
+            let database = image.database();
+            let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == 24).expect("sysprufiles");
+            let column = |name: &str| {
+                let columns = &database.columns[&24];
+                let id = columns.iter().find(|column| column.name == name).expect("column").id;
+                rowset.layout.column(id).expect("column").place(Level::Leaf).0.unsigned_abs()
+            };
+            let (kind, file) = (usize::from(column("filetype")), usize::from(column("fileid")));
+            let root = database.units[rowset.units[0]].root.page;
+            image.edit(root, |bytes| {
+                for slot in 0..Page::new(bytes).header().slot_count.get() {
+                    let at = offset_of(bytes, slot);
+                    if bytes[at + file] == 2 {
+                        bytes[at + kind] = 0;
+                    }
+                }
+            });
+            Some("file")
+        }),
+    ];
+    let mut trials: Vec<Trial> = kinds
+        .into_iter()
+        .map(|(name, change)| {
+            let corpus = corpus.clone();
+            Trial::test(format!("legal: {name}"), move || {
+                let mut image = subject(&corpus);
+                let expected = change(&mut image);
+                sound_but(&image.check(), expected)
+            })
+        })
+        .collect();
+    let corpus = corpus.clone();
+    trials.push(Trial::test("legal: the file becomes shorter while it is read", move || shrinks(&subject(&corpus))));
+    trials
+}
+
+fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> {
+    if let Some(finding) = report.findings.first() {
+        return Err(finding.text(&report.names()).into());
+    }
+    match not_verified {
+        Some(what) if !report.not_verified.iter().any(|entry| entry.what == what) => {
+            Err(format!("{what} is not among {:?}", report.not_verified).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is gone cannot be judged: an error and not verified, nothing else; what was read counts.
+fn shrinks(image: &Image) -> Result<(), Failed> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(&image.bytes)?;
+    let files = DataFiles::open(&[file.path().to_owned()]).map_err(|error| error.to_string())?;
+    let database = catalog::load(&files);
+    OpenOptions::new().write(true).open(file.path())?.set_len(image.bytes.len() as u64 / 2)?;
+    let report = check::run(&files, &database, &Options::default(), &Silent);
+    let told = report.read_errors.len() == 1 && report.read_errors[0].contains("shorter");
+    if !told || report.complete() || report.statistics.rows == 0 {
+        return Err(format!("{:?} {:?}", report.read_errors, report.not_verified).into());
+    }
+    sound_but(&report, Some("pages"))
+}

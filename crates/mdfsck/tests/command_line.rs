@@ -1,0 +1,303 @@
+//! The program as its users meet it: bad input gets one clear line and the right exit bit, good input the promised output.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use format::page::PAGE_BYTES;
+use format::protection::checksum;
+use libtest_mimic::{Arguments, Failed, Trial};
+use tempfile::TempDir;
+
+type Test = fn(&Path) -> Result<(), Failed>;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = without_database().into_iter().map(|(name, test)| trial(name, test, None)).collect();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target/corpus/jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
+    for (name, test) in with_database() {
+        let missing = !sample.is_file();
+        trials.push(trial(name, test, Some(sample.clone())).with_ignored_flag(missing));
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
+fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
+    Trial::test(name, move || {
+        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        if let Some(sample) = sample {
+            let bytes = fs::read(sample).map_err(|error| error.to_string())?;
+            fs::write(folder.path().join("a.mdf"), bytes).map_err(|error| error.to_string())?;
+        }
+        test(folder.path())
+    })
+}
+
+fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().expect("mdfsck runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// One line on stderr that holds all of `words`, nothing on stdout, and this status.
+fn refused(output: &Output, status: i32, words: &[&str]) -> Result<(), Failed> {
+    let stderr = text(&output.stderr);
+    let ok = output.status.code() == Some(status)
+        && stderr.lines().count() == 1
+        && stderr.starts_with("mdfsck: ")
+        && output.stdout.is_empty()
+        && words.iter().all(|word| stderr.contains(word));
+    if ok { Ok(()) } else { Err(format!("status {:?}, stderr {stderr:?}", output.status.code()).into()) }
+}
+
+fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
+    if condition { Ok(()) } else { Err(what.into().into()) }
+}
+
+fn without_database() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a text file is refused", |folder| {
+            fs::write(folder.join("notes.mdf"), "not a database ".repeat(5000))?;
+            refused(&mdfsck(folder, &["check", "notes.mdf"]), 4, &["notes.mdf", "not a SQL Server data file"])
+        }),
+        ("an empty file is refused", |folder| {
+            fs::write(folder.join("empty.mdf"), "")?;
+            refused(&mdfsck(folder, &["check", "empty.mdf"]), 4, &["empty.mdf", "0 bytes"])
+        }),
+        ("a file of a few bytes is refused", |folder| {
+            fs::write(folder.join("tiny.mdf"), [1, 15, 0])?;
+            refused(&mdfsck(folder, &["check", "tiny.mdf"]), 4, &["tiny.mdf"])
+        }),
+        ("a backup is refused, whatever its name", |folder| {
+            fs::write(folder.join("b.mdf"), [&b"TAPE"[..], &[0; 5000]].concat())?;
+            refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "backup", "restore"])
+        }),
+        ("a missing file is named with the cause", |folder| {
+            refused(&mdfsck(folder, &["check", "nowhere.mdf"]), 4, &["nowhere.mdf", "cannot be opened"])
+        }),
+        ("a folder without data files is refused", |folder| {
+            refused(&mdfsck(folder, &["check", "."]), 4, &["no SQL Server data file"])
+        }),
+        ("standard input is refused", |folder| refused(&mdfsck(folder, &["check", "-"]), 8, &["-:", "path"])),
+        ("a wrong option is one line and status 8", |folder| {
+            refused(&mdfsck(folder, &["check", "--no-such-thing", "a.mdf"]), 8, &["--no-such-thing"])
+        }),
+        ("help, version, completions and man pages exit 0", |folder| {
+            for arguments in [&["--help"][..], &["--version"], &["check", "--help"], &["completions", "bash"], &["man"]]
+            {
+                let output = mdfsck(folder, arguments);
+                ensure(output.status.code() == Some(0) && !output.stdout.is_empty(), format!("{arguments:?}"))?;
+            }
+            Ok(())
+        }),
+        ("explain knows messages and ids, and says when it does not", |folder| {
+            let output = mdfsck(folder, &["explain", "8976"]);
+            ensure(text(&output.stdout).contains("tree.child-unseen"), "8976")?;
+            refused(&mdfsck(folder, &["explain", "1"]), 8, &["1"])
+        }),
+    ]
+}
+
+/// Changes page `page` of `file` and makes its checksum right again.
+fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) {
+    let mut bytes = fs::read(file).expect("file");
+    let target = bytes[page * PAGE_BYTES..].first_chunk_mut().expect("page");
+    change(target);
+    let sum = checksum(target);
+    target[60..64].copy_from_slice(&sum.to_le_bytes());
+    fs::write(file, bytes).expect("file");
+}
+
+/// Turns a copy of the sample into data file 3 of the same database.
+fn make_secondary(file: &Path) {
+    edit(file, 0, |page| {
+        page[36] = 3;
+        // The file id is the third variable column of the record in slot 0.
+        let record = usize::from(u16::from_le_bytes([page[8190], page[8191]]));
+        let fixed = usize::from(u16::from_le_bytes([page[record + 2], page[record + 3]]));
+        let columns = usize::from(u16::from_le_bytes([page[record + fixed], page[record + fixed + 1]]));
+        let offsets = record + fixed + 2 + columns.div_ceil(8) + 2;
+        let start = usize::from(u16::from_le_bytes([page[offsets + 2], page[offsets + 3]]));
+        page[record + start] = 3;
+    });
+}
+
+fn with_database() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a sound database has no finding and is incomplete", |folder| {
+            let output = mdfsck(folder, &["check", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
+            ensure(stdout.starts_with("DBCC results for 'AdventureWorksLT2012'.\n"), "heading")?;
+            ensure(
+                stdout.contains("There are 762 rows in 18 pages for object \"SalesLT.ProductDescription\"."),
+                "2593",
+            )?;
+            let summary =
+                "CHECKDB found 0 allocation errors and 0 consistency errors in database 'AdventureWorksLT2012'.\n";
+            ensure(stdout.contains(summary), "8989")
+        }),
+        ("physical-only is complete: status 0", |folder| {
+            let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
+            ensure(output.status.code() == Some(0), format!("{:?} {}", output.status, text(&output.stdout)))
+        }),
+        ("a folder stands for the data files in it, other files passed over", |folder| {
+            fs::write(folder.join("readme.txt"), "hello")?;
+            let output = mdfsck(folder, &["check", "--physical-only", "."]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))
+        }),
+        ("corruption sets bit 1 and names the page", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page[8] ^= 1);
+            let output = mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(17), format!("{:?}", output.status))?;
+            ensure(stdout.contains("Msg 8935, Level 16, State 1, Line 1\n") && stdout.contains("(1:600)"), stdout)
+        }),
+        ("text and JSON are the same at maxdop 1 and 8", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page.fill(0));
+            edit(&folder.join("a.mdf"), 300, |page| page[16] ^= 1);
+            for format in ["text", "json", "tableresults"] {
+                let run = |maxdop| {
+                    let output = mdfsck(folder, &["check", "--format", format, "--maxdop", maxdop, "a.mdf"]);
+                    // Only the summary holds times and memory.
+                    text(&output.stdout)
+                        .lines()
+                        .filter(|line| !line.contains("\"seconds\""))
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                };
+                ensure(run("1") == run("8") && run("1").len() > 5, format)?;
+            }
+            Ok(())
+        }),
+        ("JSON lines parse, the first has the version of the format", |folder| {
+            let output = mdfsck(folder, &["check", "--format", "json", "a.mdf"]);
+            let mut kinds = Vec::new();
+            for line in text(&output.stdout).lines() {
+                let value: serde_json::Value = serde_json::from_str(line)?;
+                kinds.push(value["kind"].as_str().unwrap_or_default().to_owned());
+            }
+            ensure(
+                kinds.first().is_some_and(|kind| kind == "run") && kinds.last().is_some_and(|kind| kind == "summary"),
+                "order",
+            )?;
+            ensure(kinds.iter().filter(|kind| *kind == "object").count() > 50, "objects")
+        }),
+        ("a truncated file says so: status 4, 16 and findings", |folder| {
+            let bytes = fs::read(folder.join("a.mdf"))?;
+            fs::write(folder.join("a.mdf"), &bytes[..600 * PAGE_BYTES + 100])?;
+            let output = mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]);
+            ensure(output.status.code() == Some(1 + 4 + 16), format!("{:?}", output.status))?;
+            ensure(text(&output.stderr).contains("the file was cut"), text(&output.stderr))?;
+            ensure(text(&output.stdout).contains("Msg 2579,"), "2579")
+        }),
+        ("a secondary file without its primary is refused", |folder| {
+            make_secondary(&folder.join("a.mdf"));
+            refused(&mdfsck(folder, &["check", "a.mdf"]), 4, &["a.mdf", "primary file"])
+        }),
+        ("two primary files are refused", |folder| {
+            fs::copy(folder.join("a.mdf"), folder.join("b.mdf"))?;
+            refused(&mdfsck(folder, &["check", "a.mdf", "b.mdf"]), 4, &["a.mdf", "b.mdf", "both are file 1"])
+        }),
+        ("a file of another database is refused", |folder| {
+            let other = folder.join("b.ndf");
+            fs::copy(folder.join("a.mdf"), &other)?;
+            make_secondary(&other);
+            edit(&other, 0, |page| {
+                let record = usize::from(u16::from_le_bytes([page[8190], page[8191]]));
+                let fixed = usize::from(u16::from_le_bytes([page[record + 2], page[record + 3]]));
+                let columns = usize::from(u16::from_le_bytes([page[record + fixed], page[record + fixed + 1]]));
+                let at = record + fixed + 2 + columns.div_ceil(8);
+                let variable = usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
+                page[at + 2 + 2 * variable] ^= 0xFF;
+            });
+            refused(&mdfsck(folder, &["check", "a.mdf", "b.ndf"]), 4, &["b.ndf", "another database"])
+        }),
+        ("SQL Server 2000 is refused by name", |folder| {
+            edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&539u16.to_le_bytes()));
+            refused(&mdfsck(folder, &["check", "a.mdf"]), 4, &["539", "SQL Server 2000"])
+        }),
+        ("a newer version is told, and checked as far as it goes", |folder| {
+            edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&1200u16.to_le_bytes()));
+            let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
+            ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
+            ensure(text(&output.stderr).contains("1200 is newer"), text(&output.stderr))
+        }),
+        ("info tells version, name and state", |folder| {
+            let output = mdfsck(folder, &["info", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            let told = ["AdventureWorksLT2012", "705", "clean", "checksum", "SQL Server 2008"];
+            ensure(output.status.code() == Some(0) && told.iter().all(|word| stdout.contains(word)), stdout)
+        }),
+        ("an encrypted database is not verified, never corrupt", |folder| {
+            for page in 1..4 {
+                edit(&folder.join("a.mdf"), page, |bytes| {
+                    bytes[4] |= 0x08;
+                    bytes[96..].iter_mut().for_each(|byte| *byte ^= 0x5A);
+                });
+            }
+            let output = mdfsck(folder, &["check", "a.mdf"]);
+            ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
+            ensure(text(&output.stdout).contains("encrypted (TDE)"), text(&output.stdout))
+        }),
+        ("--table, --alloc and --filegroup narrow the run", |folder| {
+            let table = mdfsck(folder, &["check", "--table", "SalesLT.Product", "a.mdf"]);
+            ensure(text(&table.stdout).starts_with("DBCC results for 'SalesLT.Product'.\n"), text(&table.stdout))?;
+            let alloc = mdfsck(folder, &["check", "--alloc", "a.mdf"]);
+            ensure(
+                alloc.status.code() == Some(0) && text(&alloc.stdout).contains("CHECKALLOC found 0"),
+                text(&alloc.stdout),
+            )?;
+            let group = mdfsck(folder, &["check", "--filegroup", "PRIMARY", "a.mdf"]);
+            ensure(text(&group.stdout).contains("CHECKFILEGROUP found 0"), text(&group.stdout))?;
+            refused(&mdfsck(folder, &["check", "--table", "NoSuchTable", "a.mdf"]), 8, &["NoSuchTable"])
+        }),
+        ("--max-findings shows fewer and counts all", |folder| {
+            for page in (500..560).step_by(2) {
+                edit(&folder.join("a.mdf"), page, |bytes| bytes.fill(0));
+            }
+            let all = text(&mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]).stdout);
+            let few = text(&mdfsck(folder, &["check", "--no-infomsgs", "--max-findings", "3", "a.mdf"]).stdout);
+            let messages = |text: &str| text.lines().filter(|line| line.starts_with("Msg ")).count();
+            let summary = |text: &str| text.lines().find(|line| line.contains("in database '")).map(str::to_owned);
+            ensure(messages(&all) > 30 && messages(&few) == 3 && summary(&all) == summary(&few), few)
+        }),
+        ("--output writes results there and refuses to overwrite an input", |folder| {
+            let output = mdfsck(folder, &["check", "--output", "result.txt", "a.mdf"]);
+            ensure(
+                output.stdout.is_empty() && fs::read_to_string(folder.join("result.txt"))?.contains("CHECKDB found 0"),
+                "file",
+            )?;
+            let before = fs::read(folder.join("a.mdf"))?;
+            let output = mdfsck(folder, &["check", "--output", "a.mdf", "a.mdf"]);
+            ensure(
+                output.status.code() == Some(8) && fs::read(folder.join("a.mdf"))? == before,
+                "the input was touched",
+            )
+        }),
+        ("page shows a page of each kind, decoded and raw", |folder| {
+            for page in ["1:0", "1:1", "1:2", "1:9", "1:600"] {
+                for extra in [&[][..], &["--raw"], &["--json"]] {
+                    let output = mdfsck(folder, &[&["page", page, "a.mdf"][..], extra].concat());
+                    ensure(output.status.code() == Some(0) && output.stdout.len() > 300, format!("{page} {extra:?}"))?;
+                }
+            }
+            refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 8, &["99999"])
+                .or_else(|_| refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 4, &["99999"]))
+        }),
+        ("inputs are never written", |folder| {
+            let file = folder.join("a.mdf");
+            let before = (fs::read(&file)?, fs::metadata(&file)?.modified()?);
+            for command in
+                [&["check", "a.mdf"][..], &["info", "a.mdf"], &["tables", "a.mdf"], &["page", "1:9", "a.mdf"]]
+            {
+                mdfsck(folder, command);
+            }
+            ensure(before == (fs::read(&file)?, fs::metadata(&file)?.modified()?), "changed")
+        }),
+    ]
+}
