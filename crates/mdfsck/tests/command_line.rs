@@ -1,5 +1,7 @@
 //! The program as its users meet it: bad input gets one clear line and the right exit bit, good input the promised output.
 
+#![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

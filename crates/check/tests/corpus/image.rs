@@ -108,12 +108,7 @@ impl Image {
             }
             let children = children(&root);
             if best.as_ref().is_none_or(|best| best.leaves.len() < children.len()) {
-                best = Some(Tree {
-                    unit: database.units[at].clone(),
-                    object_id: rowset.object_id,
-                    root: unit.root.page,
-                    leaves: children,
-                });
+                best = Some(Tree { unit: database.units[at].clone(), root: unit.root.page, leaves: children });
             }
         }
         best.expect("a tree with a root above its leaves")
@@ -124,8 +119,6 @@ impl Image {
 pub struct Tree {
     /// Its unit.
     pub unit: AllocUnit,
-    /// Its table.
-    pub object_id: i32,
     /// Root page.
     pub root: u32,
     /// Leaf pages in key order.

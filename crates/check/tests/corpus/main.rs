@@ -3,6 +3,13 @@
 //! The files are not part of the repository. They are looked for in `target/corpus` (see CONTRIBUTING.md); without them
 //! each group is reported as one ignored test.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test harness of its own: a failed expectation is a failed test"
+)]
+
 mod damage;
 mod hostile;
 mod image;
