@@ -3,7 +3,9 @@
 mod forwarding;
 mod tree;
 
-use format::{Page, PageBytes, PageId};
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::{Page, PageId};
 
 use crate::context::Context;
 use crate::sweep::{Target, Verdict};
@@ -12,21 +14,36 @@ use crate::units::UnitIndex;
 pub(crate) use forwarding::forwarding;
 pub(crate) use tree::tree;
 
-/// Calls `visit` with each sound page of `unit`, in page order.
-fn for_each_page(context: &Context<'_>, unit: UnitIndex, mut visit: impl FnMut(PageId, Page<'_>, &Target)) {
-    let mut target = Target::default();
+/// The pages that `units` own, in page order, gathered in one walk over the maps.
+pub(crate) fn pages_of(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Vec<PageId>> {
+    let mut pages: BTreeMap<UnitIndex, Vec<PageId>> = units.iter().map(|unit| (*unit, Vec::new())).collect();
+    if units.is_empty() {
+        return pages;
+    }
     for file in &context.survey.files {
         for page in 0..file.pages {
-            if file.owner(page) != Some(unit) {
-                continue;
+            if let Some(list) = file.owner(page).and_then(|unit| pages.get_mut(&unit)) {
+                list.push(PageId::new(file.file_id, page));
             }
-            let id = PageId::new(file.file_id, page);
-            let Some(mut bytes): Option<Box<PageBytes>> = context.source.read_page(id) else { continue };
-            if let Verdict::Sound(found, _) = target.look(context, id, &mut bytes)
-                && found == unit
-            {
-                visit(id, Page::new(&bytes), &target);
-            }
+        }
+    }
+    pages
+}
+
+/// Calls `visit` with each of `pages` that is a sound page of `unit`.
+fn for_each_sound(
+    context: &Context<'_>,
+    unit: UnitIndex,
+    pages: &[PageId],
+    mut visit: impl FnMut(PageId, Page<'_>, &Target),
+) {
+    let mut target = Target::default();
+    for &id in pages {
+        let Some(mut bytes) = context.source.read_page(id) else { continue };
+        if let Verdict::Sound(found, _) = target.look(context, id, &mut bytes)
+            && found == unit
+        {
+            visit(id, Page::new(&bytes), &target);
         }
     }
 }

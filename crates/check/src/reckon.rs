@@ -4,6 +4,8 @@ mod bounds;
 mod counts;
 mod tree;
 
+use std::collections::BTreeSet;
+
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -21,18 +23,30 @@ pub(crate) fn reckon(
     progress: &dyn Progress,
 ) {
     progress.phase("reckon", 0);
+    let mut suspects = BTreeSet::new();
     for (at, unit) in context.units.list().iter().enumerate() {
         let index = at as UnitIndex;
         let Some(tally) = swept.units.get(at) else { continue };
-        if !context.in_scope(unit) || !can_be_judged(context, index, tally, coverage) || context.options.physical_only {
+        if !context.in_scope(unit) || !can_be_judged(context, index, tally, coverage) {
             continue;
         }
-        if context.checks_tree(unit) && !tree::is_sound(context, index, tally, &swept.nodes) {
-            findings.extend(pinpoint::tree(context, index));
+        counts::note_rows(context, unit, tally, coverage);
+        if context.options.physical_only {
+            continue;
         }
-        if unit.shape == Shape::Heap && !unit.compressed && tally.stubs != tally.forwards {
-            findings.extend(pinpoint::forwarding(context, index));
+        let tree_differs = context.checks_tree(unit) && !tree::is_sound(context, index, tally, &swept.nodes);
+        let heap_differs = unit.shape == Shape::Heap && !unit.compressed && tally.stubs != tally.forwards;
+        if tree_differs || heap_differs {
+            suspects.insert(index);
         }
+    }
+    for (unit, pages) in pinpoint::pages_of(context, &suspects) {
+        let is_heap = context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap);
+        findings.extend(if is_heap {
+            pinpoint::forwarding(context, unit, &pages)
+        } else {
+            pinpoint::tree(context, unit, &pages)
+        });
     }
     if !context.options.physical_only {
         bounds::check(context, swept, findings);

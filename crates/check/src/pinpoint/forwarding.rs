@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::RecordId;
+use format::{PageId, RecordId};
 
-use super::for_each_page;
+use super::for_each_sound;
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::registry;
@@ -12,11 +12,11 @@ use crate::sweep::{Forwarding, forwarding as forwarding_of};
 use crate::units::UnitIndex;
 
 /// Names the pairs that do not match.
-pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex) -> Vec<Finding> {
+pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, pages: &[PageId]) -> Vec<Finding> {
     let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return Vec::new() };
     let mut stubs: BTreeMap<RecordId, RecordId> = BTreeMap::new();
     let mut rows: BTreeMap<RecordId, RecordId> = BTreeMap::new();
-    for_each_page(context, unit, |id, page, target| {
+    for_each_sound(context, unit, pages, |id, page, target| {
         for (slot, span) in target.spans().iter().enumerate() {
             let here = RecordId { page: id, slot: slot as u16 };
             match forwarding_of(span.of(page)) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::{Page, PageId};
 
-use super::for_each_page;
+use super::for_each_sound;
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::registry;
@@ -42,7 +42,7 @@ struct Tree<'a> {
 }
 
 /// Names what is wrong with the links of a B-tree.
-pub(crate) fn tree(context: &Context<'_>, index: UnitIndex) -> Vec<Finding> {
+pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, pages: &[PageId]) -> Vec<Finding> {
     let Some(unit) = context.units.get(index) else { return Vec::new() };
     let mut tree = Tree {
         context,
@@ -54,7 +54,7 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex) -> Vec<Finding> {
         siblings: BTreeMap::new(),
         findings: Vec::new(),
     };
-    for_each_page(context, index, |id, page, target| {
+    for_each_sound(context, index, pages, |id, page, target| {
         let header = page.header();
         let children = if matches!(role(context, index, page), Role::Node | Role::Misplaced { is_node: true }) {
             target.spans().iter().filter_map(|span| child(page, *span)).collect()

@@ -52,6 +52,8 @@ struct Checker<'a> {
 enum Claimant {
     Gam,
     Sgam,
+    /// The fixed pages at the start of a GAM interval.
+    System,
     Unit(UnitIndex),
 }
 
@@ -109,7 +111,10 @@ impl Checker<'_> {
             }
             return;
         }
-        if free || fixed {
+        if free && fixed {
+            // The pages by which all others are found lie here.
+            self.several_owners(first, &[Claimant::Gam, Claimant::System]);
+        } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
             self.mixed_pages(extent);
@@ -124,6 +129,7 @@ impl Checker<'_> {
             let name = match claimant {
                 Claimant::Gam => "GAM".to_owned(),
                 Claimant::Sgam => "SGAM".to_owned(),
+                Claimant::System => "system allocation data".to_owned(),
                 Claimant::Unit(unit) => match self.units.get(*unit) {
                     Some(unit) if unit.owner.object_id != 0 => self.database.object_name(unit.owner.object_id),
                     Some(unit) => format!("alloc unit ID {}", unit.id),

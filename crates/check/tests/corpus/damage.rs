@@ -440,6 +440,10 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             flip_map(image, 2, extent);
             vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
         }),
+        ("GAM bit of the first extent set", |image, _| {
+            flip_map(image, 2, 0);
+            vec![(8904, 0), (8913, 0), (8913, 0)]
+        }),
         ("SGAM bit of a free extent set", |image, facts| {
             let extent = facts.free_page / 8;
             flip_map(image, 3, extent);
@@ -701,10 +705,6 @@ fn object_of(page: &PageBytes) -> u32 {
     Page::new(page).header().object_id.get()
 }
 
-fn unit_of(page: &PageBytes) -> AllocUnitId {
-    Page::new(page).header().alloc_unit()
-}
-
 /// The leftmost leaf of a base table's clustered index.
 fn leftmost(image: &Image, table: i32) -> u32 {
     let database = image.database();
@@ -765,22 +765,7 @@ fn edit_unit(image: &mut Image, unit: AllocUnitId, field: usize, value: PageId) 
 
 /// Changes a field of the sysallocunits row of a unit.
 fn edit_unit_bytes(image: &mut Image, unit: AllocUnitId, field: usize, value: &[u8]) {
-    let sysallocunits = AllocUnitId(7 << 16);
-    for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {
-        let bytes = image.page(page);
-        let header = *Page::new(&bytes).header();
-        if header.page_type != 1 || unit_of(&bytes) != sysallocunits || !pfs(image, page).is_allocated() {
-            continue;
-        }
-        for slot in 0..header.slot_count.get() {
-            let at = offset_of(&bytes, slot);
-            if bytes[at + 4..at + 12] == unit.0.to_le_bytes() {
-                image.edit(page, |bytes| bytes[at + 4 + field..][..value.len()].copy_from_slice(value));
-                return;
-            }
-        }
-    }
-    panic!("{unit} is not in sysallocunits")
+    image.edit_row(7, unit.0, |row| row[4 + field..][..value.len()].copy_from_slice(value));
 }
 
 /// Heaps: the one real table with a forwarded row.

@@ -85,6 +85,25 @@ impl Image {
         then(&files)
     }
 
+    /// Changes the record of a base table whose first column, a 64-bit id, is `id`.
+    pub fn edit_row(&mut self, table: u64, id: u64, change: impl FnOnce(&mut [u8])) {
+        for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
+            let bytes = self.page(page);
+            let header = *Page::new(&bytes).header();
+            let in_use = self.page(1)[100 + page as usize] & 0x40 != 0;
+            if header.page_type != 1 || header.alloc_unit().0 != table << 16 || !in_use {
+                continue;
+            }
+            for slot in 0..header.slot_count.get() {
+                let at = offset_of(&bytes, slot);
+                if bytes[at + 4..at + 12] == id.to_le_bytes() {
+                    return self.edit(page, |bytes| change(&mut bytes[at..]));
+                }
+            }
+        }
+        panic!("{id} is not in base table {table}")
+    }
+
     /// The B-tree, of a user table, with the most leaf pages; clustered or not.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();

@@ -47,6 +47,13 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             });
             Some("message 8978")
         }),
+        ("row count of the catalogue is stale", |image| {
+            let tree = image.tree(true);
+            let database = image.database();
+            let rowset = database.rowset_of(&tree.unit).expect("rowset").id;
+            image.edit_row(5, rowset, |row| row[4 + 27] ^= 1);
+            Some("row count")
+        }),
         ("a data file of the database was not given", |image| {
             let database = image.database();
             let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == 24).expect("sysprufiles");
