@@ -9,8 +9,10 @@ use crate::hash::FactHash;
 use crate::options::{Options, Scope};
 use crate::survey::Survey;
 use crate::units::{Unit, UnitIndex, Units};
+use crate::{columns, index_match, lob};
 
 /// What a run knows.
+#[expect(dead_code, reason = "plans of checks")]
 pub(crate) struct Context<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) database: &'a Database,
@@ -19,6 +21,9 @@ pub(crate) struct Context<'a> {
     pub(crate) survey: Survey,
     pub(crate) keys: Vec<Option<Keys>>,
     pub(crate) hash: FactHash,
+    pub(crate) columns: columns::Plans,
+    pub(crate) lob: lob::Plans,
+    pub(crate) indexes: index_match::Plans,
 }
 
 /// The key columns of a B-tree's rowset.
@@ -48,7 +53,9 @@ impl<'a> Context<'a> {
         survey: Survey,
     ) -> Self {
         let keys = units.list().iter().map(|unit| keys_of(database, unit)).collect();
-        Self { source, database, options, units, survey, keys, hash: FactHash::new() }
+        let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
+        let indexes = index_match::Plans::new(database, &units);
+        Self { source, database, options, units, survey, keys, hash: FactHash::new(), columns, lob, indexes }
     }
 
     /// Whether the database was shut down cleanly, so that what relates two pages can be judged.

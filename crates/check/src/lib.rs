@@ -1,12 +1,15 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
 mod audit;
+mod columns;
 mod context;
 mod coverage;
 mod encryption;
 pub mod finding;
 mod hash;
+mod index_match;
 mod inventory;
+mod lob;
 mod metadata;
 mod options;
 mod pinpoint;

@@ -13,6 +13,7 @@ use crate::pinpoint;
 use crate::progress::Progress;
 use crate::sweep::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
+use crate::{columns, index_match, lob};
 
 /// Compares what the sweep added up.
 pub(crate) fn reckon(
@@ -49,6 +50,9 @@ pub(crate) fn reckon(
         });
     }
     if !context.options.physical_only {
+        columns::reckon(context, swept, findings, coverage);
+        lob::reckon(context, swept, findings, coverage);
+        index_match::reckon(context, swept, findings, coverage);
         bounds::check(context, swept, findings);
         counts::check(context, findings);
     }

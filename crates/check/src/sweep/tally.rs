@@ -6,6 +6,7 @@ use format::{Lsn, PageId};
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::units::UnitIndex;
+use crate::{columns, index_match, lob};
 
 /// The sums of one thread, or of all.
 pub(crate) struct Partial {
@@ -17,6 +18,12 @@ pub(crate) struct Partial {
     pub(crate) nodes: Vec<NodePage>,
     /// Key bounds of index pages.
     pub(crate) bounds: Vec<PageBounds>,
+    /// What rows say of their columns.
+    pub(crate) columns: columns::Sums,
+    /// What rows and text pages say of off-row values.
+    pub(crate) lob: lob::Sums,
+    /// What rows say of the indexes of their table.
+    pub(crate) indexes: index_match::Sums,
     /// Pages that could not be read, and why.
     pub(crate) read_errors: Vec<(PageId, String)>,
     /// Pages read.
@@ -193,6 +200,9 @@ impl Partial {
             findings: Vec::new(),
             nodes: Vec::new(),
             bounds: Vec::new(),
+            columns: columns::Sums::new(units),
+            lob: lob::Sums::new(units),
+            indexes: index_match::Sums::new(units),
             read_errors: Vec::new(),
             pages_read: 0,
             pages_allocated: 0,
@@ -208,6 +218,9 @@ impl Partial {
         self.findings.extend(other.findings);
         self.nodes.extend(other.nodes);
         self.bounds.extend(other.bounds);
+        self.columns.merge(other.columns);
+        self.lob.merge(other.lob);
+        self.indexes.merge(other.indexes);
         self.read_errors.extend(other.read_errors);
         self.pages_read += other.pages_read;
         self.pages_allocated += other.pages_allocated;

@@ -13,6 +13,7 @@ use crate::finding::Finding;
 use crate::registry;
 use crate::survey::Allocation;
 use crate::units::{Shape, UnitIndex};
+use crate::{columns, index_match, lob};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
@@ -174,8 +175,39 @@ impl Target {
                 }
             }
         }
+        if !context.options.physical_only && content.records_are_audited {
+            self.rows(context, id, page, unit_index, is_leaf, partial);
+        }
         if context.checks_tree(unit) {
             tree_page::add(context, unit_index, id, page, role, self.audit.spans(), partial);
+        }
+    }
+}
+
+impl Target {
+    /// Hands the rows of a leaf, or the fragments of a text page, to the checks of what they hold.
+    fn rows(
+        &self,
+        context: &Context<'_>,
+        id: PageId,
+        page: Page<'_>,
+        unit: UnitIndex,
+        is_leaf: bool,
+        partial: &mut Partial,
+    ) {
+        let spans = self.audit.spans();
+        if matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree)) {
+            return lob::text_page(context, unit, page, spans, &mut partial.lob, &mut partial.findings);
+        }
+        if !is_leaf {
+            return;
+        }
+        for (slot, span) in spans.iter().enumerate() {
+            let Some(record) = tree_page::record(page, *span) else { continue };
+            let at = RecordId { page: id, slot: slot as u16 };
+            columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
+            lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
+            index_match::row(context, unit, at, &record, &mut partial.indexes, &mut partial.findings);
         }
     }
 }

@@ -1,0 +1,59 @@
+//! Lines of text and of hex.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use format::PageBytes;
+use format::fields::hex;
+use format::page::PAGE_BYTES;
+
+/// Bytes of a line of a hex dump.
+const LINE: usize = 16;
+
+/// One line, without spaces at its end.
+pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = out.write_fmt(text);
+    out.truncate(out.trim_end_matches(' ').len());
+    out.push('\n');
+}
+
+/// The whole page.
+pub(super) fn hex_page(page: &PageBytes) -> String {
+    let mut out = String::new();
+    for at in (0..PAGE_BYTES).step_by(LINE) {
+        hex_line(&mut out, "", at, page.get(at..at + LINE).unwrap_or_default());
+    }
+    out
+}
+
+/// The first `most` bytes of `range`, [`LINE`] a line; a star for lines equal to the one before.
+pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range: Range<usize>, most: usize) {
+    let bytes = page.get(range.clone()).unwrap_or_default();
+    let shown = bytes.get(..most).unwrap_or(bytes);
+    let mut repeated = false;
+    for (number, chunk) in shown.chunks(LINE).enumerate() {
+        let previous = number.checked_sub(1).and_then(|previous| shown.chunks(LINE).nth(previous));
+        if previous == Some(chunk) {
+            // As hexdump does.
+            if !repeated {
+                line(out, format_args!("{indent}*"));
+            }
+            repeated = true;
+            continue;
+        }
+        repeated = false;
+        hex_line(out, indent, range.start + number * LINE, chunk);
+    }
+    if shown.len() < bytes.len() {
+        line(out, format_args!("{indent}.. {} more bytes (--raw shows all)", bytes.len() - shown.len()));
+    }
+}
+
+fn hex_line(out: &mut String, indent: &str, at: usize, bytes: &[u8]) {
+    let (left, right) = bytes.split_at_checked(LINE / 2).unwrap_or((bytes, &[]));
+    let digits = format!("{}  {}", hex(left, LINE), hex(right, LINE));
+    let characters: String =
+        bytes.iter().map(|byte| if (0x20..0x7F).contains(byte) { char::from(*byte) } else { '.' }).collect();
+    line(out, format_args!("{indent}0x{at:04X}  {digits:<48}  {characters}"));
+}

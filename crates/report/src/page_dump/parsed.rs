@@ -1,0 +1,40 @@
+//! The page as its fields.
+
+use std::ops::Range;
+
+use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record_spaces};
+use format::protection::undo_torn_bits;
+use format::{Page, PageBytes, PageType};
+
+/// The page with its torn bits put back, and its fields.
+pub(super) struct Parsed {
+    pub(super) page: PageBytes,
+    pub(super) fields: Vec<FieldInstance>,
+    pub(super) spaces: Vec<RecordSpace>,
+}
+
+impl Parsed {
+    /// Without `leaf` a page of level 0 counts as leaf.
+    pub(super) fn new(bytes: &PageBytes, leaf: Option<bool>) -> Self {
+        let mut page = *bytes;
+        undo_torn_bits(&mut page);
+        let leaf = leaf.unwrap_or(Page::new(&page).header().level == 0);
+        Self { fields: instances_of(&page, leaf), spaces: record_spaces(Page::new(&page)), page }
+    }
+
+    pub(super) fn view(&self) -> Page<'_> {
+        Page::new(&self.page)
+    }
+
+    pub(super) fn kind(&self) -> Option<PageType> {
+        self.view().header().kind()
+    }
+
+    pub(super) fn fields_of(&self, structure: Structure) -> impl Iterator<Item = &FieldInstance> {
+        self.fields.iter().filter(move |found| found.field.structure == structure)
+    }
+
+    pub(super) fn slice(&self, range: &Range<usize>) -> &[u8] {
+        self.page.get(range.clone()).unwrap_or_default()
+    }
+}
