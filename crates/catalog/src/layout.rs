@@ -19,6 +19,8 @@ pub mod column_status {
     pub const NOT_NULL: u32 = 0x80;
     /// Sparse.
     pub const SPARSE: u32 = 0x100;
+    /// Added with a default: records written before have that value.
+    pub const HAS_DEFAULT: u32 = 0x200;
 }
 
 /// Leaf or not: columns lie in different places there.
@@ -28,6 +30,19 @@ pub enum Level {
     Leaf,
     /// Any level above.
     Node,
+}
+
+/// What a record holds for a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stored<'a> {
+    /// NULL.
+    Null,
+    /// Nothing: the column was added after the record was written. Its value is the default of then, or NULL.
+    Absent,
+    /// The value.
+    Plain(&'a [u8]),
+    /// A pointer to the value, or a value in a form of its own.
+    Complex(&'a [u8]),
 }
 
 /// A column as a rowset stores it.
@@ -53,6 +68,8 @@ pub struct RowsetColumn {
     pub leaf_null_bit: u16,
     /// Null bit above.
     pub node_null_bit: u16,
+    /// Value of records written before the column was added, if the catalogue keeps one.
+    pub default: Option<Box<[u8]>>,
     /// Bit position of a bit column in its byte, leaf.
     pub leaf_bit: u8,
     /// The same above.
@@ -73,20 +90,29 @@ impl RowsetColumn {
         self.status & column_status::DROPPED != 0
     }
 
+    /// What a record of `level` holds for the column.
+    pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
+        let (offset, null_bit, _) = self.place(level);
+        let known = record.null_bit(null_bit);
+        match offset {
+            _ if known == Some(true) => Stored::Null,
+            0 => Stored::Absent,
+            1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
+            _ => match record.variable(offset.unsigned_abs()) {
+                Some((bytes, true)) => Stored::Complex(bytes),
+                Some((bytes, false)) => Stored::Plain(bytes),
+                // Trailing empty columns are left out, as are those added later, which have no null bit.
+                None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
+                None => Stored::Absent,
+            },
+        }
+    }
+
     /// The column's plainly stored bytes in a leaf record: `None` when NULL, not stored or complex.
     pub fn leaf_bytes<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
-        if record.null_bit(self.leaf_null_bit) == Some(true) {
-            return None;
-        }
-        match self.leaf_offset {
-            0 => None,
-            1.. => record.fixed(self.leaf_offset.unsigned_abs(), self.info.length),
-            _ => match record.variable(self.leaf_offset.unsigned_abs()) {
-                Some((_, true)) => None,
-                Some((bytes, false)) => Some(bytes),
-                // A record of before the column was added has no null bit for it either.
-                None => record.null_bit(self.leaf_null_bit).map(|_| &[][..]),
-            },
+        match self.stored(Level::Leaf, record) {
+            Stored::Plain(bytes) => Some(bytes),
+            Stored::Null | Stored::Absent | Stored::Complex(_) => None,
         }
     }
 

@@ -13,8 +13,8 @@ mod rows;
 
 pub use chain::{ChainFault, Fetched, fetch};
 pub use database::{
-    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexType, Object, Rowset,
-    TableColumn, UnitKind,
+    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
+    Object, Rowset, TableColumn, UnitKind,
 };
-pub use layout::{Level, RowLayout, RowsetColumn, column_status};
+pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::load;

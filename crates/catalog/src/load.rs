@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use format::bytes::utf16;
-use format::types::datetime_text;
+use format::types::{datetime_text, xtype};
 use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
 
@@ -22,6 +22,7 @@ const SYSROWSETS: i32 = 5;
 const SYSALLOCUNITS: i32 = 7;
 const SYSHOBTCOLUMNS_2005: i32 = 13;
 const SYSCOLPARS: i32 = 41;
+const SYSSEOBJVALUES: i32 = 9;
 
 /// Reads the catalogue as far as it can be read. Never fails: what is missing is in [`Database::gaps`], and
 /// [`Database::boot`] is `None` when there was nothing to start from.
@@ -204,6 +205,7 @@ impl Loader<'_> {
         if is_2005 {
             mark_descending_2005(database);
         }
+        self.load_defaults(database);
         self.load_expressions(database);
         self.load_files(database);
     }
@@ -282,6 +284,29 @@ impl Loader<'_> {
         database.index_columns = index_columns;
     }
 
+    /// Defaults of columns that were added to rows already written (2012 and later; format.md 7.1).
+    fn load_defaults(&self, database: &mut Database) {
+        const CLASS_DEFAULT: u64 = 1;
+        if !database.columns.contains_key(&SYSSEOBJVALUES) {
+            return;
+        }
+        let mut defaults = Vec::new();
+        self.scan(database, (SYSSEOBJVALUES, "sysseobjvalues"), |row| {
+            let value = row.bytes("value").and_then(variant_value);
+            if let (CLASS_DEFAULT, Some(value)) = (row.number("valclass"), value) {
+                defaults.push((row.number("id"), row.number("subid") as u32, Box::from(value)));
+            }
+        });
+        for (rowset_id, physical, value) in defaults {
+            let at = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
+            let columns = at.ok().and_then(|at| database.rowsets.get_mut(at)).map(|rowset| &mut rowset.layout.columns);
+            let column = columns.and_then(|columns| columns.iter_mut().find(|column| column.physical == physical));
+            if let Some(column) = column {
+                column.default = Some(value);
+            }
+        }
+    }
+
     fn load_expressions(&self, database: &mut Database) {
         let mut expressions = Vec::new();
         self.scan(database, (60, "sysobjvalues"), |row| {
@@ -329,6 +354,17 @@ impl Loader<'_> {
         database.filegroups = filegroups;
         database.files = files;
     }
+}
+
+/// The value in a sql_variant: behind base type, version and the properties of the type (format.md 9).
+fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
+    let properties = match *bytes.first()? {
+        xtype::DECIMAL | xtype::NUMERIC | xtype::BINARY | xtype::VARBINARY => 2,
+        xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR => 6,
+        xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => 1,
+        _ => 0,
+    };
+    bytes.get(2 + properties..)
 }
 
 /// In 2005 the descending bit of syshobtcolumns is not known (format.md 17): sysiscols tells it, for the index's own

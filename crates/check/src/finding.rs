@@ -210,9 +210,9 @@ impl Finding {
         (
             owner.map(|owner| (owner.object_id, owner.index_id, owner.alloc_unit)),
             self.page,
+            self.slot,
             self.check.msg,
             self.state,
-            self.slot,
             self.ref_page,
             self.ref_slot,
             self.evidence.clone(),

@@ -13,6 +13,42 @@ pub(crate) struct FactHash {
     key: [u64; 4],
 }
 
+/// Hashes a sequence of values under the run's key.
+pub(crate) struct Hasher {
+    state: (u64, u64),
+    key: [u64; 4],
+}
+
+impl Hasher {
+    fn add_word(&mut self, word: u64) {
+        let [k0, k1, ..] = self.key;
+        self.state = (fold(self.state.0 ^ word, k0), fold(self.state.1 ^ word.rotate_left(32), k1));
+    }
+
+    /// Adds NULL.
+    pub(crate) fn add_null(&mut self) {
+        self.add_word(u64::MAX);
+        self.add_word(1);
+    }
+
+    /// Adds a value; its length counts, so that neighbours do not run into each other.
+    pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in words.by_ref() {
+            self.add_word(word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
+        }
+        let rest = words.remainder().iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        self.add_word(rest ^ (bytes.len() as u64) << 56);
+        self.add_word(bytes.len() as u64);
+    }
+
+    /// The hash.
+    pub(crate) fn finish(&self) -> (u64, u64) {
+        let [.., k2, k3] = self.key;
+        (fold(self.state.0 ^ k2, self.state.1 | 1), fold(self.state.1 ^ k3, self.state.0 | 1))
+    }
+}
+
 /// Order-free sum of hashed facts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Sum(u64, u64);
@@ -25,7 +61,19 @@ impl Sum {
     }
 }
 
+impl From<(u64, u64)> for Sum {
+    fn from((first, second): (u64, u64)) -> Self {
+        Self(first, second)
+    }
+}
+
 impl FactHash {
+    /// Hashes a sequence of values.
+    pub(crate) fn hasher(&self) -> Hasher {
+        let [_, _, k2, k3] = self.key;
+        Hasher { state: (k2, k3), key: self.key.map(|key| key | 1) }
+    }
+
     /// A hash with a key of its own.
     pub(crate) fn new() -> Self {
         let state = RandomState::new();

@@ -1,6 +1,7 @@
 //! Pinpoint: a second look at one unit whose sums differ, to name page, slot and message.
 
 mod forwarding;
+mod index_rows;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use crate::sweep::{Target, Verdict};
 use crate::units::UnitIndex;
 
 pub(crate) use forwarding::forwarding;
+pub(crate) use index_rows::index_rows;
 pub(crate) use tree::tree;
 
 /// The pages that `units` own, in page order, gathered in one walk over the maps.

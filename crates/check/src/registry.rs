@@ -21,6 +21,8 @@ pub enum Phase {
     Record,
     /// What ties pages together.
     CrossPage,
+    /// What ties rows together: an index and its table.
+    CrossRow,
     /// Counts against the catalogue.
     Counts,
 }
@@ -35,6 +37,7 @@ impl Phase {
             Self::Page => "page audit",
             Self::Record => "record audit",
             Self::CrossPage => "cross-page links",
+            Self::CrossRow => "indexes against tables",
             Self::Counts => "counts",
         }
     }

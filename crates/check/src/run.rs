@@ -150,7 +150,7 @@ fn relates_pages(finding: &Finding) -> bool {
     match finding.check.phase {
         Phase::Primitive | Phase::Page | Phase::Record => false,
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
-        Phase::Metadata | Phase::CrossPage | Phase::Counts => true,
+        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
     }
 }
 
@@ -296,10 +296,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     let rowsets = || database.rowsets.iter().filter(in_scope);
     let not_yet = "not checked yet";
     coverage.note("columns", "all tables", format!("NULL and length rules, data purity: {not_yet}"), 0);
-    let indexes = rowsets().filter(|rowset| rowset.index_id > 1).count() as u64;
-    if indexes > 0 {
-        coverage.note("index rows against table rows", "all nonclustered indexes", not_yet, indexes);
-    }
     let partitions = rowsets().filter(|rowset| rowset.partition > 1).count() as u64;
     if partitions > 0 {
         coverage.note("partition of each row", "partitioned tables", not_yet, partitions);

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::progress::Progress;
 
 pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
-pub(crate) use target::{Forwarding, Role, Target, Verdict, forwarding, is_leaf, role};
+pub(crate) use target::{Forwarding, Role, Target, Verdict, forwarding, is_leaf, is_leaf_of, role};
 pub(crate) use tree_page::{child, level_of, record};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.

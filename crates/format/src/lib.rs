@@ -11,6 +11,7 @@ pub mod allocation;
 pub mod boot;
 pub mod bytes;
 pub mod collation;
+pub mod domain;
 pub mod fields;
 pub mod file_header;
 pub mod ids;
@@ -21,6 +22,7 @@ pub mod protection;
 pub mod record;
 pub mod slots;
 pub mod types;
+pub mod value;
 pub mod version;
 
 pub use ids::{AllocUnitId, Lsn, PageId, RecordId};

@@ -301,6 +301,12 @@ impl<'a> Record<'a> {
         self.bytes.get(usize::from(offset)..usize::from(end))
     }
 
+    /// The bytes of the null bitmap; bits beyond [`Self::column_count`] mean nothing.
+    pub fn null_bitmap(&self) -> &'a [u8] {
+        let start = usize::from(self.bitmap_at);
+        self.bytes.get(start..start + usize::from(self.column_count).div_ceil(8)).unwrap_or_default()
+    }
+
     /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
     pub fn null_bit(&self, number: u16) -> Option<bool> {
         if number == 0 || number > self.column_count {

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use catalog::{Database, Level, Rowset, RowsetColumn};
+use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::record::Record;
+use format::value;
 
 use crate::page_dump::ColumnValue;
-use crate::value;
 
 /// Decodes the columns of `record`, a record of `level` of `rowset`: those the layout knows, in physical order.
 /// Complex columns (off-row pointers, sparse vectors) are named, not followed.
@@ -22,8 +22,8 @@ fn column_value(
     record: &Record<'_>,
     column: &RowsetColumn,
 ) -> ColumnValue {
-    let (offset, null_bit, bit) = column.place(level);
-    let (bytes, text) = match stored(record, offset, null_bit, column.info.length) {
+    let (.., bit) = column.place(level);
+    let (bytes, text) = match column.stored(level, record) {
         Stored::Null => (None, "NULL".to_owned()),
         Stored::Absent => (None, "not stored: added after the row was written".to_owned()),
         Stored::Plain(bytes) => (Some(bytes), value::text(column.info, bytes, bit)),
@@ -34,27 +34,6 @@ fn column_value(
         type_name: column.info.declaration(),
         bytes: bytes.and_then(|bytes| place_in(record.bytes(), bytes)).unwrap_or_default(),
         value: text,
-    }
-}
-
-enum Stored<'a> {
-    Null,
-    Absent,
-    Plain(&'a [u8]),
-    Complex(&'a [u8]),
-}
-
-fn stored<'a>(record: &Record<'a>, offset: i16, null_bit: u16, length: u16) -> Stored<'a> {
-    match (record.null_bit(null_bit), offset) {
-        (Some(true), _) => Stored::Null,
-        (_, 0..) => record.fixed(offset.unsigned_abs(), length).map_or(Stored::Absent, Stored::Plain),
-        (known, _) => match record.variable(offset.unsigned_abs()) {
-            Some((bytes, true)) => Stored::Complex(bytes),
-            Some((bytes, false)) => Stored::Plain(bytes),
-            // Trailing empty columns are left out, as are those added later, which have no null bit.
-            None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
-            None => Stored::Absent,
-        },
     }
 }
 

@@ -16,7 +16,6 @@ pub mod tables;
 pub mod text;
 mod text_alloc;
 mod text_table;
-mod value;
 
 use std::io;
 

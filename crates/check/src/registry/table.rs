@@ -387,6 +387,26 @@ checks! {
         cause "The page of the stub is damaged or lost, or the back pointer was changed.",
         action "Restore the page of the stub; repair turns the row into an ordinary one.";
 
+    INDEX_ROW_MISSING = "index.row-missing", 8951 state 1, CrossRow, Consistency, Rebuild, false,
+        "Table error: table '{table}' (ID {object_id}). Data row does not have a matching index row in the index '{index}' (ID {index_id}). Possible missing or invalid keys for the index row matching:",
+        must "Each row of a table has exactly one row with the same values in each of its indexes.",
+        cause "A row of the index was lost or changed, or a row of the table was changed without it.",
+        action "Rebuild the index; if the row of the table may be the wrong one, compare it with a backup first.";
+    INDEX_ROW_MISSING_DETAIL = "index.row-missing-detail", 8955 state 1, CrossRow, Uncounted, Rebuild, false,
+        "Data row {record} identified by ({identity}) with index values '{values}'.",
+        must "See 8951, which precedes this line.",
+        cause "See 8951.",
+        action "See 8951.";
+    INDEX_ROW_SURPLUS = "index.row-surplus", 8952 state 1, CrossRow, Consistency, Rebuild, false,
+        "Table error: table '{table}' (ID {object_id}). Index row in index '{index}' (ID {index_id}) does not match any data row. Possible extra or invalid keys for:",
+        must "Each row of an index has exactly one row with the same values in the table.",
+        cause "A row of the table was lost or changed, or a row of the index was changed without it.",
+        action "Rebuild the index; if rows of the table may be lost, look for them in a backup by the values given.";
+    INDEX_ROW_SURPLUS_DETAIL = "index.row-surplus-detail", 8956 state 1, CrossRow, Uncounted, Rebuild, false,
+        "Index row {record} with values ({values}) pointing to the data row identified by ({identity}).",
+        must "See 8952, which precedes this line.",
+        cause "See 8952.",
+        action "See 8952.";
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
         must "Counts that the catalogue keeps are not negative (CHECKDB reports only negative ones).",

@@ -227,6 +227,11 @@ pub(crate) fn is_leaf(shape: Shape, page: Page<'_>) -> bool {
     }
 }
 
+/// Whether a page of a unit is of its leaf level.
+pub(crate) fn is_leaf_of(context: &Context<'_>, unit: UnitIndex, page: Page<'_>) -> bool {
+    context.units.get(unit).is_some_and(|unit| is_leaf(unit.shape, page))
+}
+
 /// What a page of a tree is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {

@@ -1,7 +1,7 @@
 //! Column values for people, from their stored bytes (format.md 9).
 
-use format::bytes::{unsigned, utf16};
-use format::types::{TypeInfo, datetime_text, guid_text, xtype};
+use crate::bytes::{unsigned, utf16};
+use crate::types::{TypeInfo, datetime_text, guid_text, xtype};
 
 /// Longest value shown whole, in characters.
 const MAX_CHARS: usize = 200;
@@ -10,12 +10,12 @@ const DAYS_TO_1900: i32 = 693_595;
 
 /// The value of a column of type `info` whose plain bytes are `bytes`; `bit` is the position of a bit column in its
 /// byte. Bytes that are no value of the type are shown as they are.
-pub(crate) fn text(info: TypeInfo, bytes: &[u8], bit: u8) -> String {
+pub fn text(info: TypeInfo, bytes: &[u8], bit: u8) -> String {
     known(info, bytes, bit).unwrap_or_else(|| hex(bytes))
 }
 
 fn known(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
-    let expected = format::types::fixed_length(info).map(usize::from);
+    let expected = crate::types::fixed_length(info).map(usize::from);
     if expected.is_some_and(|length| length != bytes.len()) {
         return None;
     }
@@ -127,7 +127,7 @@ mod tests {
 
     fn shown(kind: u8, scale: u8, bytes: &[u8]) -> String {
         let mut info = TypeInfo { xtype: kind, scale, precision: 9, length: 0 };
-        info.length = format::types::fixed_length(info).unwrap_or(bytes.len() as u16);
+        info.length = crate::types::fixed_length(info).unwrap_or(bytes.len() as u16);
         text(info, bytes, 0)
     }
 

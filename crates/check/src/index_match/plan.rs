@@ -1,0 +1,364 @@
+//! Which columns of which rows are compared: worked out from the catalogue once, before the sweep.
+
+use std::collections::{BTreeMap, HashMap};
+
+use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
+use format::types::{TypeInfo, xtype};
+
+use crate::units::{UnitIndex, Units};
+
+/// A column of a row and how to find it.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// Where it lies.
+    pub(crate) column: RowsetColumn,
+    /// The row is one of the index.
+    pub(crate) in_index: bool,
+    /// The uniquifier of a clustered index that is not unique.
+    pub(crate) is_uniquifier: bool,
+}
+
+impl Column {
+    /// Added with a default.
+    pub(crate) fn has_default(&self) -> bool {
+        self.column.status & column_status::HAS_DEFAULT != 0
+    }
+
+    /// Position of a bit column in its byte.
+    pub(crate) fn bit(&self) -> Option<u8> {
+        (self.column.info.xtype == xtype::BIT).then_some(self.column.leaf_bit)
+    }
+}
+
+/// A value that both sides have.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    /// A column.
+    Column(Box<Column>),
+    /// The address of a heap row.
+    Locator,
+}
+
+/// Which side of the comparison a row is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// Heap or clustered index.
+    Table,
+    /// Nonclustered index.
+    Index,
+}
+
+/// What to do with the rows of a unit for one plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    /// Which plan.
+    pub(crate) plan: usize,
+    /// Which side the rows are on.
+    pub(crate) side: Side,
+    /// The values, in the order of the index.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// An index to be compared with its table.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Object.
+    pub(crate) object_id: i32,
+    /// `schema.table.index`, for people.
+    pub(crate) name: String,
+    /// The index's own name.
+    pub(crate) index_name: String,
+    /// Units of the heap or clustered index, one a partition.
+    pub(crate) table_units: Vec<UnitIndex>,
+    /// Units of the index, one a partition.
+    pub(crate) index_units: Vec<UnitIndex>,
+    /// Names of the cells.
+    pub(crate) names: Vec<String>,
+    /// Types of the cells; `None` for the locator of a heap.
+    pub(crate) types: Vec<Option<TypeInfo>>,
+    /// Which cells identify the row: positions in `names`; empty for a heap.
+    pub(crate) identity: Vec<usize>,
+    /// Columns left out, by name.
+    pub(crate) not_compared: Vec<String>,
+}
+
+/// A name and the units it stands for.
+pub(crate) struct Named {
+    /// For people.
+    pub(crate) text: String,
+    /// Units.
+    pub(crate) units: Vec<UnitIndex>,
+}
+
+/// All plans.
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: Vec<Plan>,
+    work: Vec<Vec<Work>>,
+    left_out: Vec<(Named, String)>,
+}
+
+impl Plans {
+    /// Plans for all nonclustered rowstore indexes that are in use.
+    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+        let mut plans = Self { work: vec![Vec::new(); units.list().len()], ..Self::default() };
+        let mut rowsets: BTreeMap<(i32, i32), Vec<&Rowset>> = BTreeMap::new();
+        for rowset in &database.rowsets {
+            rowsets.entry((rowset.object_id, rowset.index_id)).or_default().push(rowset);
+        }
+        for (&(object_id, index_id), index_rowsets) in rowsets.iter().filter(|((_, index_id), _)| *index_id > 1) {
+            let table: Vec<&Rowset> =
+                [0, 1].iter().filter_map(|id| rowsets.get(&(object_id, *id))).flatten().copied().collect();
+            let name = format!("{}.{}", database.object_name(object_id), index_name(database, object_id, index_id));
+            let builder = Builder { database, object_id, index_id, table: &table, index: index_rowsets };
+            match builder.build(plans.plans.len(), name.clone()) {
+                Ok((plan, work)) => {
+                    for (unit, work) in work {
+                        plans.work[unit as usize].push(work);
+                    }
+                    plans.plans.push(plan);
+                }
+                Err(reason) => {
+                    let named = Named { text: name, units: units_of(database, index_rowsets) };
+                    plans.left_out.push((named, reason));
+                }
+            }
+        }
+        plans
+    }
+
+    /// The plans.
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What to do with the rows of a unit.
+    pub(crate) fn work(&self, unit: UnitIndex) -> &[Work] {
+        self.work.get(unit as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Indexes that cannot be compared, and why.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&Named, &str)> {
+        self.left_out.iter().map(|(name, reason)| (name, reason.as_str()))
+    }
+}
+
+fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
+    let index = database.indexes.get(&(object_id, index_id));
+    index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone())
+}
+
+/// In-row units of rowsets.
+fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
+    rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
+}
+
+fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
+    let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
+    rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
+}
+
+struct Builder<'a> {
+    database: &'a Database,
+    object_id: i32,
+    index_id: i32,
+    table: &'a [&'a Rowset],
+    index: &'a [&'a Rowset],
+}
+
+/// Where a column of the index comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// The column of the table with this id.
+    Column(u32),
+    /// The uniquifier.
+    Uniquifier,
+    /// The address of a heap row.
+    Locator,
+}
+
+impl Builder<'_> {
+    fn build(&self, at: usize, name: String) -> Result<(Plan, Vec<(UnitIndex, Work)>), String> {
+        let index = self.index_row()?;
+        let all = || self.table.iter().chain(self.index);
+        if self.table.is_empty() {
+            return Err("its table has no rowset".to_owned());
+        }
+        if all().any(|rowset| rowset.compression > 0) {
+            return Err("compressed rows are not decoded yet".to_owned());
+        }
+        if all().any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
+            return Err("its columns are not in the catalogue".to_owned());
+        }
+        let first = self.index.first().ok_or("no rowset")?;
+        let mut origins = Vec::new();
+        let mut not_compared = Vec::new();
+        for (column, origin) in self.origins(first)? {
+            if is_large(column.info) {
+                not_compared.push(self.column_name(origin));
+            } else {
+                origins.push((column.id, origin, column.info));
+            }
+        }
+        let mut work = Vec::new();
+        for rowset in self.index {
+            let cells =
+                origins.iter().map(|(id, origin, _)| index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
+            let cells = cells.ok_or("its partitions have different columns")?;
+            work.extend(
+                in_row_unit(self.database, rowset).map(|unit| (unit, Work { plan: at, side: Side::Index, cells })),
+            );
+        }
+        for rowset in self.table {
+            let cells = origins
+                .iter()
+                .map(|(_, origin, info)| self.table_cell(rowset, *origin, *info))
+                .collect::<Result<_, _>>()?;
+            work.extend(
+                in_row_unit(self.database, rowset).map(|unit| (unit, Work { plan: at, side: Side::Table, cells })),
+            );
+        }
+        let identity = self.identity(&origins);
+        let plan = Plan {
+            object_id: self.object_id,
+            name,
+            index_name: index.name.clone(),
+            table_units: units_of(self.database, self.table),
+            index_units: units_of(self.database, self.index),
+            names: origins.iter().map(|(_, origin, _)| self.column_name(*origin)).collect(),
+            types: origins
+                .iter()
+                .map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info))
+                .collect(),
+            identity,
+            not_compared,
+        };
+        Ok((plan, work))
+    }
+
+    /// The catalogue's row of the index, if it is one that holds a row for each row of the table.
+    fn index_row(&self) -> Result<&Index, String> {
+        const HYPOTHETICAL: u32 = 0x100;
+        let index =
+            self.database.indexes.get(&(self.object_id, self.index_id)).ok_or("the catalogue has no such index")?;
+        match index.index_type {
+            IndexType::Nonclustered => {}
+            other => return Err(format!("{} indexes are not compared yet", other.name())),
+        }
+        if index.is_disabled() || index.status & HYPOTHETICAL != 0 {
+            return Err("the index is disabled: its rows are not maintained".to_owned());
+        }
+        if index.is_filtered() {
+            return Err("filters are not evaluated yet".to_owned());
+        }
+        Ok(index)
+    }
+
+    /// The columns of the index in their order, each with where it comes from: key and included columns by sysiscols,
+    /// then the locator (format.md 7.2 and 10).
+    fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, String> {
+        let known: HashMap<u32, IndexColumn> = self
+            .database
+            .index_columns
+            .get(&(self.object_id, self.index_id))
+            .map(|columns| columns.iter().map(|column| (column.position, *column)).collect())
+            .unwrap_or_default();
+        let mut columns: Vec<&RowsetColumn> = rowset.layout.columns.iter().collect();
+        columns.sort_by_key(|column| column.id);
+        let mut locators = self.locators(&known).into_iter();
+        let mut origins = Vec::new();
+        for column in columns {
+            let origin = match known.get(&column.id) {
+                Some(known) => Origin::Column(known.column_id),
+                None => locators.next().ok_or("it has columns that the catalogue does not explain")?,
+            };
+            origins.push((column, origin));
+        }
+        if locators.next().is_some() {
+            return Err("it lacks columns of its table's clustering key".to_owned());
+        }
+        Ok(origins)
+    }
+
+    /// The hidden columns behind the index's own: the row's address in a heap, or the clustering key columns, uniquifier
+    /// included, that the index does not have anyway.
+    fn locators(&self, known: &HashMap<u32, IndexColumn>) -> Vec<Origin> {
+        let Some(table) = self.table.first() else { return Vec::new() };
+        if table.index_id == 0 {
+            return vec![Origin::Locator];
+        }
+        let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
+        key.sort_by_key(|column| column.key_ordinal);
+        key.into_iter()
+            .map(|column| match column.status & column_status::UNIQUIFIER {
+                0 => Origin::Column(column.id),
+                _ => Origin::Uniquifier,
+            })
+            .filter(|origin| match origin {
+                Origin::Column(id) => !known.values().any(|column| column.column_id == *id),
+                _ => true,
+            })
+            .collect()
+    }
+
+    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Cell, String> {
+        let column = match origin {
+            Origin::Locator => return Ok(Cell::Locator),
+            Origin::Uniquifier => {
+                rowset.layout.columns.iter().find(|column| column.status & column_status::UNIQUIFIER != 0)
+            }
+            Origin::Column(id) => rowset.layout.column(id),
+        };
+        let name = || self.column_name(origin);
+        let column =
+            column.ok_or_else(|| format!("column {} is computed and not stored: not evaluated yet", name()))?;
+        if column.status & column_status::SPARSE != 0 {
+            return Err(format!("column {} is sparse: not decoded yet", name()));
+        }
+        if column.info.xtype != info.xtype {
+            return Err(format!("column {} has another type in the table", name()));
+        }
+        let is_uniquifier = matches!(origin, Origin::Uniquifier);
+        Ok(Cell::Column(Box::new(Column { column: column.clone(), in_index: false, is_uniquifier })))
+    }
+
+    fn column_name(&self, origin: Origin) -> String {
+        let id = match origin {
+            Origin::Locator => return "HEAP RID".to_owned(),
+            Origin::Uniquifier => return "UNIQUIFIER".to_owned(),
+            Origin::Column(id) => id,
+        };
+        let columns = self.database.columns.get(&self.object_id);
+        columns
+            .and_then(|columns| columns.iter().find(|column| column.id == id))
+            .map_or_else(|| format!("column ID {id}"), |column| column.name.clone())
+    }
+
+    /// The cells by which 8955 and 8956 identify the row of the table: its clustering key.
+    fn identity(&self, origins: &[(u32, Origin, TypeInfo)]) -> Vec<usize> {
+        let Some(table) = self.table.first().filter(|table| table.index_id == 1) else { return Vec::new() };
+        let mut key: Vec<&RowsetColumn> = table.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
+        key.sort_by_key(|column| column.key_ordinal);
+        let is = |origin: &Origin, column: &RowsetColumn| match origin {
+            Origin::Column(id) => *id == column.id && column.status & column_status::UNIQUIFIER == 0,
+            Origin::Uniquifier => column.status & column_status::UNIQUIFIER != 0,
+            Origin::Locator => false,
+        };
+        key.into_iter().filter_map(|column| origins.iter().position(|(_, origin, _)| is(origin, column))).collect()
+    }
+}
+
+fn index_cell(rowset: &Rowset, id: u32, origin: Origin) -> Option<Cell> {
+    let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
+    let is_uniquifier = matches!(origin, Origin::Uniquifier);
+    Some(Cell::Column(Box::new(Column { column: column.clone(), in_index: true, is_uniquifier })))
+}
+
+/// Types whose values may lie in LOB pages, in the table and in the index each in its own.
+fn is_large(info: TypeInfo) -> bool {
+    match info.xtype {
+        xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => matches!(info.length, 0 | 0xFFFF),
+        xtype::XML | xtype::TEXT | xtype::NTEXT | xtype::IMAGE | xtype::CLR | xtype::JSON => true,
+        _ => false,
+    }
+}

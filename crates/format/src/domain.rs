@@ -1,0 +1,287 @@
+//! Value domains: which bytes are a value of a type (checkdb.md 7.a, message 2570; format.md 9).
+
+use crate::bytes::unsigned;
+use crate::types::{TypeInfo, fixed_length, xtype};
+
+/// The days of type date and its kin: 0001-01-01 to 9999-12-31.
+const LAST_DAY: u64 = 3_652_058;
+/// A datetime's days since 1900-01-01: from 1753-01-01 to 9999-12-31.
+const DATETIME_DAYS: std::ops::RangeInclusive<i32> = -53_690..=2_958_463;
+/// Ticks of 1/300 second a day.
+const DATETIME_TICKS: u32 = 25_920_000;
+/// Seconds a day.
+const DAY_SECONDS: u64 = 86_400;
+/// The largest offset from UTC, in minutes.
+const MAX_OFFSET: u16 = 14 * 60;
+
+/// The values that bytes of a type's length may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    /// Whatever the bytes are.
+    Any,
+    /// u32 ticks of 1/300 second, i32 days since 1900.
+    DateTime,
+    /// u16 minutes, u16 days.
+    SmallDateTime,
+    /// Three bytes of days since year 1.
+    Date,
+    /// Time of day with this scale.
+    Time(u8),
+    /// Time of day with this scale, then a date.
+    DateTime2(u8),
+    /// The same, then an offset in minutes.
+    DateTimeOffset(u8),
+    /// Sign byte and magnitude below ten to the power of this precision.
+    Decimal(u8),
+    /// A normal number or zero, four bytes.
+    Real,
+    /// A normal number or zero, eight bytes.
+    Float,
+    /// UTF-16: an even number of bytes. Values that are encrypted by the client have a form of their own.
+    Utf16,
+    /// Binary XML: signature and version.
+    Xml,
+    /// A value with its type in front.
+    Variant,
+}
+
+impl Domain {
+    /// The domain of a type; `None` when it is not known for sure (CLR types, json, types nobody has described).
+    ///
+    /// ```
+    /// use format::domain::Domain;
+    /// use format::types::TypeInfo;
+    /// let decimal = Domain::of(TypeInfo::from_ti(0x0002_056A)).unwrap();
+    /// assert_eq!(decimal.contains(&[1, 0x9F, 0x86, 0x01, 0]), Some(true), "999.99");
+    /// assert_eq!(decimal.contains(&[1, 0xA0, 0x86, 0x01, 0]), Some(false), "1000.00");
+    /// ```
+    pub fn of(info: TypeInfo) -> Option<Self> {
+        Some(match info.xtype {
+            xtype::TINYINT | xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::BIT => Self::Any,
+            xtype::MONEY | xtype::SMALLMONEY | xtype::UNIQUEIDENTIFIER | xtype::TIMESTAMP => Self::Any,
+            xtype::CHAR | xtype::VARCHAR | xtype::BINARY | xtype::VARBINARY => Self::Any,
+            xtype::TEXT | xtype::IMAGE => Self::Any,
+            xtype::NCHAR | xtype::NVARCHAR | xtype::NTEXT => Self::Utf16,
+            xtype::DATETIME => Self::DateTime,
+            xtype::SMALLDATETIME => Self::SmallDateTime,
+            xtype::DATE => Self::Date,
+            xtype::TIME if info.scale <= 7 => Self::Time(info.scale),
+            xtype::DATETIME2 if info.scale <= 7 => Self::DateTime2(info.scale),
+            xtype::DATETIMEOFFSET if info.scale <= 7 => Self::DateTimeOffset(info.scale),
+            xtype::DECIMAL | xtype::NUMERIC if (1..=38).contains(&info.precision) => Self::Decimal(info.precision),
+            xtype::REAL => Self::Real,
+            xtype::FLOAT => Self::Float,
+            xtype::XML => Self::Xml,
+            xtype::SQL_VARIANT => Self::Variant,
+            _ => return None,
+        })
+    }
+
+    /// Whether plainly stored bytes are a value of the domain; `None` when that is not certain.
+    pub fn contains(self, bytes: &[u8]) -> Option<bool> {
+        match self {
+            Self::Any => Some(true),
+            Self::DateTime => {
+                let (ticks, days) = bytes.split_first_chunk::<4>()?;
+                let days = i32::from_le_bytes(*days.first_chunk()?);
+                Some(u32::from_le_bytes(*ticks) < DATETIME_TICKS && DATETIME_DAYS.contains(&days))
+            }
+            Self::SmallDateTime => Some(unsigned(bytes.first_chunk::<2>()?) < 24 * 60),
+            Self::Date => Some(unsigned(bytes) <= LAST_DAY),
+            Self::Time(scale) => Some(unsigned(bytes) < DAY_SECONDS * 10u64.checked_pow(scale.into())?),
+            Self::DateTime2(scale) => {
+                let (time, date) = bytes.split_at_checked(bytes.len().checked_sub(3)?)?;
+                Some(Self::Time(scale).contains(time)? && Self::Date.contains(date)?)
+            }
+            Self::DateTimeOffset(scale) => {
+                let (moment, offset) = bytes.split_last_chunk::<2>()?;
+                let offset = i16::from_le_bytes(*offset).unsigned_abs();
+                Some(Self::DateTime2(scale).contains(moment)? && offset <= MAX_OFFSET)
+            }
+            Self::Decimal(precision) => decimal(bytes, precision),
+            Self::Real => Some(is_number(unsigned(bytes.first_chunk::<4>()?), 0x7F80_0000, 0x007F_FFFF)),
+            Self::Float => {
+                Some(is_number(u64::from_le_bytes(*bytes.first_chunk()?), 0x7FF0 << 48, 0x000F_FFFF_FFFF_FFFF))
+            }
+            Self::Utf16 => match bytes.len().is_multiple_of(2) {
+                true => Some(true),
+                false => (!may_be_encrypted(bytes)).then_some(false),
+            },
+            // An empty document may have no bytes at all.
+            Self::Xml => Some(bytes.is_empty() || matches!(bytes, [0xDF, 0xFF, 1 | 2, ..])),
+            Self::Variant => variant(bytes),
+        }
+    }
+}
+
+/// Zero, or neither denormal nor infinite nor not a number.
+fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
+    match bits & exponent {
+        0 => bits & fraction == 0,
+        all => all != exponent,
+    }
+}
+
+fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
+    let (&sign, magnitude) = bytes.split_first()?;
+    let in_range = match magnitude.len() {
+        4 | 8 => unsigned(magnitude) < 10u64.checked_pow(precision.into())?,
+        length @ (12 | 16) => {
+            let mut value = [0; 16];
+            value[..length].copy_from_slice(magnitude);
+            u128::from_le_bytes(value) < 10u128.checked_pow(precision.into())?
+        }
+        _ => return None,
+    };
+    Some(sign <= 1 && in_range)
+}
+
+/// Whether a value may be one of Always Encrypted: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of 16
+/// bytes, whatever the declared type is (format-rare.md 12).
+pub fn may_be_encrypted(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&1) && bytes.len() >= 65 && (bytes.len() - 49).is_multiple_of(16)
+}
+
+/// Base type, version 1, properties, value (format.md 9). Nothing is certain of a header that is not as described.
+fn variant(bytes: &[u8]) -> Option<bool> {
+    let (&[base, 1], rest) = bytes.split_first_chunk::<2>()? else { return None };
+    let mut info = TypeInfo { xtype: base, ..TypeInfo::default() };
+    let properties = match base {
+        xtype::DECIMAL | xtype::NUMERIC => {
+            (info.precision, info.scale) = (*rest.first()?, *rest.get(1)?);
+            2
+        }
+        xtype::BINARY | xtype::VARBINARY => 2,
+        xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR => 6,
+        xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => {
+            info.scale = *rest.first()?;
+            1
+        }
+        xtype::TINYINT | xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::BIT => 0,
+        xtype::MONEY | xtype::SMALLMONEY | xtype::REAL | xtype::FLOAT | xtype::UNIQUEIDENTIFIER => 0,
+        xtype::DATE | xtype::DATETIME | xtype::SMALLDATETIME => 0,
+        _ => return None,
+    };
+    let (value, domain) = (rest.get(properties..)?, Domain::of(info)?);
+    match fixed_length(info) {
+        // A shorter form of decimals is in use somewhere.
+        Some(length) if value.len() != usize::from(length) => None,
+        _ => domain.contains(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kind: u8, precision: u8, scale: u8) -> Domain {
+        Domain::of(TypeInfo { xtype: kind, length: 0, precision, scale }).unwrap()
+    }
+
+    fn in_and_out(domain: Domain, inside: &[&[u8]], outside: &[&[u8]]) {
+        for (values, expected) in [(inside, true), (outside, false)] {
+            for bytes in values {
+                assert_eq!(domain.contains(bytes), Some(expected), "{domain:?} {bytes:02x?}");
+            }
+        }
+    }
+
+    fn datetime(ticks: u32, days: i32) -> [u8; 8] {
+        (u64::from(ticks) | u64::from(days.cast_unsigned()) << 32).to_le_bytes()
+    }
+
+    #[test]
+    fn date_and_time_types() {
+        in_and_out(
+            of(xtype::DATETIME, 0, 0),
+            &[&datetime(0, 0), &datetime(25_919_999, 2_958_463), &datetime(0, -53_690)],
+            &[&datetime(25_920_000, 0), &datetime(0, 2_958_464), &datetime(0, -53_691)],
+        );
+        in_and_out(of(xtype::SMALLDATETIME, 0, 0), &[&[0x9F, 5, 0xFF, 0xFF]], &[&[0xA0, 5, 0, 0]]);
+        in_and_out(of(xtype::DATE, 0, 0), &[&[0xDA, 0xB9, 0x37]], &[&[0xDB, 0xB9, 0x37]]);
+        in_and_out(of(xtype::TIME, 0, 0), &[&[0x7F, 0x51, 1]], &[&[0x80, 0x51, 1]]);
+        let last = (86_400u64 * 10_000_000 - 1).to_le_bytes();
+        let over = (86_400u64 * 10_000_000).to_le_bytes();
+        in_and_out(of(xtype::TIME, 0, 7), &[&last[..5]], &[&over[..5]]);
+        let moment = |time: &[u8], day: [u8; 3], rest: &[u8]| [time, &day, rest].concat();
+        in_and_out(
+            of(xtype::DATETIME2, 0, 7),
+            &[&moment(&last[..5], [0xDA, 0xB9, 0x37], &[])],
+            &[&moment(&over[..5], [0, 0, 0], &[]), &moment(&last[..5], [0xDB, 0xB9, 0x37], &[])],
+        );
+        in_and_out(
+            of(xtype::DATETIMEOFFSET, 0, 7),
+            &[
+                &moment(&last[..5], [0; 3], &840i16.to_le_bytes()),
+                &moment(&last[..5], [0; 3], &(-840i16).to_le_bytes()),
+            ],
+            &[
+                &moment(&last[..5], [0; 3], &841i16.to_le_bytes()),
+                &moment(&last[..5], [0; 3], &i16::MIN.to_le_bytes()),
+            ],
+        );
+    }
+
+    #[test]
+    fn numbers() {
+        in_and_out(
+            of(xtype::DECIMAL, 9, 0),
+            &[&[0, 0, 0, 0, 0], &[1, 0xFF, 0xC9, 0x9A, 0x3B]],
+            &[&[2, 0, 0, 0, 0], &[1, 0, 0xCA, 0x9A, 0x3B]],
+        );
+        for precision in [10, 19, 20, 28, 29, 38] {
+            let info = TypeInfo { xtype: xtype::NUMERIC, precision, ..TypeInfo::default() };
+            let length = usize::from(fixed_length(info).unwrap());
+            let limit = 10u128.pow(precision.into());
+            let bytes = |value: u128| [&[1], &value.to_le_bytes()[..length - 1]].concat();
+            in_and_out(of(xtype::NUMERIC, precision, 2), &[&bytes(limit - 1)], &[&bytes(limit)]);
+        }
+        let real = |value: u32| value.to_le_bytes();
+        in_and_out(
+            of(xtype::REAL, 0, 0),
+            &[&real(0), &real(0x8000_0000), &1.5f32.to_le_bytes(), &f32::MIN_POSITIVE.to_le_bytes()],
+            &[&real(1), &f32::NAN.to_le_bytes(), &f32::NEG_INFINITY.to_le_bytes()],
+        );
+        in_and_out(
+            of(xtype::FLOAT, 0, 0),
+            &[&0f64.to_le_bytes(), &(-0f64).to_le_bytes(), &f64::MAX.to_le_bytes()],
+            &[&1u64.to_le_bytes(), &f64::INFINITY.to_le_bytes(), &f64::NAN.to_le_bytes()],
+        );
+    }
+
+    #[test]
+    fn texts_and_documents() {
+        let mut encrypted = vec![1; 49 + 32];
+        assert_eq!(Domain::Utf16.contains(&encrypted), None, "may be encrypted by the client");
+        encrypted[0] = 2;
+        in_and_out(Domain::Utf16, &[&[], &[0x41, 0]], &[&[0x41], &encrypted]);
+        in_and_out(Domain::Xml, &[&[], &[0xDF, 0xFF, 1, 0xB0, 4]], &[&[0xDF], &[0xDF, 0xFF, 3], &[0x3C, 0x61]]);
+    }
+
+    #[test]
+    fn variants() {
+        let date = [0x28, 1, 0x5B, 0x95, 0x0A];
+        let text = [0xE7, 1, 0x40, 0x1F, 8, 0xD0, 0, 0x34, 0x41, 0];
+        let decimal = [0x6A, 1, 9, 2, 1, 5, 0, 0, 0];
+        in_and_out(
+            Domain::Variant,
+            &[&date, &text, &decimal],
+            &[&[0x28, 1, 0xFF, 0xFF, 0xFF], &text[..9], &[0x6A, 1, 3, 2, 1, 0xE8, 3, 0, 0]],
+        );
+        for undecided in [&date[..4], &[0x28, 2, 0, 0, 0], &[0x22, 1, 0], &[]] {
+            assert_eq!(Domain::Variant.contains(undecided), None, "{undecided:02x?}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_another_length_are_never_out_of_range_by_accident() {
+        for kind in 0..=255 {
+            for scale in 0..=8 {
+                let Some(domain) = Domain::of(TypeInfo { xtype: kind, length: 0, precision: 9, scale }) else { continue };
+                for length in 0..=20 {
+                    let _ = domain.contains(&vec![0xFF; length]);
+                }
+            }
+        }
+    }
+}
