@@ -12,7 +12,7 @@ pub enum Fetched {
     Sound(Box<PageBytes>),
     /// Outside the files.
     Outside,
-    /// The system could not read it: nothing is known of it.
+    /// The system could not read it, or no file with its id was given: nothing is known of it.
     Unread,
     /// Not as it was written.
     Damaged(ProtectionFault),
@@ -22,6 +22,10 @@ pub enum Fetched {
 
 /// Reads `page` and verifies its protection and page id.
 pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
+    if source.file(page.file).is_none() {
+        // Perhaps a file of the database that was not given.
+        return if page.file == 0 { Fetched::Outside } else { Fetched::Unread };
+    }
     if !source.contains(page) {
         return Fetched::Outside;
     }

@@ -99,6 +99,13 @@ pub struct AllocUnit {
     pub reserved_pages: i64,
 }
 
+impl AllocUnit {
+    /// Dropped, its pages waiting to be given back: type 0, owner 0 (sys.allocation_units).
+    pub fn is_dropped(&self) -> bool {
+        self.kind == UnitKind::Other(0) || self.owner_id == 0
+    }
+}
+
 /// A row of sysrowsets: a partition of a heap or index.
 #[derive(Clone, Debug)]
 pub struct Rowset {
@@ -261,6 +268,11 @@ pub struct TableColumn {
 }
 
 impl TableColumn {
+    /// Declared NOT NULL: sysrscols says so of some columns that hold NULLs in every sound file (format.md 12).
+    pub fn is_not_null(&self) -> bool {
+        self.status & 0x1 != 0
+    }
+
     /// Computed column.
     pub fn is_computed(&self) -> bool {
         self.status & 0x10 != 0

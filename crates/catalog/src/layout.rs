@@ -3,7 +3,7 @@
 use format::collation::CollationId;
 use format::key::{KeyColumn, KeyOrder};
 use format::record::Record;
-use format::types::TypeInfo;
+use format::types::{TypeInfo, fixed_length, xtype};
 
 /// Bits of sysrscols.status.
 pub mod column_status {
@@ -118,8 +118,10 @@ impl RowsetColumn {
 
     fn key_column(&self, level: Level) -> KeyColumn {
         let (offset, null_bit, bit) = self.place(level);
+        // A fixed-size type in a variable column is stored in a form of its own (vardecimal); the uniquifier, an int, is not.
+        let is_plain = offset >= 0 || fixed_length(self.info).is_none() || self.info.xtype == xtype::INT;
         KeyColumn {
-            order: KeyOrder::of(self.info, self.collation, bit),
+            order: if is_plain { KeyOrder::of(self.info, self.collation, bit) } else { KeyOrder::Unknown },
             offset,
             length: self.info.length,
             null_bit,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use format::bytes::utf16;
+use format::collation::CollationId;
 use format::types::{datetime_text, xtype};
 use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
@@ -21,6 +22,8 @@ const SYSRSCOLS: i32 = 3;
 const SYSROWSETS: i32 = 5;
 const SYSALLOCUNITS: i32 = 7;
 const SYSHOBTCOLUMNS_2005: i32 = 13;
+/// Columns of a table at most, sparse ones included.
+const MAX_COLUMNS: usize = 32_000;
 const SYSCOLPARS: i32 = 41;
 const SYSSEOBJVALUES: i32 = 9;
 
@@ -162,8 +165,17 @@ fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
             database.rowsets[at].layout.columns.push(column);
         }
     }
+    let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
     for rowset in &mut database.rowsets {
         rowset.layout.columns.sort_by_key(|column| column.physical);
+        // No table has more columns; what has is a damaged catalogue.
+        rowset.layout.columns.truncate(MAX_COLUMNS);
+        for column in &mut rowset.layout.columns {
+            let is_text = matches!(column.info.xtype, xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR);
+            if is_text && column.collation == CollationId(0) {
+                column.collation = default_collation;
+            }
+        }
     }
 }
 
@@ -217,7 +229,14 @@ impl Loader<'_> {
         let columns: HashMap<String, RowsetColumn> = rowset
             .zip(self.names.get(&object_id))
             .map(|(rowset, names)| {
-                let column = |(id, name): &(u32, String)| Some((name.clone(), rowset.layout.column(*id)?.clone()));
+                let by_id: HashMap<u32, &RowsetColumn> = rowset
+                    .layout
+                    .columns
+                    .iter()
+                    .filter(|column| !column.is_dropped())
+                    .map(|column| (column.id, column))
+                    .collect();
+                let column = |(id, name): &(u32, String)| Some((name.clone(), RowsetColumn::clone(by_id.get(id)?)));
                 names.iter().filter_map(column).collect()
             })
             .unwrap_or_default();
@@ -346,6 +365,20 @@ impl Loader<'_> {
                     state: row.number("filestate") as u8,
                     logical_name: row.text("lname"),
                     physical_name: row.text("pname"),
+                });
+            });
+        }
+        if files.is_empty() {
+            // 2005 lists its files here; status 0x40 marks a log.
+            const IS_LOG: u64 = 0x40;
+            self.scan(database, (8, "sysfiles1"), |row| {
+                files.push(FileRow {
+                    file_id: row.number("fileid") as u16,
+                    filegroup: 0,
+                    file_type: u8::from(row.number("status") & IS_LOG != 0),
+                    state: 0,
+                    logical_name: row.text("name").trim_end().to_owned(),
+                    physical_name: row.text("filename").trim_end().to_owned(),
                 });
             });
         }

@@ -10,7 +10,7 @@ use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::Units;
 
-pub(crate) use header::{Audit, PageContent};
+pub(crate) use header::{Audit, Known, PageContent};
 pub(crate) use records::Span;
 
 /// The page is not the page that was written here.

@@ -1,49 +1,305 @@
-//! The columns of rows: NULL and length rules, data purity.
+//! The columns of rows: shape against the catalogue, NULL and length rules, data purity.
+//!
+//! What a rowset's rows must obey is compiled once (`program`); a row is checked where it lies.
 
-use catalog::Database;
+mod names;
+mod program;
+mod sparse;
+
 use format::RecordId;
-use format::record::Record;
+use format::bytes::{u32_at, unsigned};
+use format::domain::{Domain, may_be_encrypted};
+use format::record::{Record, RecordKind};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::Finding;
+use crate::finding::{Finding, Owner};
+use crate::registry;
 use crate::sweep::Partial;
-use crate::units::{UnitIndex, Units};
+use crate::units::{Shape, UnitIndex};
 
-/// What is known of each unit before the sweep.
-pub(crate) struct Plans {}
-
-impl Plans {
-    /// Plans for the units of a database.
-    pub(crate) fn new(_database: &Database, _units: &Units) -> Self {
-        Self {}
-    }
-}
+pub(crate) use program::Plans;
+use program::{Column, Program, VariableCheck};
 
 /// What one thread, or all, added up.
-pub(crate) struct Sums {}
+pub(crate) struct Sums {
+    /// By unit ordinal.
+    units: Vec<UnitSums>,
+    /// Values that were not verified, by counter of the programs.
+    unverified: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct UnitSums {
+    rows: u64,
+    values: u64,
+}
 
 impl Sums {
     /// Nothing yet.
-    pub(crate) fn new(_units: usize) -> Self {
-        Self {}
+    pub(crate) fn new(units: usize) -> Self {
+        Self { units: vec![UnitSums::default(); units], unverified: Vec::new() }
     }
 
     /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, _other: Self) {}
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
+            mine.rows += theirs.rows;
+            mine.values += theirs.values;
+        }
+        if self.unverified.len() < other.unverified.len() {
+            self.unverified.resize(other.unverified.len(), 0);
+        }
+        for (mine, theirs) in self.unverified.iter_mut().zip(other.unverified) {
+            *mine += theirs;
+        }
+    }
+
+    /// Rows whose columns were checked, and the values in them that were verified.
+    #[expect(dead_code, reason = "for the statistics line")]
+    pub(crate) fn verified(&self) -> (u64, u64) {
+        let unverified: u64 = self.unverified.iter().sum();
+        let (rows, values) =
+            self.units.iter().fold((0, 0), |(rows, values), unit| (rows + unit.rows, values + unit.values));
+        (rows, values - unverified)
+    }
+
+    fn not_verified(&mut self, plans: &Plans, column: &Column) {
+        if self.unverified.is_empty() {
+            self.unverified.resize(plans.counters(), 0);
+        }
+        if let Some(counter) = self.unverified.get_mut(column.counter) {
+            *counter += 1;
+        }
+    }
 }
 
 /// A record of the leaf level of a heap or index, ghosts included, uncompressed and audited.
 pub(crate) fn row(
-    _context: &Context<'_>,
-    _unit: UnitIndex,
-    _at: RecordId,
-    _record: &Record<'_>,
-    _sums: &mut Sums,
-    _findings: &mut Vec<Finding>,
+    context: &Context<'_>,
+    unit: UnitIndex,
+    at: RecordId,
+    record: &Record<'_>,
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
 ) {
+    let Some(program) = context.columns.get(unit as usize) else { return };
+    let is_forwarded = match record.kind() {
+        RecordKind::Primary | RecordKind::Index => false,
+        RecordKind::Forwarded => true,
+        // What a deleted row holds may be of a time when the table had other columns.
+        _ => return,
+    };
+    let (Some(owner), Some(tally)) =
+        (context.units.get(unit).map(|unit| unit.owner), sums.units.get_mut(unit as usize))
+    else {
+        return;
+    };
+    if context.options.no_index && program.is_user_index {
+        return;
+    }
+    tally.rows += 1;
+    tally.values += present(program, record);
+    // The last variable column of a forwarded row is its back pointer.
+    let variable = record.variable_count().saturating_sub(is_forwarded.into());
+    let mut check = RowCheck { context, program, owner, at, record, sums, findings };
+    check.shape(variable);
+    check.nulls();
+    if context.options.checks_purity() {
+        check.fixed();
+    }
+    for number in 1..=variable {
+        check.variable(number);
+    }
 }
 
-/// After the sweep: what the sums say.
-pub(crate) fn reckon(_context: &Context<'_>, _swept: &Partial, _findings: &mut Vec<Finding>, _coverage: &mut Coverage) {
+/// Columns that the record has.
+fn present(program: &Program, record: &Record<'_>) -> u64 {
+    let count = record.column_count();
+    if count >= program.last_null_bit || count == 0 {
+        return program.columns.len() as u64;
+    }
+    program.columns.iter().filter(|column| column.null_bit <= count).count() as u64
+}
+
+struct RowCheck<'a, 'r> {
+    context: &'a Context<'a>,
+    program: &'a Program,
+    owner: Owner,
+    at: RecordId,
+    record: &'a Record<'r>,
+    sums: &'a mut Sums,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl RowCheck<'_, '_> {
+    fn report(&mut self, check: &'static registry::Check, column: &Column) {
+        let finding = Finding::new(check).owner(self.owner).at_record(self.at);
+        self.findings.push(finding.text_value("column", &column.name).text_value("type", column.info.name()));
+    }
+
+    fn record_check(&mut self, test: impl Into<String>, value: impl Into<i64>, against: impl Into<i64>) {
+        let finding = Finding::new(&registry::RECORD_COLUMNS).owner(self.owner).at_record(self.at);
+        self.findings.push(finding.text_value("test", test).number("value", value).number("against", against));
+    }
+
+    /// The record has no more columns than the rowset, and its fixed part holds those it says it has.
+    fn shape(&mut self, variable: u16) {
+        let (program, record) = (self.program, self.record);
+        if let Some(most) = program.max_null_bit.filter(|most| record.column_count() > *most) {
+            self.record_check("Valid column count", record.column_count(), most);
+        }
+        if let Some(most) = program.max_variable.filter(|most| variable > *most) {
+            self.record_check("Valid variable column count", variable, most);
+        }
+        if program.fixed_reach > record.fixed_end() {
+            for column in program.columns.iter().filter(|column| column.offset > 0) {
+                let end = column.offset.unsigned_abs().saturating_add(column.info.length);
+                if end > record.fixed_end() && record.null_bit(column.null_bit) == Some(false) {
+                    self.record_check(format!("Valid end of column '{}'", column.name), end, record.fixed_end());
+                }
+            }
+        }
+    }
+
+    /// No NULL in a NOT NULL column, of those that the record has.
+    fn nulls(&mut self) {
+        let bitmap = self.record.null_bitmap();
+        for &(word, mask) in &self.program.not_null {
+            let Some(bytes) = bitmap.get(word * 8..) else { continue };
+            let nulls = unsigned(bytes) & mask;
+            if nulls == 0 {
+                continue;
+            }
+            for column in &self.program.columns {
+                let bit = usize::from(column.null_bit.wrapping_sub(1));
+                let is_one = bit / 64 == word && nulls & (1 << (bit % 64)) != 0;
+                if is_one && self.record.null_bit(column.null_bit) == Some(true) {
+                    self.report(&registry::COLUMN_NULL, column);
+                }
+            }
+        }
+    }
+
+    /// Data purity of the fixed columns.
+    fn fixed(&mut self) {
+        let (program, record) = (self.program, self.record);
+        for check in &program.fixed {
+            let Some(bytes) = record.fixed(check.offset, check.length) else { continue };
+            let verdict = check.domain.contains(bytes);
+            if verdict == Some(true) {
+                continue;
+            }
+            // What stands in the place of a NULL, or of a column that the record does not know, means nothing.
+            let column = &program.columns[usize::from(check.column)];
+            let has_bitmap = record.column_count() > 0;
+            let has_value = if has_bitmap { record.null_bit(column.null_bit) == Some(false) } else { true };
+            match verdict {
+                _ if !has_value => {}
+                Some(_) => self.report(&registry::COLUMN_PURITY, column),
+                None => self.sums.not_verified(&self.context.columns, column),
+            }
+        }
+    }
+
+    fn variable(&mut self, number: u16) {
+        let (program, record) = (self.program, self.record);
+        let Some((bytes, complex)) = record.variable(number) else { return };
+        if bytes.is_empty() {
+            return;
+        }
+        let Some(check) = program.variable.get(usize::from(number) - 1).copied().flatten() else {
+            if complex
+                && program.has_sparse
+                && sparse::is_vector(bytes)
+                && let Some(fault) = sparse::fault(bytes)
+            {
+                self.record_check(fault.test, fault.value, fault.against);
+            }
+            return;
+        };
+        let column = &program.columns[usize::from(check.column)];
+        if record.null_bit(check.null_bit) == Some(true) {
+            if !complex && !check.is_text_pointer {
+                self.report(&registry::COLUMN_NULL_LENGTH, column);
+            }
+        } else if complex {
+            self.off_row(check, column, bytes);
+        } else {
+            self.plain(check, column, bytes);
+        }
+    }
+
+    /// A variable value that lies in the row.
+    fn plain(&mut self, check: VariableCheck, column: &Column, bytes: &[u8]) {
+        if bytes.len() > usize::from(check.max_length) && !may_be_encrypted(bytes) {
+            let excess = &bytes[usize::from(check.max_length)..];
+            if excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
+                // Blanks and zeros at the end are nothing to most of the engine.
+                self.sums.not_verified(&self.context.columns, column);
+            } else {
+                let test = format!("Valid length of column '{}'", column.name);
+                self.record_check(test, bytes.len() as i64, check.max_length);
+            }
+        }
+        if !self.context.options.checks_purity() {
+            return;
+        }
+        match check.domain.map(|domain| domain.contains(bytes)) {
+            None | Some(Some(true)) => {}
+            Some(Some(false)) => self.report(&registry::COLUMN_PURITY, column),
+            Some(None) => self.sums.not_verified(&self.context.columns, column),
+        }
+    }
+
+    /// A value behind a pointer. What the pointer tells is its length.
+    fn off_row(&mut self, check: VariableCheck, column: &Column, pointer: &[u8]) {
+        match check.domain {
+            None | Some(Domain::Any) => {}
+            Some(_) if !self.context.options.checks_purity() => {}
+            Some(Domain::Utf16) if value_length(pointer).is_some_and(|length| length.is_multiple_of(2)) => {}
+            Some(_) => self.sums.not_verified(&self.context.columns, column),
+        }
+    }
+}
+
+/// Length of the value behind a row-overflow pointer or an in-row LOB root: the last link's (format-rare.md 2).
+fn value_length(pointer: &[u8]) -> Option<u32> {
+    let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);
+    u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)
+}
+
+/// After the sweep: what was not verified.
+pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, _findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    if context.options.physical_only {
+        return;
+    }
+    for (at, unit) in context.units.list().iter().enumerate() {
+        let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
+        let (Some(tally), Some(sums)) = (swept.units.get(at), swept.columns.units.get(at)) else { continue };
+        if !has_rows || tally.rows == 0 || !context.in_scope(unit) {
+            continue;
+        }
+        let name = context.index_name(unit);
+        let Some(program) = context.columns.get(at) else {
+            let reason =
+                if unit.compressed { "compressed rows are not decoded yet" } else { "not described by the catalogue" };
+            coverage.note("columns", name, reason, tally.rows);
+            continue;
+        };
+        if sums.rows == 0 {
+            continue;
+        }
+        for column in &program.columns {
+            let scope = || format!("{name}.{} ({})", column.name, column.info.declaration());
+            if let Some(reason) = column.not_verified {
+                coverage.note("column values", scope(), reason, sums.rows);
+            }
+            let undecided = swept.columns.unverified.get(column.counter).copied().unwrap_or_default();
+            if undecided > 0 {
+                let reason = "stored off the row, or in a form that is not known for sure";
+                coverage.note("column values", scope(), reason, undecided);
+            }
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! What a run knows before it looks at ordinary pages, shared by all phases and threads.
 
-use catalog::{Database, Level};
+use catalog::{Database, Level, RowLayout};
 use format::key::KeyColumn;
-use format::{AllocUnitId, Lsn, PageHeader, PageId};
+use format::{AllocUnitId, PageHeader, PageId};
 use source::PageSource;
 
+use crate::audit::Known;
 use crate::hash::FactHash;
 use crate::options::{Options, Scope};
 use crate::survey::Survey;
@@ -19,7 +20,10 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
-    pub(crate) keys: Vec<Option<Keys>>,
+    /// By rowset.
+    keys: Vec<Option<Keys>>,
+    /// Accelerated database recovery is, or was, on.
+    rows_hold_versions: bool,
     pub(crate) hash: FactHash,
     pub(crate) columns: columns::Plans,
     pub(crate) lob: lob::Plans,
@@ -52,10 +56,23 @@ impl<'a> Context<'a> {
         units: Units,
         survey: Survey,
     ) -> Self {
-        let keys = units.list().iter().map(|unit| keys_of(database, unit)).collect();
+        let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout)).collect();
+        let rows_hold_versions = has_version_store(database);
         let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
         let indexes = index_match::Plans::new(database, &units);
-        Self { source, database, options, units, survey, keys, hash: FactHash::new(), columns, lob, indexes }
+        Self {
+            source,
+            database,
+            options,
+            units,
+            survey,
+            keys,
+            rows_hold_versions,
+            hash: FactHash::new(),
+            columns,
+            lob,
+            indexes,
+        }
     }
 
     /// Whether the database was shut down cleanly, so that what relates two pages can be judged.
@@ -63,9 +80,9 @@ impl<'a> Context<'a> {
         self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown())
     }
 
-    /// LSN of the last checkpoint.
-    pub(crate) fn checkpoint(&self) -> Lsn {
-        self.database.boot.as_ref().map(|boot| boot.checkpoint_lsn).unwrap_or_default()
+    /// What page audits must know.
+    pub(crate) fn known(&self) -> Known {
+        Known { clean: self.is_clean(), rows_hold_versions: self.rows_hold_versions }
     }
 
     /// Whether the run covers a unit.
@@ -89,7 +106,8 @@ impl<'a> Context<'a> {
 
     /// The key columns of a unit, if its layout is known.
     pub(crate) fn keys(&self, unit: UnitIndex) -> Option<&Keys> {
-        self.keys.get(unit as usize)?.as_ref()
+        let unit = self.units.get(unit).filter(|unit| unit.shape.is_tree() && !unit.compressed)?;
+        self.keys.get(unit.rowset?)?.as_ref()
     }
 
     /// Whether a page whose header has these fields belongs to `unit`. Data pages of a clustered index last written by
@@ -117,12 +135,21 @@ impl<'a> Context<'a> {
     }
 }
 
-fn keys_of(database: &Database, unit: &Unit) -> Option<Keys> {
-    if !unit.shape.is_tree() || unit.compressed {
-        return None;
-    }
-    let layout = &database.rowsets.get(unit.rowset?)?.layout;
+/// More key columns than any index can have (32, and a locator of as many) are a damaged catalogue's.
+const MAX_KEY_COLUMNS: usize = 64;
+
+/// Whether a persistent version store holds anything (format-rare.md 6).
+fn has_version_store(database: &Database) -> bool {
+    let is_store = |object_id: i32| {
+        database.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))
+    };
+    database.units.iter().any(|unit| {
+        !unit.first_iam.is_none() && database.rowset_of(unit).is_some_and(|rowset| is_store(rowset.object_id))
+    })
+}
+
+fn keys_of(layout: &RowLayout) -> Option<Keys> {
     let (leaf, node) = (layout.key(Level::Leaf), layout.key(Level::Node));
     let (leaf_length, node_length) = (layout.index_fixed_length(Level::Leaf), layout.index_fixed_length(Level::Node));
-    (!leaf.is_empty()).then_some(Keys { leaf, node, leaf_length, node_length })
+    (1..=MAX_KEY_COLUMNS).contains(&leaf.len()).then_some(Keys { leaf, node, leaf_length, node_length })
 }

@@ -247,6 +247,7 @@ impl Finding {
             "owner" => owner.text("Object"),
             "owner_lower" => owner.text("object"),
             "owner_au" => owner.text_au(),
+            "purity_owner" => owner.text("object").replace("(type ", "(type \"").replace(')', "\")"),
             "owner_short" => owner.text_short(),
             "object_id" => owner.object_id.to_string(),
             "index_id" => owner.index_id.to_string(),

@@ -5,6 +5,8 @@
 mod hash;
 mod plan;
 
+use std::collections::HashSet;
+
 use format::RecordId;
 use format::record::{Record, RecordKind};
 
@@ -119,6 +121,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
             coverage.note("index rows against table rows", &name.text, reason, 1);
         }
     }
+    let damaged = damaged_units(context, swept, findings);
     let mut differing = Vec::new();
     for (at, plan) in context.indexes.plans().iter().enumerate() {
         let units = || plan.table_units.iter().chain(&plan.index_units);
@@ -126,8 +129,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
             continue;
         }
         let sums = swept.indexes.get(at);
-        let damaged = units().any(|unit| is_damaged(context, swept, *unit, findings));
-        if damaged {
+        if units().any(|unit| damaged.contains(unit)) {
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
             coverage.note("index rows against table rows", &plan.name, "its table or the index itself is damaged", 1);
         } else if sums.unhashed > 0 {
@@ -153,16 +155,13 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     })
 }
 
-/// Whether pages of a unit were lost to the run, or its structure is damaged.
-fn is_damaged(context: &Context<'_>, swept: &Partial, unit: UnitIndex, findings: &[Finding]) -> bool {
-    let lost = swept
-        .units
-        .get(unit as usize)
-        .is_none_or(|tally| tally.bad_pages + tally.unread_pages + tally.unknown_pages > 0);
-    let Some(id) = context.units.get(unit).map(|unit| unit.id) else { return true };
-    lost || context.survey.broken_chains.contains(&unit)
-        || findings.iter().any(|finding| {
-            matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::CrossPage)
-                && finding.owner.is_some_and(|owner| owner.alloc_unit == id)
-        })
+/// Units whose pages were lost to the run, or whose structure is damaged.
+fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+    let structural = |finding: &&Finding| matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::CrossPage);
+    let named = findings.iter().filter(structural).filter_map(|finding| finding.owner);
+    let mut damaged: HashSet<UnitIndex> = named.filter_map(|owner| context.units.index_of(owner.alloc_unit)).collect();
+    damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
+    let lost = swept.units.iter().enumerate().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
+    damaged.extend(lost.map(|(at, _)| at as UnitIndex));
+    damaged
 }

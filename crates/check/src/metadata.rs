@@ -25,7 +25,8 @@ pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: 
         if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
             findings.extend(primitive(gap, fault));
         }
-        unusable |= NEEDED.contains(&gap.object_id) && !unread;
+        let damaged = gap.fault.is_some() || gap.bad_records > 0;
+        unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
         let reason = match (gap.fault, gap.bad_records) {
             (Some(ChainFault::Unread { .. }), _) => "the system could not read its pages",
             (Some(_), _) => "damaged: read up to the first bad page",
@@ -45,10 +46,13 @@ pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: 
 
 /// A unit whose rowset does not exist, or a rowset with pages and without columns.
 fn is_inconsistent(database: &Database) -> bool {
-    database.units.iter().any(|unit| unit.rowset.is_none())
-        || database.units.iter().any(|unit| {
-            !unit.first_iam.is_none() && database.rowset_of(unit).is_some_and(|rowset| rowset.layout.columns.is_empty())
-        })
+    database.units.iter().any(|unit| match database.rowset_of(unit) {
+        None => !unit.is_dropped(),
+        Some(rowset) => {
+            let ordinary = rowset.owner_type == 1 && rowset.compression <= 2;
+            ordinary && !unit.first_iam.is_none() && rowset.layout.columns.is_empty()
+        }
+    })
 }
 
 fn primitive(gap: &Gap, fault: ChainFault) -> Option<Finding> {

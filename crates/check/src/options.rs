@@ -35,6 +35,15 @@ pub struct Options {
     pub physical_only: bool,
     /// Leave out the logical checks of nonclustered indexes of user tables.
     pub no_index: bool,
+    /// Check that values lie in the domains of their types; on when `None`, never with `physical_only`.
+    pub data_purity: Option<bool>,
     /// Threads; 0 for one a processor.
     pub max_threads: usize,
+}
+
+impl Options {
+    /// Whether data purity is checked.
+    pub fn checks_purity(&self) -> bool {
+        self.data_purity.unwrap_or(true) && !self.physical_only
+    }
 }

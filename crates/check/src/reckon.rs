@@ -36,7 +36,8 @@ pub(crate) fn reckon(
             continue;
         }
         let tree_differs = context.checks_tree(unit) && !tree::is_sound(context, index, tally, &swept.nodes);
-        let heap_differs = unit.shape == Shape::Heap && !unit.compressed && tally.stubs != tally.forwards;
+        let forwards_are_known = !unit.compressed && tally.unexplained_forwards == 0;
+        let heap_differs = unit.shape == Shape::Heap && forwards_are_known && tally.stubs != tally.forwards;
         if tree_differs || heap_differs {
             suspects.insert(index);
         }
@@ -52,9 +53,10 @@ pub(crate) fn reckon(
     if !context.options.physical_only {
         columns::reckon(context, swept, findings, coverage);
         lob::reckon(context, swept, findings, coverage);
-        index_match::reckon(context, swept, findings, coverage);
         bounds::check(context, swept, findings);
         counts::check(context, findings);
+        // Last: what is damaged otherwise is not compared.
+        index_match::reckon(context, swept, findings, coverage);
     }
 }
 
@@ -65,6 +67,19 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
     if context.survey.broken_chains.contains(&unit) {
         coverage.note("links between pages", &name, "its IAM chain is damaged (7965)", 1);
         judged = false;
+    }
+    if context.survey.partial_units.contains(&unit) {
+        coverage.note("pages", &name, "some lie in a data file that was not given", 0);
+        judged = false;
+    }
+    if tally.pages_in_transit > 0 {
+        let reason = "a repair, reorganize, bulk load or sort was working on them";
+        coverage.note("pages", &name, reason, tally.pages_in_transit);
+        judged = false;
+    }
+    if tally.unexplained_forwards > 0 {
+        let reason = "their back pointers have an unknown form";
+        coverage.note("forwarded rows", &name, reason, tally.unexplained_forwards);
     }
     if tally.unread_pages > 0 {
         coverage.note("pages", &name, "they could not be read", tally.unread_pages);

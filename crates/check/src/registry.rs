@@ -19,6 +19,8 @@ pub enum Phase {
     Page,
     /// One record.
     Record,
+    /// The columns of one record, as the catalogue describes them.
+    Column,
     /// What ties pages together.
     CrossPage,
     /// What ties rows together: an index and its table.
@@ -36,6 +38,7 @@ impl Phase {
             Self::Metadata => "metadata",
             Self::Page => "page audit",
             Self::Record => "record audit",
+            Self::Column => "columns",
             Self::CrossPage => "cross-page links",
             Self::CrossRow => "indexes against tables",
             Self::Counts => "counts",

@@ -1,5 +1,6 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use catalog::{Database, UnitKind, column_status};
@@ -53,7 +54,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
     phases.end("reckon", 0);
 
-    let findings = settle(&context, &swept, findings, &mut coverage);
+    let findings = settle(&context, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
     read_errors.extend(unread_pages(&context, &swept.read_errors));
     let rowsets = inventory::rowsets(&context, &swept);
@@ -105,25 +106,33 @@ impl Phases {
 }
 
 /// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
-fn settle(context: &Context<'_>, swept: &Partial, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
-    let unsettled = if pages_in_flight(context, swept) {
-        Some("not shut down cleanly: pages newer than the last checkpoint, and the log was not applied")
+fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
+    type Depends = fn(&Finding) -> bool;
+    let unsettled: Option<(&str, Depends)> = if needs_the_log(context) {
+        Some(("not shut down cleanly, and the log was not applied: it may settle this", depends_on_the_log))
     } else if !context.survey.unread.is_empty() {
-        Some("allocation pages could not be read: what they say is not known")
+        Some(("allocation pages could not be read: what they say is not known", depends_on_allocation))
     } else {
         None
     };
     let mut kept = Vec::new();
-    for finding in findings {
-        if !is_asked_for(context, &finding) {
-            continue;
+    let mut withheld = BTreeSet::new();
+    for finding in findings.into_iter().filter(|finding| is_asked_for(context, finding)) {
+        match unsettled {
+            Some((reason, depends)) if depends(&finding) => {
+                coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
+                withheld.extend(finding.page);
+            }
+            _ => kept.push(finding),
         }
-        if let (Some(reason), true) = (unsettled, relates_pages(&finding)) {
-            coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
-            continue;
-        }
-        kept.push(finding);
     }
+    // 8928 says that another message says why: it goes with that one.
+    let explained: BTreeSet<PageId> =
+        kept.iter().filter(|finding| finding.check.msg != 8928).filter_map(|finding| finding.page).collect();
+    kept.retain(|finding| {
+        let page = finding.page.unwrap_or_default();
+        finding.check.msg != 8928 || explained.contains(&page) || !withheld.contains(&page)
+    });
     kept.sort_by_cached_key(Finding::sort_key);
     kept.dedup_by(|a, b| {
         a.check == b.check
@@ -137,20 +146,30 @@ fn settle(context: &Context<'_>, swept: &Partial, findings: Vec<Finding>, covera
     kept
 }
 
-/// Whether the files hold changes that are not complete without the log: not shut down cleanly, and some page is newer
-/// than the last checkpoint. Every page that a checkpoint found changed was written by it, so without such a page the
-/// files are as consistent as the checkpoint was (format.md 0, rule 1).
-fn pages_in_flight(context: &Context<'_>, swept: &Partial) -> bool {
-    let newest = swept.units.iter().map(|tally| tally.max_lsn).max().unwrap_or_default();
-    context.database.boot.is_some() && !context.is_clean() && newest > context.checkpoint()
+/// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
+/// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not tell such pages
+/// from others, as a transaction may straddle the start of the checkpoint.
+fn needs_the_log(context: &Context<'_>) -> bool {
+    context.database.boot.is_some() && !context.is_clean()
 }
 
-/// Whether a finding compares two places, which a change in flight may have reached one after the other.
-fn relates_pages(finding: &Finding) -> bool {
+/// Whether a finding is a proof only if nothing in the log is missing from the files.
+fn depends_on_the_log(finding: &Finding) -> bool {
     match finding.check.phase {
-        Phase::Primitive | Phase::Page | Phase::Record => false,
+        // A page that is not what its place demands may be one that was never written.
+        Phase::Page => matches!(finding.check.msg, 8909 | 8938 | 5256),
+        Phase::Record | Phase::Column => false,
+        Phase::Allocation => finding.check.msg != 5250,
+        Phase::Primitive | Phase::Metadata | Phase::Column | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+    }
+}
+
+/// Whether a finding compares a page with what allocation pages say.
+fn depends_on_allocation(finding: &Finding) -> bool {
+    match finding.check.phase {
+        Phase::Primitive | Phase::Page | Phase::Record | Phase::Column => false,
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
-        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+        Phase::Metadata | Phase::Column | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
     }
 }
 
@@ -250,12 +269,16 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
         }
         let name = context.index_name(unit);
         if tally.unaudited_rows > 0 {
+            let is_dropped =
+                unit.row.and_then(|row| context.database.units.get(row)).is_some_and(|row| row.is_dropped());
             let reason = if unit.compressed {
                 "compressed rows are not decoded yet"
             } else if unit.row.is_none() {
                 "its allocation unit is not in the catalogue"
+            } else if is_dropped {
+                "dropped, its pages wait to be given back"
             } else {
-                "columnstore is not decoded yet"
+                "rows of an unknown form: columnstore, or versions kept in rows"
             };
             coverage.note("records", &name, reason, tally.unaudited_rows);
         }
@@ -295,7 +318,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     };
     let rowsets = || database.rowsets.iter().filter(in_scope);
     let not_yet = "not checked yet";
-    coverage.note("columns", "all tables", format!("NULL and length rules, data purity: {not_yet}"), 0);
     let partitions = rowsets().filter(|rowset| rowset.partition > 1).count() as u64;
     if partitions > 0 {
         coverage.note("partition of each row", "partitioned tables", not_yet, partitions);

@@ -28,6 +28,8 @@ pub(crate) struct Survey {
     pub(crate) iam_pages: Vec<u64>,
     /// Units whose IAM chain cannot be followed: what belongs to them is not known.
     pub(crate) broken_chains: Vec<UnitIndex>,
+    /// Units that have pages in files that were not given.
+    pub(crate) partial_units: BTreeSet<UnitIndex>,
     /// Extents that several units claim, by their first page.
     pub(crate) shared_extents: BTreeMap<PageId, BTreeSet<UnitIndex>>,
     /// Allocation pages that the system could not read: what they say is not known.
@@ -78,5 +80,13 @@ pub(crate) fn survey(
         }
     }
     let unread = files.iter().flat_map(|file| &file.unread).chain(&chains.unread).copied().collect();
-    Survey { unread, files, iam_pages, broken_chains: chains.broken, shared_extents: chains.conflicts, totals }
+    Survey {
+        files,
+        iam_pages,
+        partial_units: chains.partial,
+        broken_chains: chains.broken,
+        shared_extents: chains.conflicts,
+        unread,
+        totals,
+    }
 }

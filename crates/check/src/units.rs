@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use catalog::{Database, UnitKind};
+use catalog::{Database, IndexType, UnitKind};
 use format::{AllocUnitId, PageType};
 
 use crate::finding::Owner;
@@ -28,9 +28,9 @@ pub(crate) enum Shape {
 impl Shape {
     /// Whether pages of `kind` may occur (message 8938). Types of pages in transit are left alone.
     pub(crate) fn allows(self, kind: PageType) -> bool {
-        use PageType::{BulkPreallocated, Data, Index, ReorgTemporary, RepairDeallocated, TextMix, TextTree};
-        if matches!(kind, ReorgTemporary | BulkPreallocated | RepairDeallocated) {
-            return true;
+        use PageType::{BulkPreallocated, Data, Index, ReorgTemporary, RepairDeallocated, Sort, TextMix, TextTree};
+        if matches!(kind, ReorgTemporary | BulkPreallocated | RepairDeallocated | Sort) {
+            return self.is_rows();
         }
         match self {
             Self::Heap => kind == Data,
@@ -39,6 +39,11 @@ impl Shape {
             Self::Text => matches!(kind, TextMix | TextTree),
             Self::Unknown => matches!(kind, Data | Index | TextMix | TextTree),
         }
+    }
+
+    /// Whether the pages hold rows.
+    pub(crate) fn is_rows(self) -> bool {
+        self != Self::Text
     }
 
     /// Whether the pages form a B-tree.
@@ -117,12 +122,12 @@ fn known_unit(database: &Database, row: usize) -> Unit {
         let owner = Owner { kind: Some(unit.kind), ..Owner::unknown(unit.id) };
         return Unit { id: unit.id, owner, shape: Shape::Unknown, rowset: None, row: Some(row), compressed: false };
     };
-    let columnstore = database
-        .indexes
-        .get(&(rowset.object_id, rowset.index_id))
-        .is_some_and(|index| index.index_type.is_columnstore());
+    let index_type = database.indexes.get(&(rowset.object_id, rowset.index_id)).map(|index| index.index_type);
+    let unknown = index_type.is_some_and(|index_type| {
+        !matches!(index_type, IndexType::Heap | IndexType::Clustered | IndexType::Nonclustered)
+    });
     let shape = match (unit.kind, rowset.index_id) {
-        _ if columnstore || rowset.compression > 2 || rowset.owner_type != 1 => Shape::Unknown,
+        _ if unknown || rowset.compression > 2 || rowset.owner_type != 1 => Shape::Unknown,
         (UnitKind::Lob | UnitKind::Overflow, _) => Shape::Text,
         (UnitKind::Other(_), _) => Shape::Unknown,
         (UnitKind::InRow, 0) => Shape::Heap,

@@ -26,6 +26,11 @@ impl CollationId {
         self.0 as u8
     }
 
+    /// A binary SQL sort order (ids 30, 40, 50) without the bit that says so: nothing is certain.
+    fn is_doubtful(self) -> bool {
+        matches!(self.0 >> 24, 30 | 40 | 50) && !self.is_bin() && !self.is_bin2()
+    }
+
     /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction.
     /// Only locales of which this is known; for all others letters stay undecided.
     fn letters_are_plain(self) -> bool {
@@ -66,6 +71,10 @@ pub fn compare(
 ) -> Option<Ordering> {
     if a.clone().eq(b.clone()) {
         return Some(Ordering::Equal);
+    }
+    // Id 0 stands for the database's default, which the caller has put in its place if it is known.
+    if collation.is_doubtful() || collation.0 == 0 {
+        return None;
     }
     if collation.is_bin2() || collation.is_bin() {
         return compare_binary(a, b, collation.is_bin2());

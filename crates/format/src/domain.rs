@@ -215,10 +215,7 @@ mod tests {
                 &moment(&last[..5], [0; 3], &840i16.to_le_bytes()),
                 &moment(&last[..5], [0; 3], &(-840i16).to_le_bytes()),
             ],
-            &[
-                &moment(&last[..5], [0; 3], &841i16.to_le_bytes()),
-                &moment(&last[..5], [0; 3], &i16::MIN.to_le_bytes()),
-            ],
+            &[&moment(&last[..5], [0; 3], &841i16.to_le_bytes()), &moment(&last[..5], [0; 3], &i16::MIN.to_le_bytes())],
         );
     }
 
@@ -277,7 +274,9 @@ mod tests {
     fn bytes_of_another_length_are_never_out_of_range_by_accident() {
         for kind in 0..=255 {
             for scale in 0..=8 {
-                let Some(domain) = Domain::of(TypeInfo { xtype: kind, length: 0, precision: 9, scale }) else { continue };
+                let Some(domain) = Domain::of(TypeInfo { xtype: kind, length: 0, precision: 9, scale }) else {
+                    continue;
+                };
                 for length in 0..=20 {
                     let _ = domain.contains(&vec![0xFF; length]);
                 }

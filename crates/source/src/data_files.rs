@@ -121,6 +121,9 @@ impl PageSource for DataFiles {
     }
 }
 
+/// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
+const MAX_PAGES: u32 = 1 << 31;
+
 enum Opened {
     Data(DataFile, File),
     Log,
@@ -133,6 +136,9 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let length = handle.metadata().map_err(failed)?.len();
     if length == 0 {
         return Ok(Opened::Refused(OpenError::Empty { path: path.to_owned() }));
+    }
+    if length > u64::from(MAX_PAGES) * PAGE_BYTES as u64 {
+        return Ok(Opened::Refused(OpenError::TooLarge { path: path.to_owned(), length }));
     }
     let mut start = vec![0; IDENTIFY_BYTES];
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
@@ -149,8 +155,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
         file_id,
         filegroup: u16::from(file_id == 1),
         logical_name: String::new(),
-        // Page numbers are u32: a file of more than 32 TiB cannot be one of SQL Server's.
-        pages: u32::try_from(length / PAGE_BYTES as u64).unwrap_or(u32::MAX),
+        pages: u32::try_from(length / PAGE_BYTES as u64).unwrap_or(MAX_PAGES),
         header_pages: None,
         tail_bytes: (length % PAGE_BYTES as u64) as u32,
         binding_guid: None,

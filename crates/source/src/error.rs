@@ -48,6 +48,14 @@ pub enum OpenError {
         /// Which kind of backup.
         kind: &'static str,
     },
+    /// Longer than a data file can be.
+    #[error("{}: has {length} bytes, more than the 16 TiB that a data file of SQL Server can have", path.display())]
+    TooLarge {
+        /// The path.
+        path: PathBuf,
+        /// Its length.
+        length: u64,
+    },
     /// Something else.
     #[error("{}: is not a SQL Server data file: neither its first page is a file header nor are the next ones allocation pages", path.display())]
     NotADataFile {

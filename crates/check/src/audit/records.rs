@@ -1,13 +1,16 @@
 //! The records of a page: each is whole, of a kind the page may hold, and inside its space.
 
 use format::lob::Fragment;
-use format::record::{Record, RecordFault, RecordKind, RecordTest};
+use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
 use format::slots::{SlotEntry, SlotOrder};
 use format::{Page, PageId, PageType};
 
 use super::header::PageContent;
 use crate::finding::{Finding, Owner};
 use crate::registry;
+
+/// Findings of one kind that are listed of one page; more say nothing more.
+pub(super) const MAX_FINDINGS_A_PAGE: usize = 10;
 
 /// Where a record lies on its page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Records {
     spans: Vec<Span>,
     bytes: i64,
     aligned_bytes: i64,
+    /// Bytes if records shorter than [`MIN_HEAP_RECORD_BYTES`] take that much, as in heaps.
+    padded_bytes: i64,
 }
 
 impl Records {
@@ -39,7 +44,13 @@ impl Records {
         &self.spans
     }
 
-    /// Bytes that the records take, padded to multiples of 4 on an aligned page.
+    /// Whether the records can take `used` bytes: padded to multiples of 4 on an aligned page, and very short ones to the
+    /// length of a forwarding stub.
+    pub(super) fn can_use(&self, used: i64, aligned: bool) -> bool {
+        if aligned { used == self.aligned_bytes } else { used == self.bytes || used == self.padded_bytes }
+    }
+
+    /// Bytes that the records take.
     pub(super) fn used_bytes(&self, aligned: bool) -> i64 {
         if aligned { self.aligned_bytes } else { self.bytes }
     }
@@ -47,7 +58,7 @@ impl Records {
     fn start(&mut self, page: Page<'_>) {
         self.spans.clear();
         self.spans.resize(usize::from(page.header().slot_count.get()).min(format::slots::MAX_SLOTS), Span::default());
-        (self.bytes, self.aligned_bytes) = (0, 0);
+        (self.bytes, self.aligned_bytes, self.padded_bytes) = (0, 0, 0);
     }
 
     fn place(&mut self, entry: SlotEntry, length: usize) {
@@ -56,6 +67,7 @@ impl Records {
         }
         self.bytes += length as i64;
         self.aligned_bytes += length.next_multiple_of(4) as i64;
+        self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
     /// Audits every record; `None` when one fails.
@@ -70,8 +82,13 @@ impl Records {
     ) -> Option<PageContent> {
         self.start(page);
         let pminlen = page.header().pminlen.get();
-        let mut content = PageContent { records_are_audited: true, ..PageContent::default() };
-        let mut sound = true;
+        let mut content = PageContent {
+            records_are_audited: true,
+            lengths_are_known: true,
+            ghosts_are_known: true,
+            ..PageContent::default()
+        };
+        let (mut sound, mut found) = (true, 0);
         for (position, &entry) in order.entries().iter().enumerate() {
             let space = order.space(page, position);
             let record = match kind {
@@ -81,8 +98,10 @@ impl Records {
             };
             match record.and_then(|bytes| count(bytes, kind, &mut content).map(|()| bytes.len())) {
                 Ok(length) => self.place(entry, length),
+                Err(_) if found >= MAX_FINDINGS_A_PAGE => break,
                 Err(fault) => {
                     sound = false;
+                    found += 1;
                     findings.push(record_finding(fault, page, id, owner, entry, order.entries().get(position + 1)));
                 }
             }
@@ -100,7 +119,8 @@ impl Records {
         content.ghosts = 0;
         for position in 0..order.entries().len() {
             // Type of a CD record: bits 2 to 4 of its first byte (format-rare.md 1.2).
-            match order.space(page, position).first().map(|byte| (byte >> 2) & 7) {
+            let first = order.space(page, position).first();
+            match first.filter(|byte| *byte & status::COMPRESSED != 0).map(|byte| (byte >> 2) & 7) {
                 Some(0 | 6) => content.rows += 1,
                 Some(4) => {
                     content.rows += 1;
@@ -121,7 +141,8 @@ fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), 
     let kind = RecordKind::of(status);
     let allowed = match kind {
         RecordKind::Primary | RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data,
-        RecordKind::GhostData | RecordKind::GhostVersion => page == PageType::Data,
+        // Ghosts of off-row values were never met; nothing says that they are illegal.
+        RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,
         RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,
         RecordKind::BlobFragment => matches!(page, PageType::TextMix | PageType::TextTree),
     };
@@ -129,6 +150,9 @@ fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), 
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
+    // Rows of sparse columns alone have neither bitmap nor variable part in their status, yet go on (format-rare.md 3).
+    content.lengths_are_known &=
+        !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     match kind {
         RecordKind::Primary | RecordKind::Index => content.rows += 1,
         RecordKind::Forwarded => {
@@ -137,6 +161,7 @@ fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), 
         }
         RecordKind::ForwardingStub => content.stubs += 1,
         RecordKind::BlobFragment => {}
+        _ if matches!(page, PageType::TextMix | PageType::TextTree) => content.ghosts_are_known = false,
         RecordKind::GhostIndex | RecordKind::GhostData | RecordKind::GhostVersion => content.ghosts += 1,
     }
     Ok(())

@@ -65,18 +65,13 @@ impl Checker<'_> {
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
         let spans = self.target.spans().to_vec();
-        // The separator behind the last entry is the first one of the next page of the level.
-        let next_bytes = if node.next.is_none() { None } else { self.read(node.next, node.unit) };
-        let next_entry = next_bytes.as_ref().and_then(|bytes| {
-            let page = Page::new(bytes);
-            let record = record(page, *self.target.spans().first()?)?;
-            (page.header().level == node.level).then_some(Separator { record, page: node.next, slot: 0 })
-        });
-        let mut next = next_entry;
+        // The separator behind the last entry is the first one of the next page of the level, of which it is not proven
+        // that it has a key; nor has the first entry of this page.
+        let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };
             let separator = Separator { record: entry, page: node.page, slot: slot as u16 };
-            let is_lowest = slot == 0 && node.prev.is_none();
+            let is_lowest = slot == 0;
             if let Some(child) = child(page, *span) {
                 self.child(
                     child,
@@ -120,7 +115,7 @@ impl Checker<'_> {
             let leaf = is_leaf(unit.shape, page);
             let columns = keys.of(leaf);
             let records = self.target.spans();
-            let first_slot = usize::from(!leaf && page.header().prev().is_none());
+            let first_slot = usize::from(!leaf);
             let first = records.get(first_slot).and_then(|span| record(page, *span));
             let last = records.last().and_then(|span| record(page, *span));
             let exact = |record: Option<Record<'_>>, separator: &Separator<'_>| {

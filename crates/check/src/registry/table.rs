@@ -412,4 +412,25 @@ checks! {
         must "Counts that the catalogue keeps are not negative (CHECKDB reports only negative ones).",
         cause "The counts of an upgraded database, or a changed row of sysrowsets or sysallocunits.",
         action "Run DBCC UPDATEUSAGE.";
+
+    RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false,
+        "Table error: {owner_lower}, page {page}, row {slot}. The record check ({test}) failed. The values are {value} and {against}.",
+        must "A record has no more columns than its table or index, and no value is longer than its column allows.",
+        cause "The record was changed after it was written, or the catalogue was.",
+        action "Restore the page from a backup; if many rows of a table are named, look at the catalogue first.";
+    COLUMN_PURITY = "column.purity", 2570 state 3, Column, Consistency, None, false,
+        "Page {page}, slot {slot} in {purity_owner}. Column \"{column}\" value is out of range for data type \"{type}\". Update column to a legal value.",
+        must "The bytes of a value are one of the values of its type.",
+        cause "A program wrote raw bytes past the server's checks, a defect of the server, or damage to the row.",
+        action "Find the row by page and slot and update the column to a legal value; no repair does that.";
+    COLUMN_NULL_LENGTH = "column.null-length", 7961 state 1, Column, Consistency, AllowDataLoss, false,
+        "{owner} , page ID {page}, row ID {slot}. Column '{column}' is a var column with a NULL value and non-zero data length",
+        must "A NULL in a variable column takes no bytes.",
+        cause "The null bitmap or a variable offset of the row was changed.",
+        action "Restore the page from a backup; for an index, rebuild it.";
+    COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false,
+        "Row error: {owner}, page ID {page}, row ID {slot}. Column '{column}' was created NOT NULL, but is NULL in the row.",
+        must "A column that is declared NOT NULL is not NULL in any row.",
+        cause "The null bitmap of the row was changed.",
+        action "Restore the page from a backup; for an index, rebuild it.";
 }

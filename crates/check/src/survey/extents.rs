@@ -118,9 +118,16 @@ impl Checker<'_> {
             self.unowned_pages(extent, 0);
         } else if mixed {
             self.mixed_pages(extent);
-        } else if !self.is_full_mixed(extent) {
+        } else if !self.is_full_mixed(extent) && !self.is_unused_tail(extent) {
             self.findings.push(Finding::new(&registry::EXTENT_UNOWNED).page(first));
         }
+    }
+
+    /// The last extent of a file whose size is no multiple of 8 pages, none of them in use: nothing is known of its bits.
+    fn is_unused_tail(&self, extent: u32) -> bool {
+        let pages = self.pages(extent);
+        pages.len() < EXTENT_PAGES as usize
+            && pages.into_iter().all(|page| !matches!(self.file.allocation(page), Allocation::Used(_)))
     }
 
     fn several_owners(&mut self, extent: PageId, claimants: &[Claimant]) {

@@ -27,12 +27,17 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
+/// Claimants of an extent that are listed; more say nothing more.
+const MAX_CLAIMANTS: usize = 8;
+
 /// What following the chains gave.
 pub(super) struct Chains {
     /// Sound IAM pages, by place.
     pub(super) pages: Vec<IamPage>,
     /// Units whose chain cannot be followed to its end.
     pub(super) broken: Vec<UnitIndex>,
+    /// Units that have pages in files that were not given.
+    pub(super) partial: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
     /// Extents that more than one unit claims: all claimants.
@@ -56,6 +61,7 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     seen: BTreeMap<PageId, Candidate>,
     broken: BTreeSet<UnitIndex>,
+    partial: BTreeSet<UnitIndex>,
     unread: Vec<PageId>,
 }
 
@@ -76,6 +82,7 @@ pub(super) fn follow(
         coverage,
         seen: BTreeMap::new(),
         broken: BTreeSet::new(),
+        partial: BTreeSet::new(),
         unread: Vec::new(),
     };
     follower.collect(files);
@@ -98,6 +105,7 @@ pub(super) fn follow(
             })
             .collect(),
         broken: follower.broken.into_iter().collect(),
+        partial: follower.partial,
         unread: follower.unread,
         conflicts,
     }
@@ -202,6 +210,7 @@ impl Follower<'_> {
         for (unit, head) in self.heads() {
             let Some(owner) = self.units.get(unit).map(|unit| unit.owner) else { continue };
             if self.is_in_missing_file(head) {
+                self.partial.insert(unit);
                 continue;
             }
             if !self.source.contains(head) {
@@ -220,10 +229,13 @@ impl Follower<'_> {
     fn check_links(&mut self) {
         let heads: BTreeMap<PageId, UnitIndex> = self.heads().into_iter().map(|(unit, head)| (head, unit)).collect();
         let mut found = Vec::new();
-        let mut broken = Vec::new();
+        let (mut broken, mut partial) = (Vec::new(), Vec::new());
         for (&id, candidate) in &self.seen {
             let Candidate::Sound(page) = candidate else { continue };
             let owner = self.owner_of(page);
+            if [page.next, page.prev].iter().any(|link| !link.is_none() && self.is_in_missing_file(*link)) {
+                partial.push(page.unit);
+            }
             if !page.next.is_none() && !self.is_in_missing_file(page.next) {
                 match self.sound(page.next) {
                     None => {
@@ -262,6 +274,7 @@ impl Follower<'_> {
         }
         self.findings.extend(found);
         self.broken.extend(broken);
+        self.partial.extend(partial);
     }
 
     /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
@@ -283,11 +296,18 @@ impl Follower<'_> {
     fn assign_units(&mut self) {
         let mut in_own_chain = BTreeSet::new();
         let mut foreign = Vec::new();
+        let mut visited = BTreeSet::new();
         for (unit, head) in self.heads() {
-            let mut visited = BTreeSet::new();
             let (mut from, mut at) = (PageId::NONE, head);
-            while visited.insert(at) {
+            loop {
                 let Some(page) = self.sound(at) else { break };
+                if !visited.insert(at) {
+                    // Another walk, or this one, has been here: of a unit that is not this one's, once is enough.
+                    if page.unit != unit {
+                        foreign.push((unit, from, at));
+                    }
+                    break;
+                }
                 if page.unit == unit {
                     in_own_chain.insert(at);
                 } else {
@@ -350,7 +370,9 @@ impl Follower<'_> {
             for slot in page.header.slots.into_iter().filter(|slot| !slot.is_none()) {
                 let single = Single { unit: page.unit, is_iam: false };
                 match files.iter_mut().find(|file| file.file_id == slot.file && slot.page < file.pages) {
-                    None if is_missing(self.source, self.database, slot.file) => {}
+                    None if is_missing(self.source, self.database, slot.file) => {
+                        self.partial.insert(page.unit);
+                    }
                     None => found.push(out_of_range(owner, slot)),
                     Some(file) => {
                         if let Some(other) = file.claim_single(slot.page, single) {
@@ -364,10 +386,11 @@ impl Follower<'_> {
             let Some(bits) = iam_bitmap(&bytes) else { continue };
             let file = files.iter_mut().find(|file| file.file_id == start.file);
             if file.is_none() && is_missing(self.source, self.database, start.file) {
-                self.coverage.note("allocation", format!("file {}", start.file), "the file was not given", 1);
+                self.partial.insert(page.unit);
                 continue;
             }
             let valid = start.page.is_multiple_of(INTERVAL_PAGES);
+            let file_is_open = file.is_some();
             match file {
                 Some(file) if valid && start.page < file.pages => {
                     for index in set_bits(&bits) {
@@ -376,10 +399,15 @@ impl Follower<'_> {
                         if extent >= file.extent_count() {
                             found.push(out_of_range(owner, first));
                         } else if let Some(holder) = file.claim_extent(extent, page.unit) {
-                            conflicts.entry(first).or_default().extend([holder, page.unit]);
+                            let claimants = conflicts.entry(first).or_default();
+                            if claimants.len() < MAX_CLAIMANTS {
+                                claimants.extend([holder, page.unit]);
+                            }
                         }
                     }
                 }
+                // A file that was shrunk below the interval may leave its empty IAM page behind.
+                _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
                 _ => found.push(
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
                         .owner(owner)

@@ -154,6 +154,9 @@ pub(crate) fn load(
     findings: &mut Vec<Finding>,
     coverage: &mut Coverage,
 ) -> FileMap {
+    // A file grown on disk whose header was not written yet ends, for the database, where the header says.
+    let pages = file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages));
+    let file = &DataFile { pages, ..file.clone() };
     let extents = file.pages.div_ceil(EXTENT_PAGES);
     let mut map = FileMap {
         file_id: file.file_id,

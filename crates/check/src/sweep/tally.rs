@@ -1,7 +1,7 @@
 //! What a sweep adds up. Everything merges in any order.
 
+use format::PageId;
 use format::key::KeyImage;
-use format::{Lsn, PageId};
 
 use crate::finding::Finding;
 use crate::hash::Sum;
@@ -49,6 +49,10 @@ pub(crate) struct UnitTally {
     pub(crate) unread_pages: u64,
     /// Pages of which nobody knows whether they are in use.
     pub(crate) unknown_pages: u64,
+    /// Pages that a repair, reorganize, bulk load or sort was working on.
+    pub(crate) pages_in_transit: u64,
+    /// Forwarded rows without a back pointer of the known form.
+    pub(crate) unexplained_forwards: u64,
     /// Live rows of the leaf level.
     pub(crate) rows: u64,
     /// Ghost records of the leaf level.
@@ -57,8 +61,6 @@ pub(crate) struct UnitTally {
     pub(crate) forwarded: u64,
     /// Rows whose insides were not audited.
     pub(crate) unaudited_rows: u64,
-    /// Highest LSN.
-    pub(crate) max_lsn: Lsn,
     /// Neighbouring keys whose order is undecided.
     pub(crate) undecided: u64,
     /// Links of the B-tree.
@@ -75,6 +77,11 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
+    /// Pages of which nothing was added: damaged, not read, or of a kind nobody knows.
+    pub(crate) fn lost_pages(&self) -> u64 {
+        self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit
+    }
+
     fn merge(&mut self, other: Self) {
         self.data_pages += other.data_pages;
         self.index_pages += other.index_pages;
@@ -82,11 +89,12 @@ impl UnitTally {
         self.bad_pages += other.bad_pages;
         self.unread_pages += other.unread_pages;
         self.unknown_pages += other.unknown_pages;
+        self.pages_in_transit += other.pages_in_transit;
+        self.unexplained_forwards += other.unexplained_forwards;
         self.rows += other.rows;
         self.ghosts += other.ghosts;
         self.forwarded += other.forwarded;
         self.unaudited_rows += other.unaudited_rows;
-        self.max_lsn = self.max_lsn.max(other.max_lsn);
         self.undecided += other.undecided;
         self.stubs.add(other.stubs);
         self.forwards.add(other.forwards);

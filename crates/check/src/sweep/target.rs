@@ -127,7 +127,13 @@ impl Target {
             }
             return bad(tally);
         }
-        match self.audit.page(page, id, unit, context.is_clean(), findings) {
+        if header.kind().is_some_and(is_in_transit) && unit.shape.is_rows() {
+            if let Some(tally) = tally {
+                tally.pages_in_transit += 1;
+            }
+            return Verdict::Passed;
+        }
+        match self.audit.page(page, id, unit, context.known(), findings) {
             Some(content) => Verdict::Sound(unit_index, content),
             None => {
                 findings.push(audit::unprocessed(unit.owner, id));
@@ -151,7 +157,6 @@ impl Target {
         let is_leaf = is_leaf(unit.shape, page);
         let role = role(context, unit_index, page);
         let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
-        tally.max_lsn = tally.max_lsn.max(header.lsn());
         match header.kind() {
             Some(PageType::Data) => tally.data_pages += 1,
             Some(PageType::Index) => tally.index_pages += 1,
@@ -171,6 +176,7 @@ impl Target {
                 match forwarding(span.of(page)) {
                     Some(Forwarding::Stub(row)) => tally.stubs.add(context.hash.forward(here, row)),
                     Some(Forwarding::Row(stub)) => tally.forwards.add(context.hash.forward(stub, here)),
+                    None if is_unexplained_forward(span.of(page)) => tally.unexplained_forwards += 1,
                     None => {}
                 }
             }
@@ -219,6 +225,11 @@ fn bad(tally: Option<&mut super::UnitTally>) -> Verdict {
     Verdict::Bad
 }
 
+/// Types of pages that a repair, a reorganize, a bulk load or a sort is working on: no rule is known for them.
+fn is_in_transit(kind: PageType) -> bool {
+    matches!(kind, PageType::RepairDeallocated | PageType::ReorgTemporary | PageType::BulkPreallocated | PageType::Sort)
+}
+
 /// Whether a page is of the leaf level of its unit, by type or level number.
 pub(crate) fn is_leaf(shape: Shape, page: Page<'_>) -> bool {
     match shape {
@@ -252,11 +263,13 @@ pub(crate) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> R
     let Some(unit) = context.units.get(index) else { return Role::Leaf };
     let plain = if is_leaf(unit.shape, page) { Role::Leaf } else { Role::Node };
     let Some(keys) = context.keys(index).filter(|_| unit.shape == Shape::Nonclustered) else { return plain };
-    let has_entries = page.header().pminlen.get() == keys.node_length;
-    match plain {
-        Role::Leaf if has_entries && keys.node_length != keys.leaf_length => Role::Misplaced { is_node: true },
-        Role::Node if !has_entries => Role::Misplaced { is_node: false },
-        plain => plain,
+    if keys.node_length == keys.leaf_length {
+        return plain;
+    }
+    match (plain, page.header().pminlen.get()) {
+        (Role::Leaf, length) if length == keys.node_length => Role::Misplaced { is_node: true },
+        (Role::Node, length) if length == keys.leaf_length => Role::Misplaced { is_node: false },
+        _ => plain,
     }
 }
 
@@ -268,16 +281,22 @@ pub(crate) enum Forwarding {
     Row(RecordId),
 }
 
+/// A forwarded row whose back pointer is not where one was ever met, or that is a ghost (second status byte 1).
+fn is_unexplained_forward(record: &[u8]) -> bool {
+    Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded)
+}
+
 /// What a record of a heap says about forwarding (format.md 7.1). A forwarded row's last variable column is its back
 /// pointer: complex, 00 04, address of the stub.
 pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     let record = Record::data(record).ok()?;
     match record.kind() {
         RecordKind::ForwardingStub => Some(Forwarding::Stub(RecordId::read(record.bytes(), 1)?)),
-        RecordKind::Forwarded => {
-            let (bytes, complex) = record.variable(record.variable_count())?;
-            (complex && bytes.len() == 10 && bytes.starts_with(&[0, 4]))
-                .then(|| RecordId::read(bytes, 2).map(Forwarding::Row))?
+        RecordKind::Forwarded if record.bytes().get(1) == Some(&0) => {
+            let columns = (1..=record.variable_count()).rev().filter_map(|number| record.variable(number));
+            let mut pointers =
+                columns.filter(|(bytes, complex)| *complex && bytes.len() == 10 && bytes.starts_with(&[0, 4]));
+            Some(Forwarding::Row(RecordId::read(pointers.next()?.0, 2)?))
         }
         _ => None,
     }

@@ -54,6 +54,28 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             image.edit_row(5, rowset, |row| row[4 + 27] ^= 1);
             Some("row count")
         }),
+        ("a dropped unit waits for its pages to be given back", |image| {
+            let unit = image.tree(false).unit.id.0;
+            image.edit_row(7, unit, |row| {
+                row[4 + 8] = 0;
+                row[4 + 9..4 + 17].fill(0);
+            });
+            Some("records")
+        }),
+        ("not shut down cleanly, an allocated page never written", |image| {
+            let leaves = image.tree(true).leaves;
+            image.edit(9, |bytes| {
+                let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
+                bytes[132..136].copy_from_slice(&status.to_le_bytes());
+            });
+            image.edit_unsealed(leaves[3], |bytes| bytes.fill(0));
+            Some("message 8909")
+        }),
+        ("a page that a reorganize was working on", |image| {
+            let leaves = image.tree(false).leaves;
+            image.edit(leaves[1], |bytes| bytes[1] = 19);
+            Some("pages")
+        }),
         ("a data file of the database was not given", |image| {
             let database = image.database();
             let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == 24).expect("sysprufiles");
@@ -82,7 +104,9 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             Trial::test(format!("legal: {name}"), move || {
                 let mut image = subject(&corpus);
                 let expected = change(&mut image);
-                sound_but(&image.check(), expected)
+                // The index of sysallocunits by owner still has the old row: allocation and pages only.
+                let physical_only = name.starts_with("a dropped unit");
+                sound_but(&image.check_with(&Options { physical_only, ..Options::default() }), expected)
             })
         })
         .collect();

@@ -1,0 +1,206 @@
+//! What is checked of the columns of a rowset's rows, made once so that a row costs no look-up.
+
+use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
+use format::domain::Domain;
+use format::types::{TypeInfo, fixed_length, xtype};
+
+use super::names;
+use crate::units::{Shape, Unit, Units};
+
+/// What is known of each unit before the sweep.
+pub(crate) struct Plans {
+    /// By unit ordinal.
+    programs: Vec<Option<Program>>,
+    /// Columns whose undecided values are counted, in all programs.
+    counters: usize,
+}
+
+impl Plans {
+    /// Plans for the units of a database.
+    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+        let mut counters = 0;
+        let programs = units.list().iter().map(|unit| program(database, unit, &mut counters)).collect();
+        Self { programs, counters }
+    }
+
+    /// What is checked of the rows of a unit.
+    pub(super) fn get(&self, unit: usize) -> Option<&Program> {
+        self.programs.get(unit)?.as_ref()
+    }
+
+    /// Number of counters in all programs.
+    pub(super) fn counters(&self) -> usize {
+        self.counters
+    }
+}
+
+/// The checks of one rowset's leaf rows.
+pub(super) struct Program {
+    /// Columns, by physical order: those that are checked.
+    pub(super) columns: Vec<Column>,
+    /// Fixed columns that have a domain narrower than their bytes.
+    pub(super) fixed: Vec<FixedCheck>,
+    /// By number of the variable column, from 0; `None` where no column is, or nothing is known of it.
+    pub(super) variable: Vec<Option<VariableCheck>>,
+    /// NOT NULL columns: words of the null bitmap that have some, and which bits.
+    pub(super) not_null: Vec<(usize, u64)>,
+    /// End of the last fixed column that is in use.
+    pub(super) fixed_reach: u16,
+    /// Null bits there are at most; `None` when the catalogue does not tell.
+    pub(super) max_null_bit: Option<u16>,
+    /// Variable columns there are at most.
+    pub(super) max_variable: Option<u16>,
+    /// The highest null bit of a checked column: rows that have it have all columns.
+    pub(super) last_null_bit: u16,
+    /// Sparse columns may be there.
+    pub(super) has_sparse: bool,
+    /// Index of a user table, which NOINDEX leaves out.
+    pub(super) is_user_index: bool,
+}
+
+/// A column that is checked.
+pub(super) struct Column {
+    /// The table's name for it, or a description.
+    pub(super) name: String,
+    pub(super) info: TypeInfo,
+    pub(super) offset: i16,
+    pub(super) null_bit: u16,
+    /// Counter of its values that were not verified.
+    pub(super) counter: usize,
+    /// Why none of its values is checked against its type.
+    pub(super) not_verified: Option<&'static str>,
+}
+
+/// A fixed column's domain.
+#[derive(Clone, Copy)]
+pub(super) struct FixedCheck {
+    pub(super) offset: u16,
+    pub(super) length: u16,
+    pub(super) domain: Domain,
+    pub(super) column: u16,
+}
+
+/// What is checked of a variable column.
+#[derive(Clone, Copy)]
+pub(super) struct VariableCheck {
+    pub(super) null_bit: u16,
+    /// Longest value.
+    pub(super) max_length: u16,
+    pub(super) domain: Option<Domain>,
+    /// text, ntext, image: a NULL may keep its pointer.
+    pub(super) is_text_pointer: bool,
+    pub(super) column: u16,
+}
+
+fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Program> {
+    let rowset = database.rowsets.get(unit.rowset?)?;
+    let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered) && !unit.compressed;
+    if !has_rows || !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
+        return None;
+    }
+    let columns = &rowset.layout.columns;
+    let has_sparse = columns.iter().any(|column| column.status & column_status::SPARSE != 0);
+    let null_bits = columns.iter().map(|column| column.leaf_null_bit).max().unwrap_or_default();
+    let variable =
+        columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
+    let variable = variable.max().unwrap_or_default();
+    let is_base = rowset.index_id <= 1;
+    let mut program = Program {
+        columns: Vec::new(),
+        fixed: Vec::new(),
+        variable: vec![None; usize::from(variable)],
+        not_null: Vec::new(),
+        fixed_reach: 0,
+        // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
+        max_null_bit: Some(null_bits.max(rowset.max_null_bit)).filter(|bits| *bits > 0 && !has_sparse),
+        max_variable: Some(variable).filter(|_| !has_sparse),
+        last_null_bit: 0,
+        has_sparse,
+        is_user_index: !is_base && !database.is_system_table(rowset.object_id),
+    };
+    for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
+        let in_use = column.leaf_offset != 0
+            && !column.is_dropped()
+            && column.status & (column_status::SPARSE | column_status::FILESTREAM) == 0;
+        if in_use {
+            program.add(rowset, column, table, *counters);
+            *counters += 1;
+        }
+    }
+    Some(program)
+}
+
+impl Program {
+    fn add(&mut self, rowset: &Rowset, column: &RowsetColumn, table: Option<&TableColumn>, counter: usize) {
+        let is_uniquifier = column.status & column_status::UNIQUIFIER != 0;
+        // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
+        let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
+        let domain = Domain::of(column.info).filter(|_| is_known);
+        let at = self.columns.len() as u16;
+        let mut not_verified = match domain {
+            Some(_) => None,
+            None if is_known => Some("the values of its type are not decoded"),
+            None => Some("the catalogue has no column of its number"),
+        };
+        if is_known && column.leaf_offset > 0 {
+            let offset = column.leaf_offset.unsigned_abs();
+            let length = column.info.length;
+            self.fixed_reach = self.fixed_reach.max(offset.saturating_add(length));
+            if let Some(domain) = domain.filter(|domain| !matches!(domain, Domain::Any | Domain::Utf16)) {
+                self.fixed.push(FixedCheck { offset, length, domain, column: at });
+            }
+        } else if is_known {
+            let is_text_pointer = matches!(column.info.xtype, xtype::TEXT | xtype::NTEXT | xtype::IMAGE);
+            let is_plain = is_uniquifier || is_text_pointer || fixed_length(column.info).is_none();
+            if !is_plain {
+                not_verified = Some("a type of fixed length stored as a variable column");
+            }
+            let check = VariableCheck {
+                null_bit: column.leaf_null_bit,
+                max_length: max_length(column.info),
+                domain: domain.filter(|_| is_plain && !is_uniquifier),
+                is_text_pointer,
+                column: at,
+            };
+            let number = usize::from(column.leaf_offset.unsigned_abs()) - 1;
+            if let Some(place) = self.variable.get_mut(number) {
+                *place = Some(check);
+            }
+        }
+        if table.is_some_and(TableColumn::is_not_null) && column.leaf_null_bit > 0 {
+            self.forbid_null(column.leaf_null_bit);
+        }
+        self.last_null_bit = self.last_null_bit.max(column.leaf_null_bit);
+        let name = match table {
+            Some(table) => table.name.clone(),
+            None if is_uniquifier => "(uniquifier)".to_owned(),
+            None => format!("(column {})", column.id),
+        };
+        self.columns.push(Column {
+            name,
+            info: column.info,
+            offset: column.leaf_offset,
+            null_bit: column.leaf_null_bit,
+            counter,
+            not_verified,
+        });
+    }
+
+    fn forbid_null(&mut self, null_bit: u16) {
+        let bit = usize::from(null_bit - 1);
+        let mask = 1 << (bit % 64);
+        match self.not_null.iter_mut().find(|(word, _)| *word == bit / 64) {
+            Some((_, bits)) => *bits |= mask,
+            None => self.not_null.push((bit / 64, mask)),
+        }
+    }
+}
+
+/// Longest value that may lie in the row; `u16::MAX` when none is declared.
+fn max_length(info: TypeInfo) -> u16 {
+    use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, VARBINARY, VARCHAR};
+    match info.xtype {
+        VARCHAR | NVARCHAR | VARBINARY | CHAR | NCHAR | BINARY if info.length > 0 => info.length,
+        _ => u16::MAX,
+    }
+}
