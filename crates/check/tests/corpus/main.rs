@@ -13,6 +13,7 @@
 mod damage;
 mod hostile;
 mod image;
+mod index_rows;
 mod invariance;
 mod legal;
 mod sound;
@@ -30,11 +31,12 @@ fn main() {
             trials.extend(damage::trials(&corpus));
             trials.extend(damage::heap_trials(&corpus));
             trials.extend(hostile::trials(&corpus));
+            trials.extend(index_rows::trials(&corpus));
             trials.extend(invariance::trials(&corpus));
             trials.extend(legal::trials(&corpus));
         }
         None => {
-            for group in ["sound", "damage", "hostile", "invariance", "legal"] {
+            for group in ["sound", "damage", "hostile", "index rows", "invariance", "legal"] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }
