@@ -10,6 +10,7 @@ use format::RecordId;
 use format::bytes::{u32_at, unsigned};
 use format::domain::{Domain, may_be_encrypted};
 use format::record::{Record, RecordKind};
+use format::types::xtype;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -152,6 +153,9 @@ impl RowCheck<'_, '_> {
         if let Some(most) = program.max_variable.filter(|most| variable > *most) {
             self.record_check("Valid variable column count", variable, most);
         }
+        if let Some(most) = program.max_fixed_end.filter(|most| record.fixed_end() > *most) {
+            self.record_check("Valid fixed length", record.fixed_end(), most);
+        }
         if program.fixed_reach > record.fixed_end() {
             for column in program.columns.iter().filter(|column| column.offset > 0) {
                 let end = column.offset.unsigned_abs().saturating_add(column.info.length);
@@ -269,6 +273,16 @@ fn value_length(pointer: &[u8]) -> Option<u32> {
     u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)
 }
 
+/// Why single values of a column were not verified.
+fn undecided_reason(column: &Column) -> &'static str {
+    match column.info.xtype {
+        xtype::NTEXT => "off the row: whether its length is even is not known",
+        xtype::XML => "off the row: its header was not read",
+        xtype::SQL_VARIANT => "off the row, or its form is not known for sure",
+        _ => "longer than declared, or perhaps encrypted by the client",
+    }
+}
+
 /// After the sweep: what was not verified.
 pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, _findings: &mut Vec<Finding>, coverage: &mut Coverage) {
     if context.options.physical_only {
@@ -297,8 +311,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, _findings: &mut Vec
             }
             let undecided = swept.columns.unverified.get(column.counter).copied().unwrap_or_default();
             if undecided > 0 {
-                let reason = "stored off the row, or in a form that is not known for sure";
-                coverage.note("column values", scope(), reason, undecided);
+                coverage.note("column values", scope(), undecided_reason(column), undecided);
             }
         }
     }

@@ -160,7 +160,7 @@ fn depends_on_the_log(finding: &Finding) -> bool {
         Phase::Page => matches!(finding.check.msg, 8909 | 8938 | 5256),
         Phase::Record | Phase::Column => false,
         Phase::Allocation => finding.check.msg != 5250,
-        Phase::Primitive | Phase::Metadata | Phase::Column | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+        Phase::Primitive | Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
     }
 }
 
@@ -169,7 +169,7 @@ fn depends_on_allocation(finding: &Finding) -> bool {
     match finding.check.phase {
         Phase::Primitive | Phase::Page | Phase::Record | Phase::Column => false,
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
-        Phase::Metadata | Phase::Column | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which column of the table a column of a rowset is.
 
 use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
+use format::types::xtype;
 
 /// For each column of the rowset's layout, the table's column; `None` for those that no table has: the uniquifier, the
 /// locator of a heap, what the engine adds for itself, and what the catalogue does not explain.
@@ -17,7 +18,7 @@ pub(super) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<
     let of = |column: &RowsetColumn| match indexed.iter().find(|indexed| indexed.position == column.id) {
         Some(indexed) => find(indexed.column_id),
         // Behind the key's own columns stands the clustering key, as far as it is not among them (format.md 7.2).
-        None if is_uniquifier(column) => None,
+        None if is_uniquifier(column) || is_variable_int(column) => None,
         None => locators.next().filter(|key| key.info == column.info).and_then(|key| find(key.id)),
     };
     columns.iter().map(of).collect()
@@ -25,6 +26,11 @@ pub(super) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<
 
 fn is_uniquifier(column: &RowsetColumn) -> bool {
     column.status & column_status::UNIQUIFIER != 0
+}
+
+/// An int among the variable columns of a nonclustered index is the uniquifier, which has no status bit there.
+pub(super) fn is_variable_int(column: &RowsetColumn) -> bool {
+    column.info.xtype == xtype::INT && column.leaf_offset < 0
 }
 
 /// The columns of the clustering key that a nonclustered index adds to its own, in their order.

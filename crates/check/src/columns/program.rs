@@ -46,6 +46,8 @@ pub(super) struct Program {
     pub(super) not_null: Vec<(usize, u64)>,
     /// End of the last fixed column that is in use.
     pub(super) fixed_reach: u16,
+    /// End of the fixed part at most.
+    pub(super) max_fixed_end: Option<u16>,
     /// Null bits there are at most; `None` when the catalogue does not tell.
     pub(super) max_null_bit: Option<u16>,
     /// Variable columns there are at most.
@@ -105,12 +107,16 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
+    let fixed = columns.iter().filter(|column| column.leaf_offset > 0);
+    let fixed_end = fixed.map(|column| column.leaf_offset.unsigned_abs().saturating_add(column.info.length)).max();
     let mut program = Program {
         columns: Vec::new(),
         fixed: Vec::new(),
         variable: vec![None; usize::from(variable)],
         not_null: Vec::new(),
         fixed_reach: 0,
+        // Rows of tables with sparse columns may be filled up.
+        max_fixed_end: Some(fixed_end.unwrap_or(4).max(rowset.min_leaf)).filter(|_| is_base && !has_sparse),
         // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
         max_null_bit: Some(null_bits.max(rowset.max_null_bit)).filter(|bits| *bits > 0 && !has_sparse),
         max_variable: Some(variable).filter(|_| !has_sparse),
@@ -132,7 +138,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
 
 impl Program {
     fn add(&mut self, rowset: &Rowset, column: &RowsetColumn, table: Option<&TableColumn>, counter: usize) {
-        let is_uniquifier = column.status & column_status::UNIQUIFIER != 0;
+        let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
+            || rowset.index_id > 1 && table.is_none() && names::is_variable_int(column);
         // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let domain = Domain::of(column.info).filter(|_| is_known);
@@ -151,14 +158,14 @@ impl Program {
             }
         } else if is_known {
             let is_text_pointer = matches!(column.info.xtype, xtype::TEXT | xtype::NTEXT | xtype::IMAGE);
-            let is_plain = is_uniquifier || is_text_pointer || fixed_length(column.info).is_none();
-            if !is_plain {
+            let is_plain = is_text_pointer || fixed_length(column.info).is_none();
+            if !is_plain && !is_uniquifier {
                 not_verified = Some("a type of fixed length stored as a variable column");
             }
             let check = VariableCheck {
                 null_bit: column.leaf_null_bit,
                 max_length: max_length(column.info),
-                domain: domain.filter(|_| is_plain && !is_uniquifier),
+                domain: domain.filter(|_| is_plain),
                 is_text_pointer,
                 column: at,
             };
