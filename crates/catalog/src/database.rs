@@ -1,6 +1,6 @@
 //! What a database is made of, as its catalogue tells it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use format::{AllocUnitId, Lsn, PageId};
 
@@ -354,6 +354,8 @@ pub struct Database {
     pub schemas: BTreeMap<i32, String>,
     /// Objects by id.
     pub objects: BTreeMap<i32, Object>,
+    /// Ids of everything that sysschobjs has a row of, objects outside schemas included.
+    pub object_ids: BTreeSet<i32>,
     /// Heaps and indexes by object and index id.
     pub indexes: BTreeMap<(i32, i32), Index>,
     /// Columns by object, in column id order.

@@ -1,6 +1,6 @@
 //! From the boot page to the whole [`Database`], in the order in which each table makes the next one readable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use format::bytes::utf16;
 use format::collation::CollationId;
@@ -258,10 +258,11 @@ impl Loader<'_> {
     }
 
     fn load_objects(&self, database: &mut Database) {
-        let mut objects = BTreeMap::new();
+        let (mut objects, mut object_ids) = (BTreeMap::new(), BTreeSet::new());
         self.scan(database, (34, "sysschobjs"), |row| {
             let id = row.int("id");
             let type_code = String::from_utf8_lossy(row.bytes("type").unwrap_or_default()).trim_end().to_owned();
+            object_ids.insert(id);
             let object =
                 Object { id, name: row.text("name"), schema_id: row.int("nsid"), type_code, parent_id: row.int("pid") };
             // Only class 1 rows name objects of schemas; others share the id space of their own class.
@@ -270,6 +271,7 @@ impl Loader<'_> {
             }
         });
         database.objects = objects;
+        database.object_ids = object_ids;
     }
 
     fn load_indexes(&self, database: &mut Database) {

@@ -104,6 +104,7 @@ pub(crate) fn row(
     // The last variable column of a forwarded row is its back pointer.
     let variable = record.variable_count().saturating_sub(is_forwarded.into());
     let mut check = RowCheck { context, program, owner, at, record, sums, findings };
+    check.version_tag();
     check.shape(variable);
     check.nulls();
     if context.options.checks_purity() {
@@ -142,6 +143,18 @@ impl RowCheck<'_, '_> {
     fn record_check(&mut self, test: impl Into<String>, value: impl Into<i64>, against: impl Into<i64>) {
         let finding = Finding::new(&registry::RECORD_COLUMNS).owner(self.owner).at_record(self.at);
         self.findings.push(finding.text_value("test", test).number("value", value).number("against", against));
+    }
+
+    /// A row without a transaction number has no older version.
+    fn version_tag(&mut self) {
+        let Some(tag) = self.record.version_tag().filter(|_| self.program.version_tags_are_known) else { return };
+        if tag[8..].iter().any(|byte| *byte != 0) || tag[..8].iter().all(|byte| *byte == 0) {
+            return;
+        }
+        if let Some(version) = RecordId::read(tag, 0) {
+            let finding = Finding::new(&registry::ROW_VERSION).owner(self.owner).at_record(self.at);
+            self.findings.push(finding.page_value("version_page", version.page).number("version_slot", version.slot));
+        }
     }
 
     /// The record has no more columns than the rowset, and its fixed part holds those it says it has.

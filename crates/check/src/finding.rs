@@ -199,7 +199,7 @@ impl Finding {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
         let io = self.check.state == 98 || self.check.msg == 8928;
         match self.check.repair {
-            Repair::AllowDataLoss if nonclustered && !io && matches!(self.check.msg, 8939..=8944) => Repair::Rebuild,
+            Repair::AllowDataLoss if nonclustered && !io && is_by_rows(self.check.msg) => Repair::Rebuild,
             other => other,
         }
     }
@@ -281,6 +281,11 @@ impl Finding {
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.evidence.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
+}
+
+/// Messages about pages, rows and columns that go away when an index is built anew.
+fn is_by_rows(msg: u16) -> bool {
+    matches!(msg, 8939..=8944 | 2537 | 5262 | 7961 | 8970)
 }
 
 /// Names that every message of a run may insert.

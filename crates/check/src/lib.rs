@@ -1,6 +1,7 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
 mod audit;
+mod catalog_rules;
 mod columns;
 mod context;
 mod coverage;

@@ -25,6 +25,10 @@ pub enum Phase {
     CrossPage,
     /// What ties rows together: an index and its table.
     CrossRow,
+    /// Off-row values: fragments against the pointers that lead to them.
+    OffRow,
+    /// The catalogue against itself.
+    Catalog,
     /// Counts against the catalogue.
     Counts,
 }
@@ -41,6 +45,8 @@ impl Phase {
             Self::Column => "columns",
             Self::CrossPage => "cross-page links",
             Self::CrossRow => "indexes against tables",
+            Self::OffRow => "off-row data",
+            Self::Catalog => "catalogue",
             Self::Counts => "counts",
         }
     }

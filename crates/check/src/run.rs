@@ -17,7 +17,7 @@ use crate::registry::Phase;
 use crate::report::{DatabaseSummary, FileSummary, PhaseStatistics, Report, Statistics};
 use crate::sweep::Partial;
 use crate::units::{Shape, Units};
-use crate::{encryption, inventory, metadata, reckon, survey, sweep};
+use crate::{catalog_rules, encryption, inventory, metadata, reckon, survey, sweep};
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
 ///
@@ -51,6 +51,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     findings.append(&mut swept.findings);
     phases.end("sweep", swept.pages_read * PAGE_BYTES as u64);
 
+    if options.scope == Scope::Database && !options.physical_only {
+        catalog_rules::check(database, &mut findings);
+    }
     reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
     phases.end("reckon", 0);
 
@@ -158,9 +161,17 @@ fn depends_on_the_log(finding: &Finding) -> bool {
     match finding.check.phase {
         // A page that is not what its place demands may be one that was never written.
         Phase::Page => matches!(finding.check.msg, 8909 | 8938 | 5256),
-        Phase::Record | Phase::Column => false,
+        Phase::Record => false,
         Phase::Allocation => finding.check.msg != 5250,
-        Phase::Primitive | Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+        // The log may hold the ALTER TABLE after which the row was written: its shape, lengths and precisions.
+        Phase::Column => true,
+        Phase::Primitive
+        | Phase::Metadata
+        | Phase::CrossPage
+        | Phase::CrossRow
+        | Phase::OffRow
+        | Phase::Catalog
+        | Phase::Counts => true,
     }
 }
 
@@ -169,7 +180,7 @@ fn depends_on_allocation(finding: &Finding) -> bool {
     match finding.check.phase {
         Phase::Primitive | Phase::Page | Phase::Record | Phase::Column => false,
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
-        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::Counts => true,
+        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::OffRow | Phase::Catalog | Phase::Counts => true,
     }
 }
 
@@ -324,7 +335,8 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     }
     coverage.note("PFS free space", "heaps and LOB pages", not_yet, 0);
     if context.options.scope == Scope::Database {
-        coverage.note("catalogue cross checks", "database", not_yet, 0);
+        let reason = "types, principals, defaults, constraints and data spaces: not checked yet";
+        coverage.note("catalogue cross checks", "database", reason, 0);
         coverage.note("Service Broker", "database", not_yet, 0);
     }
     let memory_optimized =

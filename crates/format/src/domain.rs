@@ -125,7 +125,8 @@ fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
 fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
     let (&sign, magnitude) = bytes.split_first()?;
     let in_range = match magnitude.len() {
-        4 | 8 => unsigned(magnitude) < 10u64.checked_pow(precision.into())?,
+        // Ten to the power of 20 is more than eight bytes hold.
+        4 | 8 => 10u64.checked_pow(precision.into()).is_none_or(|limit| unsigned(magnitude) < limit),
         length @ (12 | 16) => {
             let mut value = [0; 16];
             value[..length].copy_from_slice(magnitude);
@@ -163,11 +164,13 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         _ => return None,
     };
     let (value, domain) = (rest.get(properties..)?, Domain::of(info)?);
-    match fixed_length(info) {
-        // A shorter form of decimals is in use somewhere.
-        Some(length) if value.len() != usize::from(length) => None,
-        _ => domain.contains(value),
-    }
+    let is_whole = match fixed_length(info).map(usize::from) {
+        // Decimals may take less than their precision allows for: an XML index has 9 bytes of a precision of 38.
+        Some(most) if matches!(domain, Domain::Decimal(_)) => value.len() <= most,
+        Some(length) => value.len() == length,
+        None => true,
+    };
+    domain.contains(value).filter(|_| is_whole)
 }
 
 #[cfg(test)]
@@ -260,9 +263,10 @@ mod tests {
         let date = [0x28, 1, 0x5B, 0x95, 0x0A];
         let text = [0xE7, 1, 0x40, 0x1F, 8, 0xD0, 0, 0x34, 0x41, 0];
         let decimal = [0x6A, 1, 9, 2, 1, 5, 0, 0, 0];
+        let short = [0x6C, 1, 38, 10, 1, 0, 0x18, 0x7B, 0xBD, 0x12, 1, 0, 0];
         in_and_out(
             Domain::Variant,
-            &[&date, &text, &decimal],
+            &[&date, &text, &decimal, &short],
             &[&[0x28, 1, 0xFF, 0xFF, 0xFF], &text[..9], &[0x6A, 1, 3, 2, 1, 0xE8, 3, 0, 0]],
         );
         for undecided in [&date[..4], &[0x28, 2, 0, 0, 0], &[0x22, 1, 0], &[]] {

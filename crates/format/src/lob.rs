@@ -1,7 +1,8 @@
-//! Records of LOB pages: fragments of off-row values (format.md 11).
+//! Off-row values (format.md 11, format-rare.md 2): the fragments on text pages, and the pointers of rows that lead to them.
 
-use crate::bytes::{u16_at, u64_at};
-use crate::record::{RecordFault, RecordTest, VERSION_TAG_BYTES, status};
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::ids::RecordId;
+use crate::record::{RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, status};
 
 /// Header of every fragment: status, u16 length, u64 blob id, u16 type.
 pub const FRAGMENT_HEADER_BYTES: usize = 14;
@@ -43,5 +44,247 @@ impl<'a> Fragment<'a> {
     /// What the fragment is: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8 null.
     pub fn node_type(&self) -> u16 {
         u16_at(self.bytes, 12).unwrap_or_default()
+    }
+
+    /// Whether it is part of a value: no ghost.
+    pub fn is_live(&self) -> bool {
+        self.bytes.first().is_some_and(|status| RecordKind::of(*status) == RecordKind::BlobFragment)
+    }
+
+    /// The record without its version tag.
+    fn content(&self) -> &'a [u8] {
+        let length = u16_at(self.bytes, 2).map_or(0, usize::from);
+        self.bytes.get(..length).unwrap_or_default()
+    }
+
+    /// What the fragment holds.
+    pub fn node(&self) -> Node<'a> {
+        let content = self.content();
+        match self.node_type() {
+            0 => match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len()) {
+                Some(size) => Node::Root { size: size.into() },
+                None => Node::Malformed,
+            },
+            2 => inner(content, INTERNAL_LINKS).map_or(Node::Malformed, |(level, links)| Node::Internal { level, links }),
+            3 => Node::Data { size: (content.len() - FRAGMENT_HEADER_BYTES) as u64 },
+            4 | 5 => inner(content, ROOT_LINKS).map_or(Node::Malformed, |(level, links)| Node::Tree { level, links }),
+            8 => Node::Root { size: 0 },
+            kind @ (1 | 6) => Node::Undescribed(kind),
+            kind => Node::Unknown(kind),
+        }
+    }
+}
+
+/// Header of a small root: fragment header, u16 length, four bytes without a known use.
+const SMALL_ROOT_HEADER_BYTES: usize = 20;
+
+/// Where the links of a node lie and how wide they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct LinkForm {
+    first: usize,
+    wide: bool,
+}
+
+const INTERNAL_LINKS: LinkForm = LinkForm { first: 20, wide: true };
+const ROOT_LINKS: LinkForm = LinkForm { first: 24, wide: false };
+const POINTER_LINKS: LinkForm = LinkForm { first: 12, wide: false };
+
+impl LinkForm {
+    fn stride(self) -> usize {
+        if self.wide { 16 } else { 12 }
+    }
+
+    /// End of the value's bytes behind the link at `position`, and where they are.
+    fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
+        let at = self.first.checked_add(position.checked_mul(self.stride())?)?;
+        if self.wide {
+            Some((u64_at(bytes, at)?, RecordId::read(bytes, at + 8)?))
+        } else {
+            Some((u32_at(bytes, at)?.into(), RecordId::read(bytes, at + 4)?))
+        }
+    }
+}
+
+/// Level and links of an internal node or root, if they lie inside it.
+fn inner(content: &[u8], form: LinkForm) -> Option<(u16, Links<'_>)> {
+    let (places, used, level) = (u16_at(content, 14)?, u16_at(content, 16)?, u16_at(content, 18)?);
+    let end = form.first + usize::from(used) * form.stride();
+    (used <= places && end <= content.len()).then_some((level, Links { bytes: content, form, count: used }))
+}
+
+/// What a fragment holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Node<'a> {
+    /// A whole value, or NULL.
+    Root {
+        /// Its bytes.
+        size: u64,
+    },
+    /// The root of a tree.
+    Tree {
+        /// 0 above the data.
+        level: u16,
+        /// Its children.
+        links: Links<'a>,
+    },
+    /// A node below a root.
+    Internal {
+        /// 0 above the data.
+        level: u16,
+        /// Its children.
+        links: Links<'a>,
+    },
+    /// A piece of the value.
+    Data {
+        /// Its bytes.
+        size: u64,
+    },
+    /// Parts of it lie outside of it.
+    Malformed,
+    /// A type that is known by name only.
+    Undescribed(u16),
+    /// A type that does not exist.
+    Unknown(u16),
+}
+
+/// A child of a node, or of a pointer in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Where the child is.
+    pub target: RecordId,
+    /// Bytes of the value below it, as its parent has them. Of lengths that do not ascend, a size nothing has.
+    pub size: u64,
+}
+
+/// The children of a node, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Links<'a> {
+    bytes: &'a [u8],
+    form: LinkForm,
+    count: u16,
+}
+
+impl<'a> Links<'a> {
+    /// The children.
+    pub fn iter(self) -> impl Iterator<Item = Link> + 'a {
+        let mut begin = 0u64;
+        (0..usize::from(self.count)).map_while(move |position| {
+            let (end, target) = self.form.read(self.bytes, position)?;
+            let size = end.wrapping_sub(begin);
+            begin = end;
+            Some(Link { target, size })
+        })
+    }
+
+    /// Bytes of the value below all of them.
+    pub fn size(self) -> u64 {
+        let last = usize::from(self.count).checked_sub(1);
+        last.and_then(|last| self.form.read(self.bytes, last)).map_or(0, |(end, _)| end)
+    }
+}
+
+/// What a complex column of a row holds in place of the value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pointer<'a> {
+    /// Text pointer: the root of a text, ntext or image value, or of any value of a table that keeps large values out of
+    /// its rows.
+    Text {
+        /// Id of the value.
+        id: u64,
+        /// Its root.
+        root: RecordId,
+    },
+    /// The root itself, of a value of a (max) type.
+    InlineRoot {
+        /// Id of the value.
+        id: u64,
+        /// 0 above the data.
+        level: u16,
+        /// Its children.
+        links: Links<'a>,
+    },
+    /// A value of a type of limited length, pushed off the row.
+    Overflow {
+        /// Id of the value.
+        id: u64,
+        /// 0 above the data.
+        level: u16,
+        /// Its children.
+        links: Links<'a>,
+    },
+    /// The first byte says what it is, the length does not fit.
+    Malformed,
+    /// Something else: sparse vector, FILESTREAM, a form nobody has described.
+    Undescribed,
+}
+
+impl<'a> Pointer<'a> {
+    /// Reads the bytes of a complex column.
+    pub fn read(bytes: &'a [u8]) -> Self {
+        if bytes.len() == 16 {
+            return match (u64_at(bytes, 0), RecordId::read(bytes, 8)) {
+                (Some(id), Some(root)) => Self::Text { id, root },
+                _ => Self::Malformed,
+            };
+        }
+        let (Some(&kind @ (2 | 4)), Some(id)) = (bytes.first(), u64_at(bytes, 4)) else { return Self::Undescribed };
+        let links = bytes.len().saturating_sub(POINTER_LINKS.first);
+        let stride = POINTER_LINKS.stride();
+        if links == 0 || !links.is_multiple_of(stride) {
+            return Self::Malformed;
+        }
+        let links = Links { bytes, form: POINTER_LINKS, count: (links / stride) as u16 };
+        let (id, level) = (id >> 16, u16::from(bytes.get(1).copied().unwrap_or_default()));
+        match kind {
+            2 => Self::Overflow { id, level, links },
+            _ => Self::InlineRoot { id, level, links },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PageId;
+
+    #[test]
+    fn pointers_as_published() {
+        // The examples of format-rare.md 2.
+        let overflow = [2, 0, 0, 0, 1, 0, 0, 0, 0x29, 0, 0, 0, 0x40, 0x1F, 0, 0, 0x75, 0x46, 3, 0, 1, 0, 0, 0];
+        let Pointer::Overflow { id, level, links } = Pointer::read(&overflow) else { panic!("row-overflow pointer") };
+        assert_eq!((id, level, links.size()), (0x29_0000, 0, 8000));
+        let target = RecordId { page: PageId::new(1, 0x3_4675), slot: 0 };
+        assert_eq!(links.iter().collect::<Vec<_>>(), [Link { target, size: 8000 }]);
+        let root = [4, 0, 1, 0, 1, 0, 0, 0, 0x52, 0x69, 0, 0, 0x50, 0xC3, 0, 0, 0x96, 3, 0, 0, 1, 0, 3, 0];
+        let Pointer::InlineRoot { id, links, .. } = Pointer::read(&root) else { panic!("in-row root") };
+        assert_eq!((id, links.size()), (0x6952_0000, 50_000));
+        assert_eq!(Pointer::read(&root[..20]), Pointer::Malformed);
+        assert_eq!(Pointer::read(&[5, 0, 1, 0, 1, 0, 10, 0]), Pointer::Undescribed);
+        assert!(matches!(Pointer::read(&[0; 16]), Pointer::Text { id: 0, .. }));
+    }
+
+    #[test]
+    fn nodes_and_their_links() {
+        let mut bytes = vec![8, 0, 84, 0, 0, 0, 7, 0, 0, 0, 0, 0, 5, 0, 5, 0, 2, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend([0x68, 0x1F, 0, 0, 9, 0, 0, 0, 1, 0, 3, 0]);
+        bytes.extend([0x70, 0x1F, 0, 0, 10, 0, 0, 0, 1, 0, 4, 0]);
+        bytes.resize(84, 0xEE);
+        let node = |bytes: &[u8]| Fragment::read(bytes).map(|fragment| format!("{:?}", fragment.node())).unwrap();
+        let fragment = Fragment::read(&bytes).unwrap();
+        assert_eq!((fragment.blob_id(), fragment.is_live()), (0x7_0000, true));
+        let Node::Tree { level: 0, links } = fragment.node() else { panic!("root") };
+        assert_eq!(links.iter().map(|link| (link.target.slot, link.size)).collect::<Vec<_>>(), [(3, 8040), (4, 8)]);
+        assert_eq!(links.size(), 8048);
+        let with = |at: usize, byte: u8| {
+            let mut bytes = bytes.clone();
+            bytes[at] = byte;
+            node(&bytes)
+        };
+        assert_eq!(with(16, 6), "Malformed", "more links than places");
+        assert_eq!(with(12, 3), "Data { size: 70 }");
+        assert_eq!(with(12, 7), "Unknown(7)");
+        assert_eq!(with(12, 1), "Undescribed(1)");
+        assert_eq!(with(12, 8), "Root { size: 0 }");
+        assert_eq!(with(12, 0), "Root { size: 5 }");
     }
 }

@@ -277,6 +277,11 @@ impl<'a> Record<'a> {
         self.kind() != RecordKind::ForwardingStub && self.status() & status::VERSION_TAG != 0
     }
 
+    /// The version tag: address of an older version of the row in tempdb (8 bytes), number of the transaction (6).
+    pub fn version_tag(&self) -> Option<&'a [u8; VERSION_TAG_BYTES]> {
+        self.bytes.last_chunk().filter(|_| self.is_versioned())
+    }
+
     /// End of the fixed part.
     pub fn fixed_end(&self) -> u16 {
         self.fixed_end

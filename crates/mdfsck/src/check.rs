@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         scope: scope_of(arguments, &database)?,
         physical_only: arguments.physical_only,
         no_index: arguments.noindex,
+        data_purity: arguments.no_data_purity.then_some(false),
         max_threads: arguments.maxdop.into(),
     };
     // Opened before the run, so that a path that cannot be written does not cost a night.
@@ -98,8 +99,7 @@ fn warn(database: &Database) {
 
 /// Options that DBCC has and `check::run` does not know yet: asked for, they are not verified, never silently left out.
 fn note_what_is_not_built(arguments: &CheckArguments, report: &mut Report) {
-    let asked =
-        [(arguments.data_purity, "data purity"), (arguments.extended_logical_checks, "extended logical checks")];
+    let asked = [(arguments.extended_logical_checks, "extended logical checks")];
     for (_, what) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
         if !report.not_verified.iter().any(|entry| entry.what.contains(what) || entry.reason.contains(what)) {
             report.not_verified.push(NotVerified {

@@ -180,8 +180,8 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE)]
     pub(crate) alloc: bool,
 
-    /// Ask for data purity; not built yet, so the run is reported as incomplete
-    #[arg(long, help_heading = SCOPE, conflicts_with = "no_data_purity")]
+    /// Check that values lie in the domains of their types, which is the default
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["no_data_purity", "physical_only"])]
     pub(crate) data_purity: bool,
 
     /// Do not check data purity

@@ -7,6 +7,9 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use super::names;
 use crate::units::{Shape, Unit, Units};
 
+/// Internal version of SQL Server 2017.
+const VERSION_2017: u16 = 869;
+
 /// What is known of each unit before the sweep.
 pub(crate) struct Plans {
     /// By unit ordinal.
@@ -56,6 +59,8 @@ pub(super) struct Program {
     pub(super) last_null_bit: u16,
     /// Sparse columns may be there.
     pub(super) has_sparse: bool,
+    /// Nothing but tempdb holds older versions: before accelerated database recovery (2019).
+    pub(super) version_tags_are_known: bool,
     /// Index of a user table, which NOINDEX leaves out.
     pub(super) is_user_index: bool,
 }
@@ -122,6 +127,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         max_variable: Some(variable).filter(|_| !has_sparse),
         last_null_bit: 0,
         has_sparse,
+        version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
         is_user_index: !is_base && !database.is_system_table(rowset.object_id),
     };
     for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {

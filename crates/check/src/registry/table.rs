@@ -63,6 +63,12 @@ checks! {
         cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
         action "Restore from a backup; no repair exists for metadata.";
 
+    CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false,
+        "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
+        must "What a row of the catalogue refers to exists: the schema of an object, the table of a column, the column of an index.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
+
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true,
         "Database error: {page_name} page {page} for database '{database}' (database ID {database_id}) is invalid. This error cannot be repaired. You must restore from backup.",
         must "Page 0 of each file is its file header and (1:9) is the boot page, as they were written.",
@@ -413,11 +419,62 @@ checks! {
         cause "The counts of an upgraded database, or a changed row of sysrowsets or sysallocunits.",
         action "Run DBCC UPDATEUSAGE.";
 
+    PFS_FREE_SPACE = "page.pfs-free-space", 8914 state 1, Allocation, Consistency, AllowDataLoss, false,
+        "Incorrect PFS free space information for page {page} in {owner_lower}. Expected value {expected}, actual value {actual}.",
+        must "The PFS byte of a page of a heap, or of off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
+        cause "The PFS byte was changed, the page is an older version of itself, or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
+        action "Harmless by itself. With other messages for the page it tells of a lost write; a repair sets the byte right.";
+    LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: Cross object linkage: Page {page}, slot {slot}, in {owner_lower}, refers to page {ref_page}, slot {ref_slot}, in {other_owner}.",
+        must "A pointer to off-row data leads to a page of its own table's off-row data.",
+        cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
+        action "Restore; a repair deletes the rows whose values are incomplete.";
+    LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "{owner}: Errors found in off-row data with ID {text_id} owned by {record_kind} record identified by {record}",
+        must "The off-row value of every row is whole.",
+        cause "Another message names the fragment that is missing or wrong.",
+        action "Restore; a repair deletes the row.";
+    COMPLEX_COLUMN = "lob.complex-column", 8960 state 1, Column, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
+        must "What a row holds in place of an off-row value is a pointer of a known kind and of a length that fits it.",
+        cause "A variable offset of the row or the pointer itself was changed.",
+        action "Restore the page from a backup; a repair deletes the row.";
+    LOB_MISMATCH = "lob.mismatch", 8961 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} does not match its reference from page {ref_page}, slot {ref_slot}.",
+        must "A fragment of off-row data has the id (state 1), the size (state 2) and the level or type (state 4) that its parent expects.",
+        cause "The fragment or its parent was changed, or one of their pages is an older version of itself.",
+        action "Restore; a repair deletes the row that owns the value.";
+    LOB_NODE_TYPE = "lob.node-type", 8962 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has incorrect node type {node_type}.",
+        must "A fragment of off-row data is of a known type: 0 to 6, or 8.",
+        cause "The fragment was changed after it was written.",
+        action "Restore the page from a backup; a repair deletes the row that owns the value.";
+    LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
+        must "Every fragment of off-row data is the value of a row, or has a parent.",
+        cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
+        action "Restore, or let a repair delete the fragment; see what else is said of the table.";
+    LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
+        must "Every pointer to off-row data leads to a fragment.",
+        cause "The fragment's page is damaged or an older version of itself, or the pointer was changed.",
+        action "Restore; a repair deletes the row that owns the value.";
+    LOB_TWO_PARENTS = "lob.two-parents", 8974 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is pointed to by page {ref_page}, slot {ref_slot} and by page {other_page}, slot {other_slot}.",
+        must "A fragment of off-row data has one parent.",
+        cause "A pointer was changed, or a page holding one is an older version of itself.",
+        action "Restore; a repair deletes the rows whose values are shared.";
+
     RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: {owner_lower}, page {page}, row {slot}. The record check ({test}) failed. The values are {value} and {against}.",
         must "A record has no more columns than its table or index, and no value is longer than its column allows.",
         cause "The record was changed after it was written, or the catalogue was.",
         action "Restore the page from a backup; if many rows of a table are named, look at the catalogue first.";
+    ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false,
+        "{owner}, page {page}, row {slot}: Row contains a NULL versioning timestamp, but its version chain pointer is not NULL. Version chain points to page {version_page}, slot {version_slot}.",
+        must "A row whose version tag names no transaction points to no older version (up to SQL Server 2017).",
+        cause "The last 14 bytes of the row were changed.",
+        action "Restore the page from a backup; for an index, rebuild it.";
     COLUMN_PURITY = "column.purity", 2570 state 3, Column, Consistency, None, false,
         "Page {page}, slot {slot} in {purity_owner}. Column \"{column}\" value is out of range for data type \"{type}\". Update column to a legal value.",
         must "The bytes of a value are one of the values of its type.",

@@ -584,6 +584,11 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             // The index of sysallocunits by owner no longer agrees with it.
             vec![(8930, 0), (ANY, 0)]
         }),
+        ("catalogue row of an object in a schema that does not exist", |image, _| {
+            let object = image.database().objects.values().find(|object| object.type_code == "U").expect("table").id;
+            image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
+            vec![(8992, 0), (ANY, 0)]
+        }),
         ("catalogue lost and a page damaged", |image, facts| {
             let first = image.database().boot.expect("boot page").first_sysallocunits.page;
             let [_, page, _] = middle(&facts.clustered);

@@ -104,6 +104,28 @@ impl Image {
         panic!("{id} is not in base table {table}")
     }
 
+    /// Changes the record of sysschobjs of an object.
+    pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) {
+        let database = self.database();
+        let base =
+            |unit: &&AllocUnit| database.rowset_of(unit).is_some_and(|row| (row.object_id, row.index_id) == (34, 1));
+        let unit = database.units.iter().find(base).expect("sysschobjs").id;
+        for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
+            let bytes = self.page(page);
+            let header = *Page::new(&bytes).header();
+            if header.page_type != 1 || header.alloc_unit() != unit || self.page(1)[100 + page as usize] & 0x40 == 0 {
+                continue;
+            }
+            for slot in 0..header.slot_count.get() {
+                let at = offset_of(&bytes, slot);
+                if bytes[at + 4..at + 8] == object.to_le_bytes() {
+                    return self.edit(page, |bytes| change(&mut bytes[at..]));
+                }
+            }
+        }
+        panic!("object {object} is not in sysschobjs")
+    }
+
     /// The B-tree, of a user table, with the most leaf pages; clustered or not.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();

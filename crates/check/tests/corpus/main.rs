@@ -10,6 +10,7 @@
     reason = "a test harness of its own: a failed expectation is a failed test"
 )]
 
+mod columns;
 mod damage;
 mod hostile;
 mod image;
@@ -28,6 +29,7 @@ fn main() {
     match corpus() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
+            trials.extend(columns::trials(&corpus));
             trials.extend(damage::trials(&corpus));
             trials.extend(damage::heap_trials(&corpus));
             trials.extend(hostile::trials(&corpus));
@@ -36,7 +38,7 @@ fn main() {
             trials.extend(legal::trials(&corpus));
         }
         None => {
-            for group in ["sound", "damage", "hostile", "index rows", "invariance", "legal"] {
+            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal"] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }
