@@ -7,20 +7,20 @@ mod program;
 mod sparse;
 
 use format::RecordId;
-use format::bytes::{u32_at, unsigned};
+use format::bytes::u32_at;
 use format::domain::{Domain, may_be_encrypted};
 use format::record::{Record, RecordKind};
 use format::types::xtype;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::{Finding, Owner};
+use crate::finding::Finding;
 use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
 pub(crate) use program::Plans;
-use program::{Column, Program, VariableCheck};
+use program::{Column, Program, VariableCheck, bit_of};
 
 /// What one thread, or all, added up.
 pub(crate) struct Sums {
@@ -84,34 +84,36 @@ pub(crate) fn row(
     sums: &mut Sums,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(program) = context.columns.get(unit as usize) else { return };
+    let (Some(program), Some(tally)) = (context.columns.get(unit as usize), sums.units.get_mut(unit as usize)) else {
+        return;
+    };
     let is_forwarded = match record.kind() {
         RecordKind::Primary | RecordKind::Index => false,
         RecordKind::Forwarded => true,
         // What a deleted row holds may be of a time when the table had other columns.
         _ => return,
     };
-    let (Some(owner), Some(tally)) =
-        (context.units.get(unit).map(|unit| unit.owner), sums.units.get_mut(unit as usize))
-    else {
-        return;
-    };
     if context.options.no_index && program.is_user_index {
         return;
     }
     tally.rows += 1;
     tally.values += present(program, record);
+    let nulls = record.null_word(0);
+    let mut check = RowCheck { context, program, unit, at, record, nulls, sums, findings };
+    if record.is_versioned() {
+        check.version_tag();
+    }
     // The last variable column of a forwarded row is its back pointer.
-    let variable = record.variable_count().saturating_sub(is_forwarded.into());
-    let mut check = RowCheck { context, program, owner, at, record, sums, findings };
-    check.version_tag();
+    let variable = record.variable_count() - u16::from(is_forwarded && record.variable_count() > 0);
     check.shape(variable);
-    check.nulls();
+    check.not_null();
     if context.options.checks_purity() {
         check.fixed();
     }
-    for number in 1..=variable {
-        check.variable(number);
+    for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
+        if !bytes.is_empty() {
+            check.variable(number, bytes, complex);
+        }
     }
 }
 
@@ -127,22 +129,35 @@ fn present(program: &Program, record: &Record<'_>) -> u64 {
 struct RowCheck<'a, 'r> {
     context: &'a Context<'a>,
     program: &'a Program,
-    owner: Owner,
+    unit: UnitIndex,
     at: RecordId,
     record: &'a Record<'r>,
+    /// The first word of the null bitmap.
+    nulls: u64,
     sums: &'a mut Sums,
     findings: &'a mut Vec<Finding>,
 }
 
 impl RowCheck<'_, '_> {
-    fn report(&mut self, check: &'static registry::Check, column: &Column) {
-        let finding = Finding::new(check).owner(self.owner).at_record(self.at);
-        self.findings.push(finding.text_value("column", &column.name).text_value("type", column.info.name()));
+    #[cold]
+    fn finding(&self, check: &'static registry::Check) -> Finding {
+        let finding = Finding::new(check).at_record(self.at);
+        match self.context.units.get(self.unit) {
+            Some(unit) => finding.owner(unit.owner),
+            None => finding,
+        }
     }
 
+    #[cold]
+    fn report(&mut self, check: &'static registry::Check, column: &Column) {
+        let finding = self.finding(check).text_value("column", &column.name);
+        self.findings.push(finding.text_value("type", column.info.name()));
+    }
+
+    #[cold]
     fn record_check(&mut self, test: impl Into<String>, value: impl Into<i64>, against: impl Into<i64>) {
-        let finding = Finding::new(&registry::RECORD_COLUMNS).owner(self.owner).at_record(self.at);
-        self.findings.push(finding.text_value("test", test).number("value", value).number("against", against));
+        let finding = self.finding(&registry::RECORD_COLUMNS).text_value("test", test);
+        self.findings.push(finding.number("value", value).number("against", against));
     }
 
     /// A row without a transaction number has no older version.
@@ -152,7 +167,7 @@ impl RowCheck<'_, '_> {
             return;
         }
         if let Some(version) = RecordId::read(tag, 0) {
-            let finding = Finding::new(&registry::ROW_VERSION).owner(self.owner).at_record(self.at);
+            let finding = self.finding(&registry::ROW_VERSION);
             self.findings.push(finding.page_value("version_page", version.page).number("version_slot", version.slot));
         }
     }
@@ -160,72 +175,88 @@ impl RowCheck<'_, '_> {
     /// The record has no more columns than the rowset, and its fixed part holds those it says it has.
     fn shape(&mut self, variable: u16) {
         let (program, record) = (self.program, self.record);
-        if let Some(most) = program.max_null_bit.filter(|most| record.column_count() > *most) {
-            self.record_check("Valid column count", record.column_count(), most);
+        if record.column_count() > program.max_null_bit {
+            self.record_check("Valid column count", record.column_count(), program.max_null_bit);
         }
-        if let Some(most) = program.max_variable.filter(|most| variable > *most) {
-            self.record_check("Valid variable column count", variable, most);
+        if variable > program.max_variable {
+            self.record_check("Valid variable column count", variable, program.max_variable);
         }
-        if let Some(most) = program.max_fixed_end.filter(|most| record.fixed_end() > *most) {
-            self.record_check("Valid fixed length", record.fixed_end(), most);
+        if record.fixed_end() > program.max_fixed_end {
+            self.record_check("Valid fixed length", record.fixed_end(), program.max_fixed_end);
         }
         if program.fixed_reach > record.fixed_end() {
-            for column in program.columns.iter().filter(|column| column.offset > 0) {
-                let end = column.offset.unsigned_abs().saturating_add(column.info.length);
-                if end > record.fixed_end() && record.null_bit(column.null_bit) == Some(false) {
-                    self.record_check(format!("Valid end of column '{}'", column.name), end, record.fixed_end());
-                }
+            self.missing();
+        }
+    }
+
+    /// Fixed columns that end behind the record's fixed part: the record must not know them, or have NULL there.
+    #[cold]
+    fn missing(&mut self) {
+        let (program, record) = (self.program, self.record);
+        for column in program.columns.iter().filter(|column| column.offset > 0) {
+            let end = column.offset.unsigned_abs().saturating_add(column.info.length);
+            if end > record.fixed_end() && record.null_bit(column.null_bit) == Some(false) {
+                self.record_check(format!("Valid end of column '{}'", column.name), end, record.fixed_end());
             }
         }
     }
 
+    fn is_null(&self, null_bit: u16) -> bool {
+        match bit_of(null_bit) {
+            (0, bit) => self.nulls & bit != 0,
+            _ => self.record.null_bit(null_bit) == Some(true),
+        }
+    }
+
     /// No NULL in a NOT NULL column, of those that the record has.
-    fn nulls(&mut self) {
-        let bitmap = self.record.null_bitmap();
+    fn not_null(&mut self) {
         for &(word, mask) in &self.program.not_null {
-            let Some(bytes) = bitmap.get(word * 8..) else { continue };
-            let nulls = unsigned(bytes) & mask;
-            if nulls == 0 {
-                continue;
+            let nulls = if word == 0 { self.nulls } else { self.record.null_word(word) };
+            if nulls & mask != 0 {
+                self.nulls_in(word, nulls & mask);
             }
-            for column in &self.program.columns {
-                let bit = usize::from(column.null_bit.wrapping_sub(1));
-                let is_one = bit / 64 == word && nulls & (1 << (bit % 64)) != 0;
-                if is_one && self.record.null_bit(column.null_bit) == Some(true) {
-                    self.report(&registry::COLUMN_NULL, column);
-                }
+        }
+    }
+
+    #[cold]
+    fn nulls_in(&mut self, word: u16, nulls: u64) {
+        for column in self.program.columns.iter().filter(|column| column.is_not_null) {
+            let (own_word, bit) = bit_of(column.null_bit);
+            if own_word == word && nulls & bit != 0 {
+                self.report(&registry::COLUMN_NULL, column);
             }
         }
     }
 
     /// Data purity of the fixed columns.
     fn fixed(&mut self) {
-        let (program, record) = (self.program, self.record);
-        for check in &program.fixed {
-            let Some(bytes) = record.fixed(check.offset, check.length) else { continue };
+        for check in &self.program.fixed {
+            let Some(bytes) = self.record.fixed(check.offset, check.length) else { continue };
             let verdict = check.domain.contains(bytes);
-            if verdict == Some(true) {
-                continue;
-            }
-            // What stands in the place of a NULL, or of a column that the record does not know, means nothing.
-            let column = &program.columns[usize::from(check.column)];
-            let has_bitmap = record.column_count() > 0;
-            let has_value = if has_bitmap { record.null_bit(column.null_bit) == Some(false) } else { true };
-            match verdict {
-                _ if !has_value => {}
-                Some(_) => self.report(&registry::COLUMN_PURITY, column),
-                None => self.sums.not_verified(&self.context.columns, column),
+            if verdict != Some(true) {
+                self.fixed_value(usize::from(check.column), verdict);
             }
         }
     }
 
-    fn variable(&mut self, number: u16) {
-        let (program, record) = (self.program, self.record);
-        let Some((bytes, complex)) = record.variable(number) else { return };
-        if bytes.is_empty() {
+    /// A fixed column whose bytes are no value, or perhaps none. What stands in the place of a NULL, or of a column that
+    /// the record does not know, means nothing.
+    #[cold]
+    fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
+        let column = &self.program.columns[column];
+        if self.record.column_count() > 0 && self.record.null_bit(column.null_bit) != Some(false) {
             return;
         }
-        let Some(check) = program.variable.get(usize::from(number) - 1).copied().flatten() else {
+        match verdict {
+            Some(_) => self.report(&registry::COLUMN_PURITY, column),
+            None => self.sums.not_verified(&self.context.columns, column),
+        }
+    }
+
+    /// A variable column that has bytes.
+    fn variable(&mut self, number: usize, bytes: &[u8], complex: bool) {
+        let program = self.program;
+        let Some(Some(check)) = program.variable.get(number) else {
             if complex
                 && program.has_sparse
                 && sparse::is_vector(bytes)
@@ -236,7 +267,7 @@ impl RowCheck<'_, '_> {
             return;
         };
         let column = &program.columns[usize::from(check.column)];
-        if record.null_bit(check.null_bit) == Some(true) {
+        if self.is_null(check.null_bit) {
             if !complex && !check.is_text_pointer {
                 self.report(&registry::COLUMN_NULL_LENGTH, column);
             }
@@ -248,16 +279,9 @@ impl RowCheck<'_, '_> {
     }
 
     /// A variable value that lies in the row.
-    fn plain(&mut self, check: VariableCheck, column: &Column, bytes: &[u8]) {
-        if bytes.len() > usize::from(check.max_length) && !may_be_encrypted(bytes) {
-            let excess = &bytes[usize::from(check.max_length)..];
-            if excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
-                // Blanks and zeros at the end are nothing to most of the engine.
-                self.sums.not_verified(&self.context.columns, column);
-            } else {
-                let test = format!("Valid length of column '{}'", column.name);
-                self.record_check(test, bytes.len() as i64, check.max_length);
-            }
+    fn plain(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
+        if bytes.len() > usize::from(check.max_length) {
+            self.too_long(check, column, bytes);
         }
         if !self.context.options.checks_purity() {
             return;
@@ -269,8 +293,20 @@ impl RowCheck<'_, '_> {
         }
     }
 
+    #[cold]
+    fn too_long(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
+        let excess = bytes.get(check.max_length.into()..).unwrap_or_default();
+        // Blanks and zeros at the end are nothing to most of the engine.
+        if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
+            self.sums.not_verified(&self.context.columns, column);
+        } else {
+            let test = format!("Valid length of column '{}'", column.name);
+            self.record_check(test, bytes.len() as i64, check.max_length);
+        }
+    }
+
     /// A value behind a pointer. What the pointer tells is its length.
-    fn off_row(&mut self, check: VariableCheck, column: &Column, pointer: &[u8]) {
+    fn off_row(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) {
         match check.domain {
             None | Some(Domain::Any) => {}
             Some(_) if !self.context.options.checks_purity() => {}

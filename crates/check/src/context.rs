@@ -13,7 +13,6 @@ use crate::units::{Unit, UnitIndex, Units};
 use crate::{columns, index_match, lob};
 
 /// What a run knows.
-#[expect(dead_code, reason = "plans of checks")]
 pub(crate) struct Context<'a> {
     pub(crate) source: &'a dyn PageSource,
     pub(crate) database: &'a Database,

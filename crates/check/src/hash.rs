@@ -99,12 +99,32 @@ impl FactHash {
 
     /// A stub at `stub` leads to the row at `row`.
     pub(crate) fn forward(&self, stub: RecordId, row: RecordId) -> Sum {
-        self.hash(number(stub.page) << 16 | u64::from(stub.slot), number(row.page) << 16 | u64::from(row.slot))
+        self.hash(record_number(stub), record_number(row))
+    }
+
+    /// The record at `at` is a fragment of the off-row value `id`.
+    pub(crate) fn fragment(&self, at: RecordId, id: u64) -> Sum {
+        self.hash(record_number(at), id)
+    }
+
+    /// The fragment at `at`, `level` levels above the data, has `size` bytes of its value below it.
+    pub(crate) fn part(&self, at: RecordId, size: u64, level: u16) -> Sum {
+        let Sum(first, second) = self.hash(record_number(at), size);
+        self.hash(first ^ u64::from(level), second)
+    }
+
+    /// Spreads records evenly over numbers.
+    pub(crate) fn spread(&self, at: RecordId) -> u64 {
+        self.hash(record_number(at), 0).0
     }
 }
 
 fn number(page: PageId) -> u64 {
     u64::from(page.file) << 32 | u64::from(page.page)
+}
+
+fn record_number(record: RecordId) -> u64 {
+    number(record.page) << 16 | u64::from(record.slot)
 }
 
 /// 64 x 64 bit multiplication, folded.

@@ -1,60 +1,219 @@
-//! Off-row values: every fragment is reached exactly once.
+//! Off-row values (8929, 8961 to 8965, 8974): each pointer of a live row and each link of a node adds the fragment it
+//! leads to to one sum, each fragment adds itself to another. Equal sums mean that every fragment is reached exactly once,
+//! by the value it is part of, and that every length on the way is right.
 
-use catalog::Database;
+mod facts;
+mod free_space;
+mod plan;
+
+use format::lob::{Fragment, Node};
 use format::record::Record;
 use format::{Page, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::hash::Sum;
 use crate::sweep::Partial;
-use crate::units::{UnitIndex, Units};
+use crate::units::UnitIndex;
+use crate::{pinpoint, registry};
 
-/// What is known of each unit before the sweep.
-pub(crate) struct Plans {}
+pub(crate) use facts::{Held, InRow, Kind, Reference, held, is_live, links};
+pub(crate) use free_space::free_space;
+pub(crate) use plan::{Plans, RowsetPlan};
 
-impl Plans {
-    /// Plans for the units of a database.
-    pub(crate) fn new(_database: &Database, _units: &Units) -> Self {
-        Self {}
-    }
+/// What one thread, or all, added up, by unit ordinal.
+pub(crate) struct Sums {
+    units: Vec<UnitSums>,
 }
 
-/// What one thread, or all, added up.
-pub(crate) struct Sums {}
+/// The two sides of a unit of off-row values.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct UnitSums {
+    /// Fragments that pointers and links name, with the id they give.
+    named: Sum,
+    /// Fragments, with their ids.
+    found: Sum,
+    /// Size and level that links expect.
+    expected: Sum,
+    /// Size and level of fragments that are not roots.
+    actual: Sum,
+    /// Pointers and links.
+    pub(crate) references: u64,
+    /// Fragments.
+    pub(crate) fragments: u64,
+    /// Of a text unit, fragments of an undescribed form; of an in-row unit, complex columns of one.
+    undescribed: u64,
+}
 
 impl Sums {
     /// Nothing yet.
-    pub(crate) fn new(_units: usize) -> Self {
-        Self {}
+    pub(crate) fn new(units: usize) -> Self {
+        Self { units: vec![UnitSums::default(); units] }
     }
 
     /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, _other: Self) {}
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
+            mine.named.add(theirs.named);
+            mine.found.add(theirs.found);
+            mine.expected.add(theirs.expected);
+            mine.actual.add(theirs.actual);
+            mine.references += theirs.references;
+            mine.fragments += theirs.fragments;
+            mine.undescribed += theirs.undescribed;
+        }
+    }
+
+    fn get(&self, unit: UnitIndex) -> UnitSums {
+        self.units.get(unit as usize).copied().unwrap_or_default()
+    }
+
+    fn refer(&mut self, context: &Context<'_>, reference: &Reference) {
+        let Some(sums) = self.units.get_mut(reference.unit as usize) else { return };
+        sums.references += 1;
+        sums.named.add(context.hash.fragment(reference.target, reference.id));
+        if let Some((size, level)) = reference.expects.part() {
+            sums.expected.add(context.hash.part(reference.target, size, level));
+        }
+    }
 }
 
 /// A record of the leaf level of a heap or index, ghosts included, uncompressed and audited.
 pub(crate) fn row(
-    _context: &Context<'_>,
-    _unit: UnitIndex,
-    _at: RecordId,
-    _record: &Record<'_>,
-    _sums: &mut Sums,
-    _findings: &mut Vec<Finding>,
+    context: &Context<'_>,
+    unit: UnitIndex,
+    at: RecordId,
+    record: &Record<'_>,
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
 ) {
-}
-
-/// After the sweep: what the sums say.
-pub(crate) fn reckon(_context: &Context<'_>, _swept: &Partial, _findings: &mut Vec<Finding>, _coverage: &mut Coverage) {
+    let Some(plan) = context.lob.rows(unit).filter(|_| record.variable_count() > 0) else { return };
+    // Ghosts keep pointers to values that are gone (format.md 0, rule 10).
+    if !is_live(record) {
+        return;
+    }
+    plan.each(record, |seen| match seen {
+        InRow::Reference(reference) => sums.refer(context, &reference),
+        InRow::Undescribed => {
+            if let Some(sums) = sums.units.get_mut(unit as usize) {
+                sums.undescribed += 1;
+            }
+        }
+        InRow::Invalid { column } => {
+            if let Some(unit) = context.units.get(unit) {
+                let finding = Finding::new(&registry::COMPLEX_COLUMN).owner(unit.owner).at_record(at);
+                findings.push(finding.number("column", column));
+            }
+        }
+    });
 }
 
 /// A sound page of a LOB or row-overflow unit.
 pub(crate) fn text_page(
-    _context: &Context<'_>,
-    _unit: UnitIndex,
-    _page: Page<'_>,
-    _spans: &[crate::audit::Span],
-    _sums: &mut Sums,
-    _findings: &mut Vec<Finding>,
+    context: &Context<'_>,
+    unit: UnitIndex,
+    page: Page<'_>,
+    spans: &[crate::audit::Span],
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
 ) {
+    for (slot, span) in spans.iter().enumerate() {
+        let Ok(fragment) = Fragment::read(span.of(page)) else { continue };
+        let at = RecordId { page: page.header().page_id(), slot: slot as u16 };
+        let held = held(&fragment);
+        if let Some(sums) = sums.units.get_mut(unit as usize) {
+            sums.fragments += 1;
+            match held.kind {
+                Kind::Undescribed => sums.undescribed += 1,
+                // Left out, so that the sums differ and its owner is looked for.
+                Kind::Unknown => {}
+                _ => sums.found.add(context.hash.fragment(at, held.id)),
+            }
+            if let Kind::Part { size, level } = held.kind {
+                sums.actual.add(context.hash.part(at, size, level));
+            }
+        }
+        if let (Node::Unknown(kind), true, Some(unit)) = (fragment.node(), fragment.is_live(), context.units.get(unit))
+        {
+            let finding = Finding::new(&registry::LOB_NODE_TYPE).owner(unit.owner).at_record(at);
+            findings.push(finding.number("text_id", held.id.cast_signed()).number("node_type", kind));
+        }
+        links(unit, &fragment, |reference| sums.refer(context, &reference));
+    }
+}
+
+/// After the sweep: what the sums say.
+pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    let mut planned = vec![false; context.units.list().len()];
+    for plan in context.lob.rowsets() {
+        for unit in &plan.text_units {
+            if let Some(planned) = planned.get_mut(*unit as usize) {
+                *planned = true;
+            }
+        }
+        rowset(context, plan, swept, findings, coverage);
+    }
+    let unplanned = context.units.list().iter().zip(&swept.units).zip(planned).filter(|(_, planned)| !planned);
+    for ((unit, tally), _) in unplanned.filter(|((_, tally), _)| tally.text_pages > 0) {
+        coverage.note("LOB trees", context.index_name(unit), "no rowset has its allocation unit", tally.text_pages);
+    }
+}
+
+fn rowset(
+    context: &Context<'_>,
+    plan: &RowsetPlan,
+    swept: &Partial,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) {
+    let sums = |unit: &UnitIndex| swept.lob.get(*unit);
+    let differs = |sums: UnitSums| sums.named != sums.found || sums.expected != sums.actual;
+    let weight: u64 = plan.text_units.iter().map(|unit| sums(unit).fragments.max(sums(unit).references)).sum();
+    let lost: u64 =
+        plan.text_units.iter().filter_map(|unit| swept.units.get(*unit as usize)).map(|t| t.bad_pages).sum();
+    let Some(unit) = context.units.get(plan.in_row).filter(|_| weight + lost > 0) else { return };
+    let left_out =
+        context.options.no_index && unit.owner.index_id > 1 && !context.database.is_system_table(unit.owner.object_id);
+    let mut units = plan.text_units.iter().chain([&plan.in_row]).filter_map(|unit| context.units.get(*unit));
+    if left_out || !units.any(|unit| context.in_scope(unit)) {
+        return;
+    }
+    if let Some(reason) = why_not(context, plan, swept) {
+        coverage.note("LOB trees", context.index_name(unit), reason, weight);
+    } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
+        let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
+        let (found, doubts) = pinpoint::lob(context, plan, weight, is_whole);
+        findings.extend(found);
+        if doubts > 0 {
+            let reason = "fragments to which only deleted rows lead";
+            coverage.note("LOB trees", context.index_name(unit), reason, doubts);
+        }
+    }
+}
+
+/// Why nothing can be said of a rowset's off-row values.
+fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<&'static str> {
+    let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
+    let in_row = tally(&plan.in_row)?;
+    let mut units = plan.text_units.iter().chain([&plan.in_row]);
+    let is_partly_known = |unit: &UnitIndex| {
+        let tally = tally(unit).map_or(0, |tally| tally.unread_pages + tally.unknown_pages + tally.pages_in_transit);
+        tally > 0 || context.survey.broken_chains.contains(unit) || context.survey.partial_units.contains(unit)
+    };
+    if let Some(reason) = plan.why_not.filter(|_| in_row.pages() > 0 || plan.is_unknown) {
+        Some(reason)
+    } else if in_row.unaudited_rows > 0 {
+        Some("its rows are of an unknown form")
+    } else if units.clone().any(|unit| context.units.get(*unit).is_some_and(|unit| !context.in_scope(unit))) {
+        Some("some of its pages are outside of what was asked for")
+    } else if units.any(is_partly_known) {
+        Some("some of its pages are not known")
+    } else if swept.lob.get(plan.in_row).undescribed > 0 {
+        Some("rows hold values in a form that is not described: sparse columns, FILESTREAM")
+    } else if plan.text_units.iter().any(|unit| swept.lob.get(*unit).undescribed > 0) {
+        Some("fragments of a form that is not described")
+    } else {
+        None
+    }
 }

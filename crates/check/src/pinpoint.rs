@@ -2,6 +2,7 @@
 
 mod forwarding;
 mod index_rows;
+mod lob;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use crate::units::UnitIndex;
 
 pub(crate) use forwarding::forwarding;
 pub(crate) use index_rows::index_rows;
+pub(crate) use lob::lob;
 pub(crate) use tree::tree;
 
 /// The pages that `units` own, in page order, gathered in one walk over the maps.

@@ -46,15 +46,15 @@ pub(super) struct Program {
     /// By number of the variable column, from 0; `None` where no column is, or nothing is known of it.
     pub(super) variable: Vec<Option<VariableCheck>>,
     /// NOT NULL columns: words of the null bitmap that have some, and which bits.
-    pub(super) not_null: Vec<(usize, u64)>,
+    pub(super) not_null: Vec<(u16, u64)>,
     /// End of the last fixed column that is in use.
     pub(super) fixed_reach: u16,
-    /// End of the fixed part at most.
-    pub(super) max_fixed_end: Option<u16>,
-    /// Null bits there are at most; `None` when the catalogue does not tell.
-    pub(super) max_null_bit: Option<u16>,
+    /// End of the fixed part at most; `u16::MAX` where nothing is certain, as below.
+    pub(super) max_fixed_end: u16,
+    /// Null bits there are at most.
+    pub(super) max_null_bit: u16,
     /// Variable columns there are at most.
-    pub(super) max_variable: Option<u16>,
+    pub(super) max_variable: u16,
     /// The highest null bit of a checked column: rows that have it have all columns.
     pub(super) last_null_bit: u16,
     /// Sparse columns may be there.
@@ -72,6 +72,7 @@ pub(super) struct Column {
     pub(super) info: TypeInfo,
     pub(super) offset: i16,
     pub(super) null_bit: u16,
+    pub(super) is_not_null: bool,
     /// Counter of its values that were not verified.
     pub(super) counter: usize,
     /// Why none of its values is checked against its type.
@@ -121,10 +122,10 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         not_null: Vec::new(),
         fixed_reach: 0,
         // Rows of tables with sparse columns may be filled up.
-        max_fixed_end: Some(fixed_end.unwrap_or(4).max(rowset.min_leaf)).filter(|_| is_base && !has_sparse),
+        max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && !has_sparse),
         // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
-        max_null_bit: Some(null_bits.max(rowset.max_null_bit)).filter(|bits| *bits > 0 && !has_sparse),
-        max_variable: Some(variable).filter(|_| !has_sparse),
+        max_null_bit: limit(null_bits.max(rowset.max_null_bit), (is_base || null_bits > 0) && !has_sparse),
+        max_variable: limit(variable, !has_sparse),
         last_null_bit: 0,
         has_sparse,
         version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
@@ -140,6 +141,10 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         }
     }
     Some(program)
+}
+
+fn limit(most: u16, is_certain: bool) -> u16 {
+    if is_certain { most } else { u16::MAX }
 }
 
 impl Program {
@@ -180,7 +185,8 @@ impl Program {
                 *place = Some(check);
             }
         }
-        if table.is_some_and(TableColumn::is_not_null) && column.leaf_null_bit > 0 {
+        let is_not_null = table.is_some_and(TableColumn::is_not_null) && column.leaf_null_bit > 0;
+        if is_not_null {
             self.forbid_null(column.leaf_null_bit);
         }
         self.last_null_bit = self.last_null_bit.max(column.leaf_null_bit);
@@ -194,18 +200,26 @@ impl Program {
             info: column.info,
             offset: column.leaf_offset,
             null_bit: column.leaf_null_bit,
+            is_not_null,
             counter,
             not_verified,
         });
     }
 
     fn forbid_null(&mut self, null_bit: u16) {
-        let bit = usize::from(null_bit - 1);
-        let mask = 1 << (bit % 64);
-        match self.not_null.iter_mut().find(|(word, _)| *word == bit / 64) {
+        let (word, mask) = bit_of(null_bit);
+        match self.not_null.iter_mut().find(|(other, _)| *other == word) {
             Some((_, bits)) => *bits |= mask,
-            None => self.not_null.push((bit / 64, mask)),
+            None => self.not_null.push((word, mask)),
         }
+    }
+}
+
+/// The word of the null bitmap that has a null bit, and the bit in it; no bit for a column without one.
+pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
+    match null_bit.checked_sub(1) {
+        Some(bit) => (bit / 64, 1 << (bit % 64)),
+        None => (0, 0),
     }
 }
 

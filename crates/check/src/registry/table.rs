@@ -425,7 +425,7 @@ checks! {
         cause "The PFS byte was changed, the page is an older version of itself, or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
         action "Harmless by itself. With other messages for the page it tells of a lost write; a repair sets the byte right.";
     LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
-        "Table error: Cross object linkage: Page {page}, slot {slot}, in {owner_lower}, refers to page {ref_page}, slot {ref_slot}, in {other_owner}.",
+        "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot {slot}, in {other_owner}.",
         must "A pointer to off-row data leads to a page of its own table's off-row data.",
         cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
         action "Restore; a repair deletes the rows whose values are incomplete.";

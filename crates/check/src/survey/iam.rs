@@ -299,8 +299,7 @@ impl Follower<'_> {
         let mut visited = BTreeSet::new();
         for (unit, head) in self.heads() {
             let (mut from, mut at) = (PageId::NONE, head);
-            loop {
-                let Some(page) = self.sound(at) else { break };
+            while let Some(page) = self.sound(at) {
                 if !visited.insert(at) {
                     // Another walk, or this one, has been here: of a unit that is not this one's, once is enough.
                     if page.unit != unit {

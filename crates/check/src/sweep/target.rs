@@ -183,6 +183,7 @@ impl Target {
         }
         if !context.options.physical_only && content.records_are_audited {
             self.rows(context, id, page, unit_index, is_leaf, partial);
+            lob::free_space(context, unit_index, page, &mut partial.findings);
         }
         if context.checks_tree(unit) {
             tree_page::add(context, unit_index, id, page, role, self.audit.spans(), partial);

@@ -31,7 +31,6 @@ fn main() {
             trials.extend(sound::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(damage::trials(&corpus));
-            trials.extend(damage::heap_trials(&corpus));
             trials.extend(hostile::trials(&corpus));
             trials.extend(index_rows::trials(&corpus));
             trials.extend(invariance::trials(&corpus));

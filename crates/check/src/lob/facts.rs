@@ -1,0 +1,201 @@
+//! What rows and text pages say of fragments.
+
+use format::RecordId;
+use format::lob::{Fragment, Node, Pointer};
+use format::record::{Record, RecordKind};
+
+use super::plan::{ColumnRole, RowPlan};
+use crate::units::UnitIndex;
+
+/// What a pointer or a link says of the fragment it leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reference {
+    /// The unit in which the fragment must be.
+    pub(crate) unit: UnitIndex,
+    /// Where it must be.
+    pub(crate) target: RecordId,
+    /// The value it must be part of.
+    pub(crate) id: u64,
+    /// What it must be.
+    pub(crate) expects: Expects,
+}
+
+/// What the fragment must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expects {
+    /// The root of a value, of any size.
+    Root,
+    /// A part of a value: level 0 is data.
+    Part {
+        /// Bytes below it.
+        size: u64,
+        /// Levels above the data.
+        level: u16,
+    },
+    /// A value pushed off the row: data, or a root.
+    Overflow {
+        /// Bytes of the value.
+        size: u64,
+        /// Levels above the data.
+        level: u16,
+    },
+}
+
+/// States of message 8961.
+const SIZE_DIFFERS: u8 = 2;
+const TYPE_DIFFERS: u8 = 4;
+
+impl Expects {
+    /// Size and level, where they are known.
+    pub(crate) fn part(self) -> Option<(u64, u16)> {
+        match self {
+            Self::Root => None,
+            Self::Part { size, level } | Self::Overflow { size, level } => Some((size, level)),
+        }
+    }
+
+    /// Whether a fragment is what was expected; if not, the state of message 8961.
+    pub(crate) fn mismatch(self, kind: Kind) -> Option<u8> {
+        let (size, level, expected, expected_level) = match (self, kind) {
+            (Self::Root, Kind::Root { .. }) => return None,
+            (
+                Self::Part { size, level } | Self::Overflow { size, level },
+                Kind::Part { size: actual, level: found },
+            ) => (actual, found, size, level),
+            // How a value that takes several fragments hangs together was never met.
+            (Self::Overflow { size, level }, Kind::Root { size: actual }) => (actual, level, size, level),
+            _ => return Some(TYPE_DIFFERS),
+        };
+        if level != expected_level {
+            return Some(TYPE_DIFFERS);
+        }
+        (size != expected).then_some(SIZE_DIFFERS)
+    }
+}
+
+/// What a fragment is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Held {
+    /// The value it is part of.
+    pub(crate) id: u64,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What a fragment is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The root of a value, or a whole value.
+    Root {
+        /// Bytes below it.
+        size: u64,
+    },
+    /// A part of a value: level 0 is data.
+    Part {
+        /// Bytes below it.
+        size: u64,
+        /// Levels above the data.
+        level: u16,
+    },
+    /// Its own fields contradict each other.
+    Malformed,
+    /// Of a node type that does not exist: 8962.
+    Unknown,
+    /// Of a form that is not described, or a ghost.
+    Undescribed,
+}
+
+/// What a fragment is.
+pub(crate) fn held(fragment: &Fragment<'_>) -> Held {
+    let kind = match fragment.node() {
+        _ if !fragment.is_live() => Kind::Undescribed,
+        Node::Root { size } => Kind::Root { size },
+        Node::Tree { links, .. } => Kind::Root { size: links.size() },
+        Node::Internal { level, links } => match level.checked_add(1) {
+            Some(level) => Kind::Part { size: links.size(), level },
+            None => Kind::Malformed,
+        },
+        Node::Data { size } => Kind::Part { size, level: 0 },
+        Node::Malformed => Kind::Malformed,
+        Node::Undescribed(_) => Kind::Undescribed,
+        Node::Unknown(_) => Kind::Unknown,
+    };
+    Held { id: fragment.blob_id(), kind }
+}
+
+/// Calls `visit` for each child of a fragment.
+pub(crate) fn links(unit: UnitIndex, fragment: &Fragment<'_>, mut visit: impl FnMut(Reference)) {
+    let (Node::Tree { level, links } | Node::Internal { level, links }) = fragment.node() else { return };
+    if !fragment.is_live() {
+        return;
+    }
+    let id = fragment.blob_id();
+    for link in links.iter() {
+        let expects = Expects::Part { size: link.size, level };
+        visit(Reference { unit, target: link.target, id, expects });
+    }
+}
+
+/// What a complex column of a row says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InRow {
+    /// A fragment it leads to.
+    Reference(Reference),
+    /// It is of a form that is not described.
+    Undescribed,
+    /// It cannot be complex, or its length is impossible.
+    Invalid {
+        /// The column's id.
+        column: u32,
+    },
+}
+
+/// Whether a record is a row that is not deleted.
+pub(crate) fn is_live(record: &Record<'_>) -> bool {
+    matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded | RecordKind::Index)
+}
+
+impl RowPlan {
+    /// Calls `visit` for what each complex column of a row says.
+    pub(crate) fn each(&self, record: &Record<'_>, mut visit: impl FnMut(InRow)) {
+        for number in 1..=record.variable_count() {
+            let Some((bytes, true)) = record.variable(number) else { continue };
+            if record.kind() == RecordKind::Forwarded && bytes.len() == 10 && bytes.starts_with(&[0, 4]) {
+                // Its back pointer.
+                continue;
+            }
+            self.column(number, bytes, &mut visit);
+        }
+    }
+
+    fn column(&self, number: u16, bytes: &[u8], visit: &mut impl FnMut(InRow)) {
+        let column = self.columns.get(usize::from(number) - 1).copied().unwrap_or_default();
+        let may_hold = matches!(column.role, ColumnRole::Large | ColumnRole::Limited);
+        let pointer = match Pointer::read(bytes) {
+            _ if column.role == ColumnRole::Never => return visit(InRow::Invalid { column: column.id }),
+            Pointer::Malformed if may_hold => return visit(InRow::Invalid { column: column.id }),
+            pointer if may_hold => pointer,
+            _ => Pointer::Undescribed,
+        };
+        let is_large = column.role == ColumnRole::Large;
+        match (pointer, self.lob, self.overflow) {
+            (Pointer::Text { id, root }, Some(unit), _) if is_large => {
+                visit(InRow::Reference(Reference { unit, target: root, id, expects: Expects::Root }));
+            }
+            (Pointer::InlineRoot { id, level, links }, Some(unit), _) if is_large => {
+                for link in links.iter() {
+                    let expects = Expects::Part { size: link.size, level };
+                    visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
+                }
+            }
+            // Also in a column that was made a (max) one: old rows keep their pointers.
+            (Pointer::Overflow { id, level, links }, _, Some(unit)) => {
+                for link in links.iter() {
+                    let expects = Expects::Overflow { size: link.size, level };
+                    visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
+                }
+            }
+            _ => visit(InRow::Undescribed),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! How full a page is, against its PFS byte (8914): kept for heaps and off-row data only (format.md 6).
+
+use format::allocation::PfsByte;
+use format::page::HEADER_BYTES;
+use format::{PAGE_BYTES, Page, PageType};
+
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::registry;
+use crate::survey::Allocation;
+use crate::units::{Shape, UnitIndex};
+
+/// Bytes behind the page header.
+const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
+
+/// Classes of PFS bytes, and the most bytes that a page of each may use: seen for sure, and by the percentage. Which class
+/// a page between the two has was never met.
+const CLASSES: [(u32, u32); 4] = [
+    (4040, CAPACITY * 50 / 100 + 5),
+    (6472, CAPACITY * 80 / 100 + 2),
+    (7681, CAPACITY * 95 / 100 + 8),
+    (CAPACITY, CAPACITY),
+];
+
+/// A sound page against its PFS byte.
+pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>, findings: &mut Vec<Finding>) {
+    let (Some(unit), true) = (context.units.get(unit), context.is_clean()) else { return };
+    let header = page.header();
+    let (lowest, highest) = match (unit.shape, header.kind()) {
+        (Shape::Heap, Some(PageType::Data)) if !unit.compressed => classes(header.free_count.get()),
+        (Shape::Text, Some(PageType::TextMix)) => classes(header.free_count.get()),
+        (Shape::Text, Some(PageType::TextTree)) => (4, 4),
+        _ => return,
+    };
+    let Allocation::Used(byte) = context.survey.allocation(header.page_id()) else { return };
+    let actual = byte.0 & 7;
+    if actual > 4 || (lowest..=highest).contains(&actual) {
+        return;
+    }
+    let finding = Finding::new(&registry::PFS_FREE_SPACE).owner(unit.owner).page(header.page_id());
+    findings.push(finding.text_value("expected", text(lowest)).text_value("actual", text(actual)));
+}
+
+/// The classes that a page with so much free space may have.
+fn classes(free: u16) -> (u8, u8) {
+    let used = CAPACITY.saturating_sub(free.into());
+    if used == 0 {
+        return (0, 0);
+    }
+    let class = |limit: fn(&(u32, u32)) -> u32| {
+        CLASSES.iter().position(|limits| used <= limit(limits)).map_or(4, |position| position as u8 + 1)
+    };
+    (class(|limits| limits.1), class(|limits| limits.0))
+}
+
+/// As message 8914 prints a class: padded to twelve characters.
+fn text(class: u8) -> String {
+    format!("{:>12}", format!("{}_PCT_FULL", PfsByte(class).percent_full()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_pages_as_met() {
+        // corpus: smallest and largest use of each class.
+        for (class, low, high) in [(1, 17, 4040), (2, 4054, 6472), (3, 6478, 7681), (4, 7700, 8096)] {
+            for used in [low, high] {
+                assert_eq!(classes(8096 - used), (class, class), "{used}");
+            }
+        }
+        assert_eq!(classes(8096), (0, 0));
+        assert_eq!(classes(8096 - 4050), (1, 2), "nobody knows");
+        assert_eq!(text(0), "  0_PCT_FULL");
+        assert_eq!(text(4), "100_PCT_FULL");
+    }
+}

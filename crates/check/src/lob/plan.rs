@@ -1,0 +1,133 @@
+//! Which units of a rowset hold what, and which columns may have values off the row: worked out before the sweep.
+
+use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
+use format::types::xtype;
+
+use crate::units::{Shape, UnitIndex, Units};
+
+/// What is known of each unit before the sweep.
+pub(crate) struct Plans {
+    /// By ordinal of an in-row unit.
+    rows: Vec<Option<RowPlan>>,
+    rowsets: Vec<RowsetPlan>,
+}
+
+/// A rowset with units for off-row values.
+pub(crate) struct RowsetPlan {
+    /// Its rows.
+    pub(crate) in_row: UnitIndex,
+    /// Its LOB and row-overflow units.
+    pub(crate) text_units: Vec<UnitIndex>,
+    /// Why its rows cannot be read, if there are any.
+    pub(super) why_not: Option<&'static str>,
+    /// References may come from elsewhere than its rows.
+    pub(super) is_unknown: bool,
+}
+
+/// How to read the complex columns of a rowset's rows.
+pub(crate) struct RowPlan {
+    pub(super) lob: Option<UnitIndex>,
+    pub(super) overflow: Option<UnitIndex>,
+    /// By number of the variable column, from 0.
+    pub(super) columns: Vec<Column>,
+}
+
+/// A variable column.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Column {
+    pub(super) id: u32,
+    pub(super) role: ColumnRole,
+}
+
+/// What a column's values may be.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) enum ColumnRole {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// Of a (max) or LOB type.
+    Large,
+    /// Of limited length: may be pushed off the row.
+    Limited,
+    /// Always in the row.
+    Never,
+}
+
+impl Plans {
+    /// Plans for the units of a database.
+    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+        let mut plans = Self { rows: Vec::new(), rowsets: Vec::new() };
+        plans.rows.resize_with(units.list().len(), || None);
+        for rowset in &database.rowsets {
+            plans.add(database, units, rowset);
+        }
+        plans
+    }
+
+    fn add(&mut self, database: &Database, units: &Units, rowset: &Rowset) {
+        let of_kind = |kind: UnitKind| {
+            let mut found =
+                rowset.units.iter().filter(|unit| database.units.get(**unit).is_some_and(|u| u.kind == kind));
+            found.next().map(|unit| *unit as UnitIndex)
+        };
+        let Some(in_row) = of_kind(UnitKind::InRow) else { return };
+        let Some(unit) = units.get(in_row) else { return };
+        let (lob, overflow) = (of_kind(UnitKind::Lob), of_kind(UnitKind::Overflow));
+        let is_unknown = unit.shape == Shape::Unknown;
+        let why_not = if is_unknown {
+            Some("columnstore, or an index of an unknown kind")
+        } else if unit.compressed {
+            Some("compressed rows are not decoded yet")
+        } else if !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
+            Some("its columns are not in the catalogue")
+        } else {
+            None
+        };
+        let text_units: Vec<UnitIndex> = lob.into_iter().chain(overflow).collect();
+        if !text_units.is_empty() {
+            self.rowsets.push(RowsetPlan { in_row, text_units, why_not, is_unknown });
+        }
+        if let Some(place) = self.rows.get_mut(in_row as usize).filter(|_| why_not.is_none()) {
+            *place = Some(RowPlan { lob, overflow, columns: columns(&rowset.layout.columns) });
+        }
+    }
+
+    /// How to read the rows of a unit.
+    pub(crate) fn rows(&self, unit: UnitIndex) -> Option<&RowPlan> {
+        self.rows.get(unit as usize)?.as_ref()
+    }
+
+    /// The rowsets with units for off-row values.
+    pub(crate) fn rowsets(&self) -> &[RowsetPlan] {
+        &self.rowsets
+    }
+}
+
+fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
+    let number = |column: &RowsetColumn| usize::from(column.leaf_offset.unsigned_abs());
+    let variable = || layout.iter().filter(|column| column.leaf_offset < 0);
+    let mut columns = vec![Column::default(); variable().map(number).max().unwrap_or_default()];
+    for column in variable() {
+        if let Some(place) = columns.get_mut(number(column) - 1) {
+            *place = Column { id: column.id, role: role(column) };
+        }
+    }
+    columns
+}
+
+/// Dropped columns keep their type, and their values.
+fn role(column: &RowsetColumn) -> ColumnRole {
+    use xtype::{CLR, IMAGE, JSON, NTEXT, NVARCHAR, SQL_VARIANT, TEXT, VARBINARY, VARCHAR, XML};
+    if column.status & column_status::UNIQUIFIER != 0 {
+        return ColumnRole::Never;
+    }
+    if column.status & (column_status::FILESTREAM | column_status::SPARSE) != 0 {
+        return ColumnRole::Unknown;
+    }
+    match column.info.xtype {
+        TEXT | NTEXT | IMAGE | XML | JSON | CLR => ColumnRole::Large,
+        VARCHAR | NVARCHAR | VARBINARY if matches!(column.info.length, 0 | u16::MAX) => ColumnRole::Large,
+        VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT => ColumnRole::Limited,
+        _ => ColumnRole::Unknown,
+    }
+}

@@ -1,0 +1,188 @@
+//! Damage to allocation maps, IAM chains and the pointers to them.
+
+use super::*;
+
+pub fn kinds() -> Vec<(&'static str, Damage)> {
+    vec![
+        ("PFS byte of a leaf cleared", |image, facts| {
+            let [_, page, right] = middle(&facts.clustered);
+            let dedicated = pfs(image, page).type_bits() == PfsByte::DEDICATED;
+            set_pfs(image, page, 0);
+            let mut expected = vec![(8976, page), (8978, right)];
+            if !dedicated {
+                expected.push((8948, page));
+            }
+            expected
+        }),
+        ("PFS byte of a leaf says IAM page", |image, facts| {
+            let [_, page, _] = middle(&facts.clustered);
+            let byte = pfs(image, page).0 | 0x70;
+            set_pfs(image, page, byte);
+            vec![(8948, page)]
+        }),
+        ("PFS byte of an IAM page says ordinary page", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            set_pfs(image, iam, 0x60);
+            vec![(8948, iam)]
+        }),
+        ("PFS byte of a free page says allocated", |image, facts| {
+            set_pfs(image, facts.free_page, 0x40);
+            vec![(8948, facts.free_page)]
+        }),
+        ("GAM bit of a free extent cleared", |image, facts| {
+            let extent = facts.free_page / 8;
+            flip_map(image, 2, extent);
+            vec![(8905, extent * 8)]
+        }),
+        ("GAM bit of an owned extent set", |image, facts| {
+            let extent = owned_extent(image, facts);
+            flip_map(image, 2, extent);
+            vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
+        }),
+        ("GAM bit of the first extent set", |image, _| {
+            flip_map(image, 2, 0);
+            vec![(8904, 0), (8913, 0), (8913, 0)]
+        }),
+        ("SGAM bit of a free extent set", |image, facts| {
+            let extent = facts.free_page / 8;
+            flip_map(image, 3, extent);
+            vec![(8903, extent * 8)]
+        }),
+        ("SGAM bit of an owned extent set", |image, facts| {
+            let extent = owned_extent(image, facts);
+            flip_map(image, 3, extent);
+            vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
+        }),
+        ("extent claimed by two IAM pages", |image, facts| {
+            let extent = owned_extent(image, facts);
+            flip_map(image, facts.nonclustered.unit.first_iam.page, extent);
+            vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
+        }),
+        ("IAM bit of an owned extent lost", |image, facts| {
+            let extent = owned_extent(image, facts);
+            let object = object_of(&image.page(facts.clustered.root));
+            let pages: Vec<u32> = (extent * 8..extent * 8 + 8)
+                .filter(|page| pfs(image, *page).is_allocated() && object_of(&image.page(*page)) == object)
+                .collect();
+            flip_map(image, facts.clustered.unit.first_iam.page, extent);
+            let mut expected = vec![(8905, extent * 8)];
+            expected.extend(unseen_leaves(&facts.clustered, &pages));
+            expected
+        }),
+        ("IAM page misnumbered", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| bytes[offset_of(bytes, 0) + 4] = 5);
+            vec![(2577, 0)]
+        }),
+        ("IAM chain cyclic", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, iam)));
+            vec![(8969, iam), (2577, iam)]
+        }),
+        ("IAM chain goes on at a free page", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, facts.free_page)));
+            vec![(2575, facts.free_page), (7965, 0)]
+        }),
+        ("IAM page claims an extent behind the end", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let beyond = (image.bytes.len() / PAGE_BYTES / 8) as u32 + 10;
+            flip_map(image, iam, beyond);
+            vec![(2579, beyond * 8)]
+        }),
+        ("pgfirstiam zeroed", |image, facts| {
+            edit_unit(image, facts.clustered.unit.id, 35, PageId::NONE);
+            vec![(2576, 0)]
+        }),
+        ("pgfirstiam to a free page", |image, facts| {
+            edit_unit(image, facts.clustered.unit.id, 35, PageId::new(1, facts.free_page));
+            vec![(2575, facts.free_page), (2576, 0), (7965, 0)]
+        }),
+        ("pgfirstiam out of range", |image, facts| {
+            edit_unit(image, facts.clustered.unit.id, 35, PageId::new(1, 0x00FF_FFFF));
+            vec![(8968, 0x00FF_FFFF), (2576, 0), (7965, 0)]
+        }),
+        ("pgfirstiam to the IAM page of another index", |image, facts| {
+            let (own, other) = (facts.nonclustered.unit.first_iam.page, facts.clustered.unit.first_iam);
+            edit_unit(image, facts.nonclustered.unit.id, 35, other);
+            assert_ne!(own, other.page);
+            vec![(8959, other.page), (2576, 0), (7965, 0)]
+        }),
+        ("IAM page of a unit that does not exist", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| bytes[24..28].copy_from_slice(&0x00AB_CDEFu32.to_le_bytes()));
+            vec![(8959, iam)]
+        }),
+        ("IAM page maps an interval of an unknown file", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 40;
+                put_page(bytes, at, PageId::new(9, 0));
+            });
+            vec![(8968, 0), (ANY, 0)]
+        }),
+        ("allocation unit in another filegroup", |image, facts| {
+            edit_unit_bytes(image, facts.clustered.unit.id, 21, &7u16.to_le_bytes());
+            vec![(8996, facts.clustered.unit.first_iam.page)]
+        }),
+        ("single-page slot names a page of another unit", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let (others, _) = listed(image, facts.nonclustered.unit.first_iam.page);
+            let page = others[0];
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 46 + 7 * 6;
+                assert!(bytes[at..at + 6] == [0; 6] || !others.is_empty());
+                put_page(bytes, at, PageId::new(1, page));
+            });
+            vec![(8910, page), (ANY, 0)]
+        }),
+        ("single-page slot names a page twice", |image, facts| {
+            let iam = facts.nonclustered.unit.first_iam.page;
+            let (singles, _) = listed(image, iam);
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 0) + 46 + 7 * 6;
+                put_page(bytes, at, PageId::new(1, singles[0]));
+            });
+            vec![(8973, singles[0]), (ANY, 0)]
+        }),
+        ("PFS page zeroed", |image, _| {
+            image.edit_unsealed(1, |bytes| bytes.fill(0));
+            vec![(8946, 1), (8909, 1), (8998, 0)]
+        }),
+        ("GAM page zeroed", |image, _| {
+            image.edit_unsealed(2, |bytes| bytes.fill(0));
+            vec![(8946, 2), (8909, 2), (8998, 0)]
+        }),
+        ("differential map of another type", |image, _| {
+            image.edit(6, |bytes| bytes[1] = 17);
+            vec![(8946, 6)]
+        }),
+        ("IAM page damaged, checksum wrong", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let lists = listed(image, iam);
+            image.edit_unsealed(iam, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
+            let mut expected = vec![(8939, iam), (8928, iam), (2575, iam), (7965, 0)];
+            expected.extend(orphaned(iam, lists));
+            expected
+        }),
+        ("IAM page zeroed", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let lists = listed(image, iam);
+            image.edit_unsealed(iam, |bytes| bytes.fill(0));
+            let mut expected = vec![(8909, iam), (8946, iam), (2575, iam), (7965, 0)];
+            expected.extend(orphaned(iam, lists));
+            expected
+        }),
+        ("file cut inside an extent and a page", |image, facts| {
+            let (_, extents) = listed(image, facts.clustered.unit.first_iam.page);
+            let cut_extent = extents[extents.len() / 2];
+            let keep = cut_extent * 8 + 3;
+            let in_use = (keep..cut_extent * 8 + 8).filter(|page| pfs(image, *page).is_allocated());
+            let mut expected: Expected = in_use.map(|page| (8966, page)).collect();
+            expected.extend(extents.iter().filter(|extent| **extent > cut_extent).map(|extent| (2579, *extent * 8)));
+            image.bytes.truncate(keep as usize * PAGE_BYTES + 4000);
+            expected.extend([(CUT, 0), (ANY, 0)]);
+            expected
+        }),
+    ]
+}

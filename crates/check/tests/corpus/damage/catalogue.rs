@@ -1,0 +1,70 @@
+//! Damage to fixed pages, base tables and the file as a whole.
+
+use super::*;
+
+pub fn kinds() -> Vec<(&'static str, Damage)> {
+    vec![
+        ("page count negative", |image, facts| {
+            edit_unit_bytes(image, facts.clustered.unit.id, 41, &(-5i64).to_le_bytes());
+            vec![(2508, 0)]
+        }),
+        ("owner of an allocation unit does not exist", |image, facts| {
+            edit_unit_bytes(image, facts.nonclustered.unit.id, 9, &0x7777_0000u64.to_le_bytes());
+            // The index of sysallocunits by owner no longer agrees with it.
+            vec![(8930, 0), (ANY, 0)]
+        }),
+        ("catalogue row of an object in a schema that does not exist", |image, _| {
+            let object = image.database().objects.values().find(|object| object.type_code == "U").expect("table").id;
+            image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
+            vec![(8992, 0), (ANY, 0)]
+        }),
+        ("catalogue lost and a page damaged", |image, facts| {
+            let first = image.database().boot.expect("boot page").first_sysallocunits.page;
+            let [_, page, _] = middle(&facts.clustered);
+            image.edit_unsealed(first, |bytes| bytes.fill(0));
+            image.edit_unsealed(page, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
+            let mut zeroed = image.clone();
+            zeroed.edit_unsealed(page, |bytes| bytes.fill(0));
+            assert!(
+                zeroed.check().findings.iter().any(|f| (f.check.msg, f.page) == (5256, Some(PageId::new(1, page))))
+            );
+            vec![(7985, first), (7995, 0), (5233, page), (ANY, 0)]
+        }),
+        ("boot page damaged", |image, _| {
+            image.edit_unsealed(9, |bytes| bytes.fill(0));
+            vec![(5250, 9)]
+        }),
+        ("sysallocunits: leaf page zeroed", |image, _| {
+            let page = image.database().boot.expect("boot page").first_sysallocunits.page;
+            image.edit_unsealed(page, |bytes| bytes.fill(0));
+            vec![(7985, page), (7995, 0), (ANY, 0)]
+        }),
+        ("sysrowsets: page type changed", |image, _| {
+            let page = leftmost(image, 5);
+            image.edit(page, |bytes| bytes[1] = 10);
+            vec![(7984, page), (7995, 0), (ANY, 0)]
+        }),
+        ("sysrscols: previous pointer wrong", |image, _| {
+            let page = leftmost(image, 3);
+            let next = Page::new(&image.page(page)).header().next().page;
+            image.edit(next, |bytes| put_page(bytes, 8, PageId::new(1, 77)));
+            vec![(7987, page), (7995, 0), (8935, next), (8936, next)]
+        }),
+        ("sysrscols: chain cyclic", |image, _| {
+            let page = leftmost(image, 3);
+            let next = Page::new(&image.page(page)).header().next().page;
+            image.edit(next, |bytes| put_page(bytes, 16, PageId::new(1, page)));
+            vec![(7988, page), (7995, 0), (ANY, 0)]
+        }),
+        ("sysschobjs: page damaged", |image, _| {
+            let page = leftmost(image, 34);
+            let right = Page::new(&image.page(page)).header().next().page;
+            image.edit_unsealed(page, |bytes| bytes.fill(0));
+            vec![(7995, 0), (8909, page), (8928, page), (8980, page), (8978, right)]
+        }),
+        ("file header damaged", |image, _| {
+            image.edit_unsealed(0, |bytes| bytes.fill(0));
+            vec![(5250, 0)]
+        }),
+    ]
+}
