@@ -15,7 +15,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::sweep::Partial;
-use crate::units::UnitIndex;
+use crate::units::{Shape, UnitIndex};
 use crate::{pinpoint, registry};
 
 pub(crate) use facts::{Held, InRow, Kind, Reference, held, is_live, links};
@@ -154,6 +154,13 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
         }
         rowset(context, plan, swept, findings, coverage);
     }
+    for (unit, tally) in context.units.list().iter().zip(&swept.units) {
+        // Whether it is kept for compressed rows as for others was never seen.
+        if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
+            let reason = "compressed rows are not decoded yet";
+            coverage.note("PFS free space", context.index_name(unit), reason, tally.data_pages);
+        }
+    }
     let unplanned = context.units.list().iter().zip(&swept.units).zip(planned).filter(|(_, planned)| !planned);
     for ((unit, tally), _) in unplanned.filter(|((_, tally), _)| tally.text_pages > 0) {
         coverage.note("LOB trees", context.index_name(unit), "no rowset has its allocation unit", tally.text_pages);
@@ -215,5 +222,54 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<
         Some("fragments of a form that is not described")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::UnitKind;
+    use format::{AllocUnitId, PageId};
+
+    use super::*;
+    use crate::finding::{Names, Owner};
+
+    #[test]
+    fn texts_equal_published_transcripts() {
+        // Case 31 of the reference.
+        let names = Names { database: "BizTalkDTADb", database_id: 7, command: "CHECKDB" };
+        let owner = |unit, kind| Owner {
+            object_id: 18_099_105,
+            index_id: 1,
+            partition_id: 72_057_594_046_185_472,
+            alloc_unit: AllocUnitId(unit),
+            kind: Some(kind),
+        };
+        let lob = owner(72_057_594_047_889_408, UnitKind::Lob);
+        let page = PageId::new(1, 18_447);
+        let finding = Finding::new(&registry::PFS_FREE_SPACE).owner(lob).page(page);
+        let finding = finding.text_value("expected", " 95_PCT_FULL").text_value("actual", "100_PCT_FULL");
+        assert_eq!(
+            finding.text(&names),
+            "Incorrect PFS free space information for page (1:18447) in object ID 18099105, index ID 1, partition ID \
+             72057594046185472, alloc unit ID 72057594047889408 (type LOB data). Expected value  95_PCT_FULL, actual value \
+             100_PCT_FULL."
+        );
+        let finding = Finding::new(&registry::LOB_UNSEEN).owner(lob).at(page, 13).ref_at(PageId::new(1, 9222), 32);
+        assert_eq!(
+            finding.number("text_id", 45_249_724_416i64).text(&names),
+            "Table error: Object ID 18099105, index ID 1, partition ID 72057594046185472, alloc unit ID 72057594047889408 \
+             (type LOB data). The off-row data node at page (1:18447), slot 13, text ID 45249724416 is referenced by page \
+             (1:9222), slot 32, but was not seen in the scan."
+        );
+        let row = RecordId { page: PageId::new(1, 8160), slot: 33 };
+        let in_row = owner(72_057_594_048_741_376, UnitKind::InRow);
+        let finding =
+            Finding::new(&registry::LOB_OWNER).owner(in_row).at_record(row).number("text_id", 45_249_789_952i64);
+        let finding = finding.text_value("record_kind", "data").text_value("record", format!("RID = {row}"));
+        assert_eq!(
+            finding.text(&names),
+            "Object ID 18099105, index ID 1, partition ID 72057594046185472, alloc unit ID 72057594048741376 (type In-row \
+             data): Errors found in off-row data with ID 45249789952 owned by data record identified by RID = (1:8160:33)"
+        );
     }
 }

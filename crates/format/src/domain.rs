@@ -78,6 +78,7 @@ impl Domain {
     }
 
     /// Whether plainly stored bytes are a value of the domain; `None` when that is not certain.
+    #[inline]
     pub fn contains(self, bytes: &[u8]) -> Option<bool> {
         match self {
             Self::Any => Some(true),

@@ -61,11 +61,14 @@ impl<'a> Fragment<'a> {
     pub fn node(&self) -> Node<'a> {
         let content = self.content();
         match self.node_type() {
-            0 => match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len()) {
+            0 => match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len())
+            {
                 Some(size) => Node::Root { size: size.into() },
                 None => Node::Malformed,
             },
-            2 => inner(content, INTERNAL_LINKS).map_or(Node::Malformed, |(level, links)| Node::Internal { level, links }),
+            2 => {
+                inner(content, INTERNAL_LINKS).map_or(Node::Malformed, |(level, links)| Node::Internal { level, links })
+            }
             3 => Node::Data { size: (content.len() - FRAGMENT_HEADER_BYTES) as u64 },
             4 | 5 => inner(content, ROOT_LINKS).map_or(Node::Malformed, |(level, links)| Node::Tree { level, links }),
             8 => Node::Root { size: 0 },
@@ -234,7 +237,8 @@ impl<'a> Pointer<'a> {
             return Self::Malformed;
         }
         let links = Links { bytes, form: POINTER_LINKS, count: (links / stride) as u16 };
-        let (id, level) = (id >> 16, u16::from(bytes.get(1).copied().unwrap_or_default()));
+        // The level is the third byte: 1 in all 41 roots met that lead to internal nodes, 0 in all 373 that lead to data.
+        let (id, level) = (id >> 16, u16::from(bytes.get(2).copied().unwrap_or_default()));
         match kind {
             2 => Self::Overflow { id, level, links },
             _ => Self::InlineRoot { id, level, links },
@@ -256,8 +260,8 @@ mod tests {
         let target = RecordId { page: PageId::new(1, 0x3_4675), slot: 0 };
         assert_eq!(links.iter().collect::<Vec<_>>(), [Link { target, size: 8000 }]);
         let root = [4, 0, 1, 0, 1, 0, 0, 0, 0x52, 0x69, 0, 0, 0x50, 0xC3, 0, 0, 0x96, 3, 0, 0, 1, 0, 3, 0];
-        let Pointer::InlineRoot { id, links, .. } = Pointer::read(&root) else { panic!("in-row root") };
-        assert_eq!((id, links.size()), (0x6952_0000, 50_000));
+        let Pointer::InlineRoot { id, level, links } = Pointer::read(&root) else { panic!("in-row root") };
+        assert_eq!((id, level, links.size()), (0x6952_0000, 1, 50_000));
         assert_eq!(Pointer::read(&root[..20]), Pointer::Malformed);
         assert_eq!(Pointer::read(&[5, 0, 1, 0, 1, 0, 10, 0]), Pointer::Undescribed);
         assert!(matches!(Pointer::read(&[0; 16]), Pointer::Text { id: 0, .. }));

@@ -4,7 +4,7 @@
 //! array. [`Record::data`] and [`Record::index`] prove that all of them lie inside the space the record has, so that
 //! every accessor of a [`Record`] stays inside it.
 
-use crate::bytes::u16_at;
+use crate::bytes::{u16_at, unsigned};
 
 /// Length of the version tag that status bit 0x40 announces.
 pub const VERSION_TAG_BYTES: usize = 14;
@@ -306,10 +306,22 @@ impl<'a> Record<'a> {
         self.bytes.get(usize::from(offset)..usize::from(end))
     }
 
-    /// The bytes of the null bitmap; bits beyond [`Self::column_count`] mean nothing.
-    pub fn null_bitmap(&self) -> &'a [u8] {
-        let start = usize::from(self.bitmap_at);
-        self.bytes.get(start..start + usize::from(self.column_count).div_ceil(8)).unwrap_or_default()
+    /// Null bits `64 * word + 1` to `64 * word + 64`, the first lowest; bits that the record does not have are 0.
+    pub fn null_word(&self, word: u16) -> u64 {
+        let first = u32::from(word) * 64;
+        let count = u32::from(self.column_count).saturating_sub(first);
+        if count == 0 {
+            return 0;
+        }
+        let bytes = self.bytes.get(usize::from(self.bitmap_at) + usize::from(word) * 8..).unwrap_or_default();
+        let bits = match bytes.first_chunk() {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => unsigned(bytes),
+        };
+        match count {
+            64.. => bits,
+            count => bits & ((1 << count) - 1),
+        }
     }
 
     /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
@@ -320,6 +332,13 @@ impl<'a> Record<'a> {
         let bit = usize::from(number - 1);
         let byte = self.bytes.get(usize::from(self.bitmap_at) + bit / 8)?;
         Some(byte & (1 << (bit % 8)) != 0)
+    }
+
+    /// The variable columns that the record stores.
+    pub fn variables(&self) -> Variables<'a> {
+        let start = self.offsets_at + 2 * self.variable_count;
+        let ends = self.bytes.get(self.offsets_at.into()..start.into()).unwrap_or_default();
+        Variables { bytes: self.bytes, ends, start }
     }
 
     /// Variable column `number`, counted from 1, and whether it is complex. `None` when the record stores fewer.
@@ -334,6 +353,27 @@ impl<'a> Record<'a> {
         };
         let end = entry(number)?;
         Some((self.bytes.get(usize::from(start)..usize::from(end & !COMPLEX))?, end & COMPLEX != 0))
+    }
+}
+
+/// The variable columns of a record, in order, and whether each is complex.
+#[derive(Clone, Copy)]
+pub struct Variables<'a> {
+    bytes: &'a [u8],
+    /// End offsets that are still to come.
+    ends: &'a [u8],
+    start: u16,
+}
+
+impl<'a> Iterator for Variables<'a> {
+    type Item = (&'a [u8], bool);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (end, rest) = self.ends.split_first_chunk()?;
+        let end = u16::from_le_bytes(*end);
+        let value = self.bytes.get(usize::from(self.start)..usize::from(end & !COMPLEX))?;
+        (self.ends, self.start) = (rest, end & !COMPLEX);
+        Some((value, end & COMPLEX != 0))
     }
 }
 
@@ -359,6 +399,8 @@ mod tests {
         assert_eq!(record.variable(1), Some((&b"ab"[..], false)));
         assert_eq!(record.variable(2), Some((&b"c"[..], false)));
         assert_eq!(record.variable(3), None);
+        assert_eq!(record.variables().collect::<Vec<_>>(), [(&b"ab"[..], false), (&b"c"[..], false)]);
+        assert_eq!((record.null_word(0), record.null_word(1)), (0b010, 0));
         assert_eq!(record.bytes().len(), 20);
     }
 
@@ -387,7 +429,9 @@ mod tests {
     fn complex_columns_are_marked() {
         let mut bytes = sample();
         bytes[16] |= 0x80;
-        assert_eq!(Record::data(&bytes).unwrap().variable(2), Some((&b"c"[..], true)));
+        let record = Record::data(&bytes).unwrap();
+        assert_eq!(record.variable(2), Some((&b"c"[..], true)));
+        assert_eq!(record.variables().collect::<Vec<_>>(), [(&b"ab"[..], false), (&b"c"[..], true)]);
     }
 
     #[test]

@@ -44,3 +44,92 @@ fn locators<'a>(database: &'a Database, rowset: &Rowset) -> Vec<&'a RowsetColumn
     added.sort_by_key(|column| column.key_ordinal);
     added
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catalog::RowLayout;
+    use format::collation::CollationId;
+    use format::types::TypeInfo;
+
+    fn column(id: u32, kind: u8, place: i16, key_ordinal: u16, status: u32) -> RowsetColumn {
+        RowsetColumn {
+            id,
+            physical: id,
+            info: TypeInfo::from_ti(kind.into()),
+            collation: CollationId(0),
+            status,
+            key_ordinal,
+            leaf_offset: place,
+            node_offset: 0,
+            leaf_null_bit: 0,
+            node_null_bit: 0,
+            default: None,
+            leaf_bit: 0,
+            node_bit: 0,
+        }
+    }
+
+    fn rowset(index_id: i32, columns: Vec<RowsetColumn>) -> Rowset {
+        Rowset {
+            id: index_id as u64,
+            object_id: 100,
+            index_id,
+            partition: 1,
+            status: 0,
+            owner_type: 1,
+            rows: 0,
+            compression: 0,
+            max_null_bit: 0,
+            min_leaf: 0,
+            min_node: 0,
+            units: Vec::new(),
+            layout: RowLayout { columns },
+        }
+    }
+
+    fn named(names: &[Option<&TableColumn>]) -> Vec<String> {
+        names.iter().map(|name| name.map_or_else(|| "-".to_owned(), |column| column.name.clone())).collect()
+    }
+
+    #[test]
+    fn columns_of_an_index_have_the_names_of_the_table() {
+        let mut database = Database::default();
+        let table = [(1, "Id"), (2, "Day"), (3, "Price"), (5, "Stamp")];
+        let table = table.map(|(id, name)| TableColumn { id, name: name.to_owned(), status: 1 });
+        database.columns.insert(100, table.to_vec());
+        let uniquifier = column(0, xtype::INT, -1, 3, column_status::UNIQUIFIER);
+        // Clustered by Day, Id, not unique; column 4 was dropped.
+        database.rowsets.push(rowset(
+            1,
+            vec![
+                column(2, xtype::DATE, 4, 1, 0),
+                column(1, xtype::INT, 7, 2, 0),
+                uniquifier,
+                column(3, xtype::MONEY, 11, 0, 0),
+                column(4, xtype::INT, 19, 0, column_status::DROPPED),
+            ],
+        ));
+        assert_eq!(named(&table_columns(&database, &database.rowsets[0])), ["Day", "Id", "-", "Price", "-"]);
+        // On Price and Id, with Stamp included.
+        let own = [(1, 3, false), (2, 1, false), (3, 5, true)];
+        let own = own.map(|(position, column_id, included)| catalog::IndexColumn {
+            position,
+            column_id,
+            included,
+            descending: false,
+        });
+        database.index_columns.insert((100, 2), own.to_vec());
+        let index = rowset(
+            2,
+            vec![
+                column(1, xtype::MONEY, 1, 1, 0),
+                column(2, xtype::INT, 9, 2, 0),
+                column(4, xtype::DATE, 13, 3, 0),
+                column(5, xtype::INT, -1, 4, 0),
+                column(3, xtype::DATETIME, 16, 0, 0),
+            ],
+        );
+        assert_eq!(named(&table_columns(&database, &index)), ["Price", "Id", "Day", "-", "Stamp"]);
+    }
+}

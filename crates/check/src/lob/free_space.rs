@@ -24,7 +24,7 @@ const CLASSES: [(u32, u32); 4] = [
 
 /// A sound page against its PFS byte.
 pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>, findings: &mut Vec<Finding>) {
-    let (Some(unit), true) = (context.units.get(unit), context.is_clean()) else { return };
+    let Some(unit) = context.units.get(unit) else { return };
     let header = page.header();
     let (lowest, highest) = match (unit.shape, header.kind()) {
         (Shape::Heap, Some(PageType::Data)) if !unit.compressed => classes(header.free_count.get()),

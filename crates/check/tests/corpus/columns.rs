@@ -18,6 +18,7 @@ const ADVENTURE: &str = "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWork
 const DATES: &str = "Dirie__From-Database/Shafici.mdf";
 const FLOATS: &str = "raghda-ali__Pharmacy/App_Data.rar.d/App_Data/Pharmacy.Models.MyDBContext.mdf";
 const DATETIME2: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
+const VERSIONS: &str = "MAFG199626__PEDFAM-FINAL/App_Data.rar.d/App_Data/aspnet-PEDFAM-20241114105044.mdf";
 
 /// XML indexes, whose rows hold the content of a column and not its bytes, have ids from here.
 const XML_INDEXES: i32 = 256_000;
@@ -187,6 +188,29 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         })
     };
     let mut trials: Vec<Trial> = purity().into_iter().chain(rules()).chain(legal()).map(trial).collect();
+    let in_index = corpus.clone();
+    trials.push(Trial::test("columns: a value in an index row, by the table's name for it", move || {
+        let mut image = Image::load(&in_index.files.join(NORTHWIND));
+        let database = image.database();
+        let index = database.indexes.values().find(|index| index.name == "OrderDate").expect("index");
+        let rowset = |rowset: &&Rowset| (rowset.object_id, rowset.index_id) == (index.object_id, index.index_id);
+        let rowset = database.rowsets.iter().find(rowset).expect("rowset");
+        let column = rowset.layout.columns.iter().find(|column| column.info.xtype == xtype::DATETIME).expect("column");
+        let root = database.units[rowset.units[0]].root.page;
+        let page = crate::image::children(&image.page(root))[0];
+        image.edit(page, |bytes| {
+            let at = offset_of(bytes, 5) + usize::from(column.leaf_offset.unsigned_abs());
+            bytes[at..at + 4].fill(0xFF);
+        });
+        let report = image.check();
+        let found = report.findings.iter().filter(|finding| finding.check.msg == 2570).collect::<Vec<_>>();
+        let text = found.first().map(|finding| finding.text(&report.names())).unwrap_or_default();
+        let wanted = format!("Page (1:{page}), slot 5 in object ID {}, index ID {}", index.object_id, index.index_id);
+        match found.len() == 1 && text.starts_with(&wanted) && text.contains("Column \"OrderDate\" value") {
+            true => Ok(()),
+            false => Err(format!("{found:?}").into()),
+        }
+    }));
     let corpus = corpus.clone();
     trials.push(Trial::test("columns: purity is checked only when asked for", move || {
         let mut image = Image::load(&corpus.files.join(NORTHWIND));
@@ -270,6 +294,19 @@ fn purity() -> Vec<(&'static str, &'static str, Damage)> {
     ]
 }
 
+/// Gives a row whose version tag is empty the address of an older version.
+fn point_to_a_version(image: &mut Image) -> Spot {
+    let tag_of = |image: &Image, spot: &Spot| {
+        let bytes = image.page(spot.page);
+        let record = Record::data(&bytes[spot.at..]).expect("record");
+        record.version_tag().is_some_and(|tag| *tag == [0; 14]).then(|| spot.at + record.bytes().len() - 14)
+    };
+    let spots = spots(image, |_, _, _| true);
+    let (spot, tag) = spots.iter().find_map(|spot| Some((spot.clone(), tag_of(image, spot)?))).expect("an empty tag");
+    image.edit(spot.page, |bytes| bytes[tag..tag + 8].copy_from_slice(&[77, 0, 0, 0, 1, 0, 3, 0]));
+    spot
+}
+
 fn rules() -> Vec<(&'static str, &'static str, Damage)> {
     vec![
         ("NULL in a NOT NULL column", NORTHWIND, |image| {
@@ -316,6 +353,16 @@ fn rules() -> Vec<(&'static str, &'static str, Damage)> {
             let test = format!("Valid length of column '{}'", left.name);
             vec![left.record_check(&test, (i64::from(most) + 2, most.into()))]
         }),
+        ("an older version of no transaction", FLOATS, |image| {
+            let spot = point_to_a_version(image);
+            let owner = spot.owner.replacen("object", "Object", 1);
+            let text = format!(
+                "{owner}, page (1:{}), row {}: Row contains a NULL versioning timestamp, but its version chain pointer is \
+                 not NULL. Version chain points to page (1:77), slot 3.",
+                spot.page, spot.slot
+            );
+            vec![(5262, text)]
+        }),
         ("more columns than the table", NORTHWIND, |image| {
             let spots = spots(image, |column, _, _| column.leaf_offset > 0);
             let count = |image: &Image, spot: &Spot| {
@@ -342,6 +389,10 @@ fn legal() -> Vec<(&'static str, &'static str, Damage)> {
             for spot in &spots {
                 image.edit(spot.page, |page| page[spot.value()..spot.value() + 8].fill(0xFF));
             }
+            Vec::new()
+        }),
+        ("what a version tag means since 2019 is not known", VERSIONS, |image| {
+            point_to_a_version(image);
             Vec::new()
         }),
         ("unused bits of the bitmap mean nothing", NORTHWIND, |image| {

@@ -17,6 +17,7 @@ mod image;
 mod index_rows;
 mod invariance;
 mod legal;
+mod lob;
 mod sound;
 
 use std::path::{Path, PathBuf};
@@ -35,9 +36,10 @@ fn main() {
             trials.extend(index_rows::trials(&corpus));
             trials.extend(invariance::trials(&corpus));
             trials.extend(legal::trials(&corpus));
+            trials.extend(lob::trials(&corpus));
         }
         None => {
-            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal"] {
+            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal", "lob"] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }

@@ -1,0 +1,165 @@
+//! What an expression says, before anything is known about its types.
+
+/// A parsed expression. Boolean and scalar expressions share one type: only the compiler can tell `(a)` from `(a=b)`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// `NULL`.
+    Null,
+    /// A number as written, digits with perhaps a point and an exponent.
+    Number(String),
+    /// A money constant without its `$`.
+    Money(String),
+    /// A string; `unicode` when written with the prefix N.
+    Text {
+        /// The characters, quotes undoubled.
+        value: String,
+        /// Written with the prefix N.
+        unicode: bool,
+    },
+    /// `0x..`.
+    Binary(Vec<u8>),
+    /// A column, or a word such as the date part of `dateadd`.
+    Name {
+        /// The name, brackets removed.
+        name: String,
+        /// Written in brackets or double quotes: never a keyword or date part.
+        quoted: bool,
+    },
+    /// `-x`, `+x`, `~x`.
+    Unary(UnaryOp, Box<Expr>),
+    /// Two operands.
+    Operation(BinaryOp, Box<Expr>, Box<Expr>),
+    /// All terms of a chain of ANDs.
+    And(Vec<Expr>),
+    /// All terms of a chain of ORs.
+    Or(Vec<Expr>),
+    /// `NOT x`.
+    Not(Box<Expr>),
+    /// `x IS [NOT] NULL`.
+    IsNull {
+        /// What is tested.
+        value: Box<Expr>,
+        /// With NOT.
+        negated: bool,
+    },
+    /// `x [NOT] LIKE pattern [ESCAPE e]`.
+    Like {
+        /// What is matched.
+        value: Box<Expr>,
+        /// The pattern.
+        pattern: Box<Expr>,
+        /// The escape character.
+        escape: Option<Box<Expr>>,
+        /// With NOT.
+        negated: bool,
+    },
+    /// `x [NOT] IN (..)`.
+    In {
+        /// What is looked for.
+        value: Box<Expr>,
+        /// Where.
+        list: Vec<Expr>,
+        /// With NOT.
+        negated: bool,
+    },
+    /// `x [NOT] BETWEEN low AND high`.
+    Between {
+        /// What is tested.
+        value: Box<Expr>,
+        /// Lower bound.
+        low: Box<Expr>,
+        /// Upper bound.
+        high: Box<Expr>,
+        /// With NOT.
+        negated: bool,
+    },
+    /// Both forms of CASE.
+    Case {
+        /// The operand of the simple form.
+        operand: Option<Box<Expr>>,
+        /// Pairs of WHEN and THEN.
+        whens: Vec<(Expr, Expr)>,
+        /// ELSE.
+        otherwise: Option<Box<Expr>>,
+    },
+    /// CONVERT, CAST and their TRY_ forms.
+    Convert {
+        /// The target type.
+        target: TypeName,
+        /// What is converted.
+        value: Box<Expr>,
+        /// CONVERT's third argument.
+        style: Option<Box<Expr>>,
+        /// A TRY_ form: NULL instead of an error.
+        attempt: bool,
+    },
+    /// A function with its arguments, name in lower case, schema with a point.
+    Call {
+        /// The name.
+        name: String,
+        /// The arguments.
+        args: Vec<Expr>,
+    },
+    /// `x COLLATE name`.
+    Collate(Box<Expr>, String),
+}
+
+/// A type as CONVERT and CAST name it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TypeName {
+    /// The name in lower case.
+    pub name: String,
+    /// The numbers in parentheses; `None` is MAX.
+    pub args: Vec<Option<u32>>,
+}
+
+/// Operators with one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnaryOp {
+    /// `-`
+    Minus,
+    /// `+`
+    Plus,
+    /// `~`
+    BitNot,
+}
+
+/// Operators with two operands, AND and OR excepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+    /// `&`
+    BitAnd,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// A comparison.
+    Compare(CompareOp),
+}
+
+/// Comparisons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompareOp {
+    /// `=`
+    Equal,
+    /// `<>`, `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`, `!>`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`, `!<`
+    GreaterOrEqual,
+}

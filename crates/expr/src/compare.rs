@@ -1,0 +1,164 @@
+//! Equality and order of strings beyond `format::collation`: what is certain about single ASCII characters.
+//!
+//! Printable ASCII characters are all different from each other under every collation, but for case: none has a weight of
+//! zero. In locales that are known to have no contractions of them that decides most equalities. In others letters stay
+//! undecided unless they stand alone: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and everything
+//! outside ASCII, stays with the rule of format.md 9.
+
+use std::cmp::Ordering;
+
+use format::collation::{self, CharClass, CollationId, classify};
+
+/// Characters of a string: bytes of a char value, code units of an nchar one.
+#[derive(Clone, Copy)]
+pub(crate) struct Chars<'s> {
+    pub(crate) bytes: &'s [u8],
+    pub(crate) wide: bool,
+}
+
+impl<'s> Chars<'s> {
+    pub(crate) fn len(self) -> usize {
+        if self.wide { self.bytes.len() / 2 } else { self.bytes.len() }
+    }
+
+    pub(crate) fn get(self, at: usize) -> Option<u16> {
+        if self.wide {
+            let pair = self.bytes.get(at * 2..at * 2 + 2)?;
+            Some(u16::from_le_bytes([*pair.first()?, *pair.get(1)?]))
+        } else {
+            self.bytes.get(at).map(|&byte| byte.into())
+        }
+    }
+
+    pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = u16> + Clone + 's {
+        (0..self.len()).map(move |at| self.get(at).unwrap_or(0))
+    }
+
+    pub(crate) fn is_ascii(self) -> bool {
+        if self.wide {
+            self.bytes.chunks_exact(2).all(|pair| matches!(pair, [0..=0x7F, 0]))
+        } else {
+            self.bytes.is_ascii()
+        }
+    }
+
+    pub(crate) fn is_printable_ascii(self) -> bool {
+        self.iter().all(|unit| (0x20..0x7F).contains(&unit))
+    }
+
+    /// Without its last blanks.
+    pub(crate) fn trimmed(self) -> Self {
+        let blanks = self.iter().rev().take_while(|&unit| unit == 0x20).count();
+        let width = if self.wide { 2 } else { 1 };
+        Self { bytes: self.bytes.get(..(self.len() - blanks) * width).unwrap_or_default(), ..self }
+    }
+}
+
+/// Locales in which the ASCII letters pair up as in English. Turkish and Azeri are not among them, nor any other that
+/// `format::collation` does not know to be plain.
+fn pairs_case(id: CollationId) -> bool {
+    matches!(id.locale(), 0x01 | 0x03 | 0x07 | 0x08 | 0x0B | 0x0C | 0x10 | 0x11 | 0x15 | 0x19 | 0x24)
+}
+
+fn is_binary(id: CollationId) -> bool {
+    id.is_bin() || id.is_bin2()
+}
+
+fn ignores_case(id: CollationId) -> bool {
+    id.0 & 0x1000 != 0
+}
+
+fn is_letter(unit: u16) -> bool {
+    (0x61..=0x7A).contains(&folded(unit))
+}
+
+fn folded(unit: u16) -> u16 {
+    if (0x41..=0x5A).contains(&unit) { unit + 0x20 } else { unit }
+}
+
+/// Whether two characters are equal, if that is certain.
+pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
+    let printable = |unit: u16| (0x20..0x7F).contains(&unit);
+    if is_binary(id) {
+        return Some(a == b);
+    }
+    if !printable(a) || !printable(b) {
+        return None;
+    }
+    if !pairs_case(id) && (is_letter(a) || is_letter(b)) {
+        return None;
+    }
+    same_alone(a, b, id)
+}
+
+/// As [`same_char`], for printable characters that are no part of a contraction.
+fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
+    if a == b || folded(a) != folded(b) {
+        return Some(a == b);
+    }
+    if !ignores_case(id) {
+        // Collation 0 is one that we don't know.
+        return (id.0 != 0).then_some(false);
+    }
+    pairs_case(id).then_some(true)
+}
+
+/// Whether two strings are equal, if that is certain. Trailing blanks don't count.
+pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
+    if let Some(order) = collation::compare(a.iter(), b.iter(), id) {
+        return Some(order == Ordering::Equal);
+    }
+    let (a, b) = (a.trimmed(), b.trimmed());
+    if a.wide == b.wide && a.bytes == b.bytes {
+        return Some(true);
+    }
+    if is_binary(id) || !a.is_printable_ascii() || !b.is_printable_ascii() {
+        return None;
+    }
+    let alone = a.len().max(b.len()) == 1;
+    if !pairs_case(id) && !alone && a.iter().chain(b.iter()).any(is_letter) {
+        return None;
+    }
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    let mut unsure = false;
+    for (left, right) in a.iter().zip(b.iter()) {
+        match same_alone(left, right, id) {
+            Some(true) => {}
+            Some(false) => return Some(false),
+            None => unsure = true,
+        }
+    }
+    (!unsure).then_some(true)
+}
+
+/// Order of two strings, if it is certain.
+pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
+    collation::compare(a.iter(), b.iter(), id)
+        .or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
+}
+
+/// Whether a character lies in a range of a LIKE pattern, if that is certain.
+pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Option<bool> {
+    if is_binary(id) {
+        return (id.is_bin2() || unit.max(low).max(high) < 0x80).then_some(low <= unit && unit <= high);
+    }
+    let (class, low_class, high_class) = (classify(unit)?, classify(low)?, classify(high)?);
+    let letters = [class, low_class, high_class].iter().filter(|class| matches!(class, CharClass::Letter(_))).count();
+    if matches!((low_class, high_class), (CharClass::Punctuation, _) | (_, CharClass::Punctuation)) {
+        return None;
+    }
+    if letters > 1 && !pairs_case(id) {
+        return None;
+    }
+    if class < low_class || class > high_class {
+        return (pairs_case(id) || class != CharClass::Punctuation).then_some(false);
+    }
+    // At the ends of the range case may decide.
+    let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
+    if (at_end(low_class, low) || at_end(high_class, high)) && !ignores_case(id) {
+        return None;
+    }
+    Some(true)
+}

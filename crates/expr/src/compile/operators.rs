@@ -1,0 +1,96 @@
+//! Operators.
+
+use format::types::xtype;
+
+use super::{Typed, implicit, no};
+use crate::Unsupported;
+use crate::ast::{BinaryOp, UnaryOp};
+use crate::functions::Func;
+use crate::program::{CallTypes, Node};
+use crate::types::{Ty, arithmetic, collate};
+use crate::value::Datum;
+
+/// `-`, `+`, `~`.
+pub(super) fn unary(op: UnaryOp, value: Typed) -> Result<Typed, Unsupported> {
+    let ty = value.ty;
+    let refused = || no(format!("unary operator of {}", ty.info.name()));
+    let func = match op {
+        UnaryOp::Plus if ty.is_number() => return Ok(value),
+        // What a negated tinyint becomes is not documented.
+        UnaryOp::Minus if ty.is_number() && !matches!(ty.kind(), xtype::TINYINT | xtype::BIT) => Func::Negate,
+        UnaryOp::BitNot if ty.is_integer() || ty.kind() == xtype::BIT => Func::BitNot,
+        _ => return refused(),
+    };
+    if let (Node::Const(Datum::Int(number)), Func::Negate) = (&value.node, func) {
+        return Ok(Typed { node: Node::Const(Datum::Int(-number)), ty });
+    }
+    let types = CallTypes { args: vec![ty], result: ty, collation: ty.collation };
+    Ok(Typed { node: Node::Call(func, vec![value.node], Box::new(types)), ty: Ty { digits: 0, ..ty } })
+}
+
+/// `+ - * / % & | ^`.
+pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, Unsupported> {
+    if op == BinaryOp::Add && (left.ty.is_string() || right.ty.is_string()) {
+        let texts = (left.ty.is_string() || left.ty.is_null()) && (right.ty.is_string() || right.ty.is_null());
+        if texts {
+            return concat(left, right);
+        }
+    }
+    let (mut left, mut right) = (left, right);
+    if left.ty.is_null() || right.ty.is_null() {
+        let ty = if left.ty.is_null() { right.ty } else { left.ty };
+        return Ok(Typed { node: Node::Const(Datum::Null), ty });
+    }
+    let days = |ty: &Ty| matches!(ty.kind(), xtype::DATETIME | xtype::SMALLDATETIME);
+    if days(&left.ty) && right.ty.is_integer() && matches!(op, BinaryOp::Add | BinaryOp::Subtract) {
+        let ty = Ty { nullable: true, ..left.ty };
+        return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
+    }
+    // A string next to an integer becomes one; next to other numbers its precision would be a guess.
+    if left.ty.is_string() && right.ty.is_integer() {
+        let to = Ty { digits: 0, ..right.ty };
+        left = implicit(left, &to)?;
+    } else if right.ty.is_string() && left.ty.is_integer() {
+        let to = Ty { digits: 0, ..left.ty };
+        right = implicit(right, &to)?;
+    }
+    let ty = arithmetic(op, &left.ty, &right.ty)?;
+    Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty })
+}
+
+/// `+` of strings: the lengths add up, to 8000 bytes at most unless one is (max).
+fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
+    let (collation, label) = collate(&left.ty, &right.ty)?;
+    let unicode = left.ty.is_unicode() || right.ty.is_unicode();
+    let fixed = |ty: &Ty| matches!(ty.kind(), xtype::CHAR | xtype::NCHAR);
+    let kind = match (unicode, fixed(&left.ty) && fixed(&right.ty)) {
+        (true, true) => xtype::NCHAR,
+        (true, false) => xtype::NVARCHAR,
+        (false, true) => xtype::CHAR,
+        (false, false) => xtype::VARCHAR,
+    };
+    let max = [&left.ty, &right.ty].iter().any(|ty| ty.is_string() && ty.is_max());
+    let characters = |ty: &Ty| if ty.is_string() { ty.characters().unwrap_or(0) } else { 1 };
+    let total = u32::from(characters(&left.ty)) + u32::from(characters(&right.ty));
+    let total = if unicode { total.min(4000) * 2 } else { total.min(8000) };
+    let mut ty = Ty::bytes(if max { if unicode { xtype::NVARCHAR } else { xtype::VARCHAR } } else { kind }, 0);
+    if !max {
+        ty.info.length = total as u16;
+    }
+    (ty.collation, ty.label) = (collation, label);
+    ty.nullable = left.ty.nullable || right.ty.nullable;
+    let (left, right) = (widened(left, unicode)?, widened(right, unicode)?);
+    let most = if max { usize::MAX / 2 } else { 8000 };
+    Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
+}
+
+/// A char value as nchar where one is wanted.
+pub(super) fn widened(value: Typed, unicode: bool) -> Result<Typed, Unsupported> {
+    if !unicode || value.ty.is_unicode() || value.ty.is_null() {
+        return Ok(value);
+    }
+    let kind = if value.ty.kind() == xtype::CHAR { xtype::NCHAR } else { xtype::NVARCHAR };
+    let length = value.ty.characters().map_or(0, |n| n.min(4000) * 2);
+    let to = Ty { collation: value.ty.collation, label: value.ty.label, ..Ty::bytes(kind, length) };
+    implicit(value, &to)
+}

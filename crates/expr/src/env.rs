@@ -1,0 +1,140 @@
+//! What an evaluation reads from and writes to: a row, and room for strings.
+
+use std::fmt::{self, Write as _};
+
+use crate::Undecided;
+use crate::compare::Chars;
+use crate::value::Datum;
+
+/// A row's columns.
+pub trait Row {
+    /// The bytes of a column as a FixedVar record stores them, `None` for NULL; a bit column as one byte, 0 or 1. `index`
+    /// counts in [`crate::Program::columns`].
+    fn column(&self, index: usize) -> Option<&[u8]>;
+
+    /// Whether the column's bytes are at hand. False for a value that lies off the row: it is not NULL, and nothing else
+    /// is known of it.
+    fn is_available(&self, _index: usize) -> bool {
+        true
+    }
+}
+
+impl Row for [Option<&[u8]>] {
+    fn column(&self, index: usize) -> Option<&[u8]> {
+        self.get(index).copied().flatten()
+    }
+}
+
+impl<const N: usize> Row for [Option<&[u8]>; N] {
+    fn column(&self, index: usize) -> Option<&[u8]> {
+        self.as_slice().column(index)
+    }
+}
+
+/// Room for the strings that an evaluation makes. Kept from row to row, so that no row allocates.
+#[derive(Default, Debug)]
+pub struct Scratch {
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A string or binary value while an expression is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Text<'a> {
+    /// Of the row or of the program.
+    Lent(&'a [u8]),
+    /// In the scratch room.
+    Made(usize, usize),
+}
+
+pub(crate) type Cell<'a> = Datum<Text<'a>>;
+pub(crate) type Outcome<'a> = Result<Cell<'a>, Undecided>;
+
+/// What the strings of one row may take together.
+const MOST_SCRATCH: usize = 1 << 22;
+
+pub(crate) struct Env<'a> {
+    pub(crate) row: &'a dyn Row,
+    pub(crate) scratch: &'a mut Scratch,
+}
+
+impl<'a> Env<'a> {
+    pub(crate) fn bytes(&self, text: Text<'a>) -> &[u8] {
+        match text {
+            Text::Lent(bytes) => bytes,
+            Text::Made(start, end) => self.scratch.bytes.get(start..end).unwrap_or_default(),
+        }
+    }
+
+    /// A part of a text, in bytes.
+    pub(crate) fn part(&self, text: Text<'a>, start: usize, end: usize) -> Text<'a> {
+        match text {
+            Text::Lent(bytes) => Text::Lent(bytes.get(start..end.min(bytes.len())).unwrap_or_default()),
+            Text::Made(from, to) => Text::Made((from + start).min(to), (from + end).min(to)),
+        }
+    }
+
+    /// Begins a new text; what is appended until [`Env::made`] belongs to it.
+    pub(crate) fn begin(&self) -> usize {
+        self.scratch.bytes.len()
+    }
+
+    pub(crate) fn made(&self, start: usize) -> Text<'a> {
+        Text::Made(start, self.scratch.bytes.len())
+    }
+
+    pub(crate) fn append(&mut self, text: Text<'a>) -> Result<(), Undecided> {
+        if self.scratch.bytes.len() + self.bytes(text).len() > MOST_SCRATCH {
+            return Err(Undecided { reason: "a string too long to evaluate" });
+        }
+        match text {
+            Text::Lent(bytes) => self.scratch.bytes.extend_from_slice(bytes),
+            Text::Made(start, end) => self.scratch.bytes.extend_from_within(start..end),
+        }
+        Ok(())
+    }
+
+    /// Appends one character.
+    pub(crate) fn push(&mut self, unit: u16, wide: bool) {
+        let bytes = unit.to_le_bytes();
+        self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
+    }
+
+    /// Cuts the text begun at `start` to so many bytes.
+    pub(crate) fn cut(&mut self, start: usize, bytes: usize) {
+        self.scratch.bytes.truncate(start + bytes);
+    }
+
+    /// ASCII text as char or nchar.
+    pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Text<'a> {
+        struct Printer<'b>(&'b mut Vec<u8>, bool);
+        impl fmt::Write for Printer<'_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                for byte in text.bytes() {
+                    self.0.push(byte);
+                    if self.1 {
+                        self.0.push(0);
+                    }
+                }
+                Ok(())
+            }
+        }
+        let start = self.begin();
+        // Writing into a vector doesn't fail.
+        let _ = Printer(&mut self.scratch.bytes, wide).write_fmt(text);
+        self.made(start)
+    }
+}
+
+/// The characters of a string value.
+pub(crate) fn chars<'e>(cell: Cell<'e>, env: &'e Env<'_>) -> Option<Chars<'e>> {
+    let (text, wide) = match cell {
+        Datum::Ansi(text) => (text, false),
+        Datum::Unicode(text) => (text, true),
+        _ => return None,
+    };
+    let bytes = match text {
+        Text::Lent(bytes) => bytes,
+        Text::Made(start, end) => env.scratch.bytes.get(start..end).unwrap_or_default(),
+    };
+    Some(Chars { bytes, wide })
+}

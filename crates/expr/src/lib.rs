@@ -1,0 +1,109 @@
+//! T-SQL expressions as the catalogue stores them: computed columns, filters of indexes, check constraints.
+//!
+//! [`compile`] settles all types by SQL Server's rules and refuses, by name, whatever is not completely supported
+//! ([`Unsupported`]): the index or column is then *not verified*. [`Program::evaluate`] computes the value for a row from
+//! the bytes the row stores, or says that it can't be sure ([`Undecided`]). It never guesses: a wrong value would be a
+//! false alarm.
+//!
+//! ```
+//! use expr::{ColumnType, Datum, Scratch, compile};
+//! use format::types::TypeInfo;
+//!
+//! // The computed column of AdventureWorks' SalesOrderHeader.
+//! let int = ColumnType { info: TypeInfo::from_ti(56), nullable: false, ..ColumnType::default() };
+//! let text = "(isnull(N'SO'+CONVERT([nvarchar](23),[SalesOrderID],0),N'*** ERROR ***'))";
+//! let program = compile(text, &|name| (name == "SalesOrderID").then_some(int)).unwrap();
+//! assert_eq!(program.columns(), ["SalesOrderID"]);
+//! assert_eq!(program.result_type().unwrap().declaration(), "nvarchar(25)");
+//!
+//! let (row, mut scratch) = ([Some(&[0x9B, 0xAA, 0, 0][..])], Scratch::default());
+//! let value = program.evaluate(&row, &mut scratch).unwrap();
+//! assert_eq!(value.to_string(), "SO43675");
+//! assert!(matches!(value, Datum::Unicode(_)));
+//!
+//! // A row whose filter is UNKNOWN is not in the index.
+//! let filter = compile("([SalesOrderID]>(100))", &|_| Some(ColumnType { nullable: true, ..int })).unwrap();
+//! assert!(!filter.matches(&[None], &mut scratch).unwrap());
+//! ```
+//!
+//! # What is undecided, and why
+//!
+//! * **Errors.** Overflow, division by zero and conversions that fail: SQL Server would have refused the row, or stored
+//!   NULL under the session options of its day. `TRY_CONVERT` and `TRY_CAST` that fail too: which spellings fail is not
+//!   documented completely.
+//! * **Collations.** Strings compare by tables that are not public. Certain are: equal strings; under locales without
+//!   contractions that have the English pairs of letters, printable ASCII characters are different or equal but for case;
+//!   elsewhere only digits, signs and single letters; the order of letters and digits (`format::collation`); everything
+//!   under BIN2.
+//! * **Code pages.** Bytes from 0x80 in char values where characters count or the value becomes Unicode; char literals
+//!   outside ASCII; surrogate pairs.
+//! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
+//! * **Rounding that nobody documents.** Products of money at exactly half, negative quotients of money, sums of decimals
+//!   that lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
+//! * **Values that are not at hand**: off-row columns, bytes that are no value of their type.
+//!
+//! What depends on the moment (`getdate()`) or on chance (`newid()`) is refused when compiled: it can't be checked.
+
+#![warn(missing_docs)]
+
+pub mod ast;
+mod calendar;
+mod compare;
+mod compile;
+mod convert;
+mod env;
+mod functions;
+mod lexer;
+mod like;
+mod moment;
+mod numeric;
+mod parser;
+mod program;
+pub mod table;
+mod types;
+mod value;
+
+use std::fmt;
+
+pub use compile::{compile, compile_within};
+pub use env::{Row, Scratch};
+pub use parser::{MAX_DEPTH, parse};
+pub use program::Program;
+pub use types::ColumnType;
+pub use value::{Datum, Value, decode, encode};
+
+/// Why an expression can't be compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unsupported {
+    /// The function, type, conversion or style that is not supported, or where the syntax breaks.
+    pub what: String,
+}
+
+impl Unsupported {
+    fn syntax(what: impl fmt::Display) -> Self {
+        Self { what: format!("syntax: {what}") }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Why an expression has no certain value for a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Undecided {
+    /// One of few reasons, fit to be counted.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason)
+    }
+}
+
+impl std::error::Error for Undecided {}

@@ -1,0 +1,309 @@
+//! Compiled expressions and their evaluation.
+
+use format::collation::CollationId;
+use format::types::TypeInfo;
+
+use crate::ast::{BinaryOp, CompareOp};
+use crate::compare;
+use crate::env::{Cell, Env, Outcome, Row, Scratch, Text, chars};
+use crate::functions::{self, Func};
+use crate::types::Ty;
+use crate::value::{Datum, Value, decode};
+use crate::{Undecided, convert, like, numeric};
+
+/// A scalar.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Const(Datum<Box<[u8]>>),
+    /// Of which nothing is known but its type.
+    Unknown(&'static str),
+    Column(usize, TypeInfo),
+    Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
+    /// With the most bytes that the result has.
+    Concat(Box<(Node, Node)>, usize),
+    Convert(Box<Conversion>),
+    /// WHENs and the ELSE.
+    Case(Vec<(Pred, Node)>, Box<Node>),
+    Call(Func, Vec<Node>, Box<CallTypes>),
+}
+
+/// What a function must know of the types of its arguments and result.
+#[derive(Debug)]
+pub(crate) struct CallTypes {
+    pub(crate) args: Vec<Ty>,
+    pub(crate) result: Ty,
+    pub(crate) collation: CollationId,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conversion {
+    pub(crate) value: Node,
+    pub(crate) from: Ty,
+    pub(crate) to: Ty,
+    pub(crate) style: i32,
+}
+
+/// A condition.
+#[derive(Debug)]
+pub(crate) enum Pred {
+    And(Vec<Pred>),
+    Or(Vec<Pred>),
+    Not(Box<Pred>),
+    Compare(Box<(CompareOp, Node, Node)>, Comparison),
+    IsNull(Box<Node>),
+    Like(Box<(Node, Node, Option<Node>)>, CollationId),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    pub(crate) collation: CollationId,
+    /// As real: both sides in 32 bits.
+    pub(crate) single: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Root {
+    Scalar(Node),
+    Condition(Pred),
+}
+
+/// A compiled expression: compile once per index or column, evaluate per row.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) root: Root,
+    pub(crate) columns: Vec<String>,
+    pub(crate) ty: Ty,
+}
+
+impl Program {
+    /// Names of the columns it reads; [`Row::column`] is asked for their places in this list.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The type of the result; `None` for a condition and for a bare NULL. When it differs from the type that the
+    /// catalogue has for a computed column, one of the typing rules does not hold there: don't compare values then.
+    pub fn result_type(&self) -> Option<TypeInfo> {
+        (matches!(self.root, Root::Scalar(_)) && !self.ty.is_null()).then_some(self.ty.info)
+    }
+
+    /// Whether the expression is a condition, as filters and check constraints are.
+    pub fn is_condition(&self) -> bool {
+        matches!(self.root, Root::Condition(_))
+    }
+
+    /// The value for a row. A condition gives a bit, or NULL for UNKNOWN.
+    pub fn evaluate<'a>(&'a self, row: &'a dyn Row, scratch: &'a mut Scratch) -> Result<Value<'a>, Undecided> {
+        scratch.bytes.clear();
+        let mut env = Env { row, scratch };
+        let cell = match &self.root {
+            Root::Scalar(node) => node.evaluate(&mut env)?,
+            Root::Condition(pred) => pred.evaluate(&mut env)?.map_or(Datum::Null, Datum::Bit),
+        };
+        let Env { scratch, .. } = env;
+        let bytes = &scratch.bytes;
+        Ok(cell.map(|text| match text {
+            Text::Lent(bytes) => bytes,
+            Text::Made(start, end) => bytes.get(start..end).unwrap_or_default(),
+        }))
+    }
+
+    /// The truth of a condition: `None` is UNKNOWN.
+    pub fn truth(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<Option<bool>, Undecided> {
+        scratch.bytes.clear();
+        match &self.root {
+            Root::Condition(pred) => pred.evaluate(&mut Env { row, scratch }),
+            Root::Scalar(_) => Err(Undecided { reason: "not a condition" }),
+        }
+    }
+
+    /// Whether a row enters an index with this filter: TRUE only, not UNKNOWN.
+    pub fn matches(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<bool, Undecided> {
+        Ok(self.truth(row, scratch)? == Some(true))
+    }
+}
+
+impl Node {
+    pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Outcome<'a> {
+        match self {
+            Self::Const(value) => Ok(lend(value)),
+            Self::Unknown(reason) => Err(Undecided { reason }),
+            Self::Column(index, info) => column(*index, *info, env),
+            Self::Arithmetic(operation, ty) => {
+                let (op, left, right) = &**operation;
+                let (left, right) = (left.evaluate(env)?, right.evaluate(env)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(Datum::Null);
+                }
+                numeric::arithmetic(*op, left, right, ty)
+            }
+            Self::Concat(operands, most) => {
+                let (left, right) = (operands.0.evaluate(env)?, operands.1.evaluate(env)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(Datum::Null);
+                }
+                functions::concat(&[left, right], *most, env)
+            }
+            Self::Convert(conversion) => {
+                let value = conversion.value.evaluate(env)?;
+                convert::convert(value, conversion, env)
+            }
+            Self::Case(whens, otherwise) => {
+                for (when, then) in whens {
+                    if when.evaluate(env)? == Some(true) {
+                        return then.evaluate(env);
+                    }
+                }
+                otherwise.evaluate(env)
+            }
+            Self::Call(func, args, types) => functions::call(*func, args, types, env),
+        }
+    }
+}
+
+fn lend(value: &Datum<Box<[u8]>>) -> Cell<'_> {
+    match value {
+        Datum::Ansi(bytes) => Datum::Ansi(Text::Lent(bytes)),
+        Datum::Unicode(bytes) => Datum::Unicode(Text::Lent(bytes)),
+        Datum::Binary(bytes) => Datum::Binary(Text::Lent(bytes)),
+        Datum::Null => Datum::Null,
+        Datum::Bit(value) => Datum::Bit(*value),
+        Datum::Int(value) => Datum::Int(*value),
+        Datum::Decimal(value, scale) => Datum::Decimal(*value, *scale),
+        Datum::Money(value) => Datum::Money(*value),
+        Datum::Float(value) => Datum::Float(*value),
+        Datum::Date(days) => Datum::Date(*days),
+        Datum::Time(ticks) => Datum::Time(*ticks),
+        Datum::DateTime(days, ticks) => Datum::DateTime(*days, *ticks),
+        Datum::SmallDateTime(days, minutes) => Datum::SmallDateTime(*days, *minutes),
+        Datum::DateTime2(days, ticks) => Datum::DateTime2(*days, *ticks),
+        Datum::DateTimeOffset(days, ticks, offset) => Datum::DateTimeOffset(*days, *ticks, *offset),
+        Datum::Guid(bytes) => Datum::Guid(*bytes),
+    }
+}
+
+fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
+    if !env.row.is_available(index) {
+        return Err(Undecided { reason: "a column's value lies off the row" });
+    }
+    let Some(bytes) = env.row.column(index) else { return Ok(Datum::Null) };
+    match decode(bytes, info) {
+        Some(value) => Ok(value.map(Text::Lent)),
+        None => Err(Undecided { reason: "a column's bytes are no value of its type" }),
+    }
+}
+
+impl Pred {
+    /// Three-valued logic; `None` is UNKNOWN. An undecided operand decides nothing, but needs not to be decided when the
+    /// others settle the matter.
+    pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
+        match self {
+            Self::And(terms) => junction(terms, false, env),
+            Self::Or(terms) => junction(terms, true, env),
+            Self::Not(term) => Ok(term.evaluate(env)?.map(|truth| !truth)),
+            // A column is NULL or not whatever its bytes are.
+            Self::IsNull(node) => match **node {
+                Node::Column(index, _) => Ok(Some(env.row.is_available(index) && env.row.column(index).is_none())),
+                _ => Ok(Some(node.evaluate(env)?.is_null())),
+            },
+            Self::Compare(comparison, how) => {
+                let (op, left, right) = &**comparison;
+                let (left, right) = (left.evaluate(env)?, right.evaluate(env)?);
+                if left.is_null() || right.is_null() {
+                    return Ok(None);
+                }
+                compared(*op, left, right, *how, env).map(Some)
+            }
+            Self::Like(operands, collation) => {
+                let (value, pattern, escape) = &**operands;
+                let (value, pattern) = (value.evaluate(env)?, pattern.evaluate(env)?);
+                let escape = match escape {
+                    Some(escape) => Some(escape.evaluate(env)?),
+                    None => None,
+                };
+                matched(value, pattern, escape, *collation, env)
+            }
+        }
+    }
+}
+
+/// AND and OR: `settles` is the truth value of one term that settles all.
+fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
+    let (mut undecided, mut unknown) = (None, false);
+    for term in terms {
+        match term.evaluate(env) {
+            Ok(Some(truth)) if truth == settles => return Ok(Some(settles)),
+            Ok(Some(_)) => {}
+            Ok(None) => unknown = true,
+            Err(reason) => undecided = Some(reason),
+        }
+    }
+    match undecided {
+        Some(reason) => Err(reason),
+        None => Ok((!unknown).then_some(!settles)),
+    }
+}
+
+fn compared(op: CompareOp, a: Cell<'_>, b: Cell<'_>, how: Comparison, env: &Env<'_>) -> Result<bool, Undecided> {
+    if let (Datum::Int(a), Datum::Int(b)) = (a, b) {
+        return Ok(holds(op, a.cmp(&b)));
+    }
+    let uncertain = Undecided { reason: "a string comparison depends on the collation" };
+    if let (Some(a), Some(b)) = (chars(a, env), chars(b, env)) {
+        if a.wide != b.wide && !(a.is_ascii() && b.is_ascii()) {
+            return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
+        }
+        if matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+            let equal = compare::equal(a, b, how.collation).ok_or(uncertain)?;
+            return Ok(equal == (op == CompareOp::Equal));
+        }
+        return Ok(holds(op, compare::order(a, b, how.collation).ok_or(uncertain)?));
+    }
+    let binary = |text| env.bytes(text);
+    let order = match (a, b) {
+        (Datum::Binary(a), Datum::Binary(b)) => {
+            let trimmed = |bytes: &[u8]| bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            let (a, b) = (binary(a), binary(b));
+            a.get(..trimmed(a)).cmp(&b.get(..trimmed(b)))
+        }
+        _ => numeric::order(a, b, how.single)?,
+    };
+    Ok(holds(op, order))
+}
+
+fn holds(op: CompareOp, order: std::cmp::Ordering) -> bool {
+    match op {
+        CompareOp::Equal => order.is_eq(),
+        CompareOp::NotEqual => order.is_ne(),
+        CompareOp::Less => order.is_lt(),
+        CompareOp::LessOrEqual => order.is_le(),
+        CompareOp::Greater => order.is_gt(),
+        CompareOp::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+fn matched(
+    value: Cell<'_>,
+    pattern: Cell<'_>,
+    escape: Option<Cell<'_>>,
+    collation: CollationId,
+    env: &Env<'_>,
+) -> Result<Option<bool>, Undecided> {
+    if value.is_null() || pattern.is_null() || escape.is_some_and(|escape| escape.is_null()) {
+        return Ok(None);
+    }
+    let uncertain = Undecided { reason: "a LIKE depends on the collation" };
+    let (Some(value), Some(pattern)) = (chars(value, env), chars(pattern, env)) else { return Err(uncertain) };
+    let escape = match escape {
+        None => None,
+        Some(escape) => match chars(escape, env) {
+            Some(escape) if escape.len() == 1 => escape.get(0),
+            _ => return Err(Undecided { reason: "an ESCAPE that is not one character" }),
+        },
+    };
+    if value.wide != pattern.wide && !(value.is_ascii() && pattern.is_ascii()) {
+        return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
+    }
+    like::matches(value, pattern, escape, collation).map(Some).ok_or(uncertain)
+}

@@ -1,0 +1,230 @@
+//! What is supported, as one table: of it come the documentation and the tests that it is true.
+
+use format::collation::CollationId;
+
+use crate::{Scratch, compile_within};
+
+/// A supported operator, function or conversion.
+#[derive(Clone, Copy, Debug)]
+pub struct Feature {
+    /// As one writes it.
+    pub form: &'static str,
+    /// Its limits.
+    pub limits: &'static str,
+    /// An expression that uses it.
+    pub example: &'static str,
+    /// What that gives in SQL Server.
+    pub result: &'static str,
+}
+
+const fn f(form: &'static str, example: &'static str, result: &'static str, limits: &'static str) -> Feature {
+    Feature { form, limits, example, result }
+}
+
+/// Operators and predicates.
+pub const OPERATORS: &[Feature] = &[
+    f(
+        "+ - *",
+        "(18.25)*(2)-(0.5)",
+        "36.00",
+        "numbers by precedence; decimal results by the documented precision and scale",
+    ),
+    f(
+        "/",
+        "(2147483649)/(2)",
+        "1073741824.500000",
+        "integers and decimals cut off; a negative inexact quotient of money is undecided",
+    ),
+    f("%", "(38)%(5)", "3", "integers, money, decimals"),
+    f("& \\| ^ ~", "(170)&(75)", "10", "integers and bit"),
+    f(
+        "+ (strings)",
+        "N'SO'+CONVERT([nvarchar](23),(43659))",
+        "SO43659",
+        "NULL gives NULL; cut to 8000 bytes unless (max)",
+    ),
+    f(
+        "+ - (days)",
+        "CONVERT([datetime],'20201231')+(1)",
+        "2021-01-01 00:00:00.000",
+        "datetime and smalldatetime with an integer on the right",
+    ),
+    f("= <> != < <= > >= !< !>", "(1.50)>=(1)", "1", "by precedence; strings as far as the collation is certain"),
+    f(
+        "AND OR NOT",
+        "NULL IS NULL OR (1)=(0)",
+        "1",
+        "three-valued; an undecided term doesn't matter when the others settle it",
+    ),
+    f("IS [NOT] NULL", "(1) IS NOT NULL", "1", "columns of any type"),
+    f(
+        "[NOT] LIKE .. [ESCAPE ..]",
+        "'9952' like '99[0-9][0-9]'",
+        "1",
+        "% _ [set] [a-z] [^set]; ASCII, or BIN2; no escape inside a set",
+    ),
+    f("[NOT] IN (..)", "(3) in (1,2,3)", "1", "lists only"),
+    f("[NOT] BETWEEN .. AND ..", "(2) between (1) and (3)", "1", ""),
+    f("CASE, both forms", "case (2) when (1) then 'a' when (2) then 'b' end", "b", ""),
+    f(
+        "COLLATE",
+        "'a' collate Latin1_General_BIN2<'b'",
+        "1",
+        "decides little but for _BIN, _BIN2 and four Latin1 collations",
+    ),
+];
+
+/// Functions.
+pub const FUNCTIONS: &[Feature] = &[
+    f("abs", "abs(-1.0)", "1.0", "any number"),
+    f("ascii", "ascii('A')", "65", "ASCII"),
+    f("ceiling", "ceiling(-123.45)", "-123", "any number"),
+    f("char", "char(65)", "A", "codes below 128"),
+    f("charindex", "charindex('is','This is a string',(4))", "6", "printable ASCII; case by the collation"),
+    f("coalesce", "coalesce(NULL,NULL,(3))", "3", ""),
+    f(
+        "concat",
+        "concat('Happy ','Birthday ',(11),'/','25')",
+        "Happy Birthday 11/25",
+        "strings, integers, decimals, bit; no (max)",
+    ),
+    f("convert, cast", "CONVERT([int],(10.6496))", "10", "see below"),
+    f("datalength", "datalength('abc ')", "4", "not of decimals"),
+    f(
+        "dateadd",
+        "dateadd(month,(1),'20060830')",
+        "2006-09-30 00:00:00.000",
+        "year to millisecond; not of datetimeoffset; milliseconds of a datetime in tens",
+    ),
+    f("datediff", "datediff(day,'2036-03-01','2036-02-28')", "-2", "year to millisecond; weeks begin on Sunday"),
+    f("datefromparts", "datefromparts((2010),(12),(31))", "2010-12-31", ""),
+    f("datename", "datename(year,'2007-10-30')", "2007", "parts that are numbers: no month, weekday, week"),
+    f(
+        "datepart",
+        "datepart(dayofyear,'2007-10-30 12:15:32.1234567')",
+        "303",
+        "not week and weekday (DATEFIRST), micro- and nanoseconds",
+    ),
+    f("day", "day('20071030')", "30", ""),
+    f("eomonth", "eomonth('2011-12-01',(1))", "2012-01-31", ""),
+    f("floor", "floor(-123.45)", "-124", "any number"),
+    f("iif", "iif((45)>(30),'true','false')", "true", ""),
+    f("isnull", "isnull(CONVERT([varchar](3),NULL),'abcdef')", "abc", "the type of the first argument"),
+    f("isnumeric", "isnumeric('12.5')", "1", "plain numbers, and what holds a letter but d, e, x; others undecided"),
+    f("left", "left('abcdefg',(2))", "ab", ""),
+    f("len", "len('abc  ')", "3", ""),
+    f("lower", "lower('ABC')", "abc", "ASCII; i only under a locale with the English pairs"),
+    f("ltrim", "ltrim('  abc')", "abc", ""),
+    f("month", "month('20071030')", "10", ""),
+    f("nchar", "nchar(65)", "A", "no surrogates"),
+    f("nullif", "nullif((4),(5))", "4", ""),
+    f("power", "power((2),(4))", "16", "exact results only"),
+    f("replace", "replace('abcdefghicde','cde','xxx')", "abxxxfghixxx", "printable ASCII; case by the collation"),
+    f("replicate", "replicate('0',(4))", "0000", ""),
+    f("reverse", "reverse('abc')", "cba", ""),
+    f("right", "right('abcdefg',(2))", "fg", ""),
+    f("round", "round((748.58),(-1))", "750.00", "not of floats with a fraction"),
+    f("rtrim", "rtrim('abc  ')", "abc", ""),
+    f("sign", "sign((-125))", "-1", "integers, money, floats"),
+    f("space", "'a'+space((2))+'b'", "a  b", ""),
+    f("sqrt", "sqrt((2.25))", "1.5", ""),
+    f("square", "square((1.5))", "2.25", ""),
+    f("str", "str((123),(6))", "   123", "whole numbers; constant length"),
+    f("stuff", "stuff('abcdef',(2),(3),'ijklmn')", "aijklmnef", ""),
+    f("substring", "substring('abcdef',(2),(3))", "bcd", "not of binary values"),
+    f("trim", "trim('  abc ')", "abc", "one argument"),
+    f("try_convert, try_cast", "try_cast('7' AS int)", "7", "undecided where the conversion fails"),
+    f("unicode", "unicode(N'A')", "65", ""),
+    f("upper", "upper('gc')", "GC", "ASCII; i only under a locale with the English pairs"),
+    f("year", "year('20071030')", "2007", ""),
+];
+
+/// Conversions, explicit and implicit.
+pub const CONVERSIONS: &[Feature] = &[
+    f(
+        "number to number",
+        "CONVERT([decimal](5,1),(10.65))",
+        "10.7",
+        "decimal to integer cuts off, to decimal and money rounds; a float with a fraction to decimal is undecided",
+    ),
+    f("number to string", "CONVERT([varchar](10),$4235.98)", "4235.98", "money styles 0, 1, 2; not of floats"),
+    f("string to number", "CONVERT([int],' 42 ')", "42", "plain digits, sign and point"),
+    f("string to string", "CONVERT([char](3),'a')", "a  ", "between char and nchar: ASCII"),
+    f(
+        "string to date and time",
+        "CONVERT([date],'31/12/2020',(103))",
+        "2020-12-31",
+        "yyyymmdd, yyyy-mm-dd, yyyy-mm-ddThh:mi:ss[.f]; styles 20, 21, 23, 25, 101-105, 110-112, 120, 121, 126; not to datetimeoffset",
+    ),
+    f(
+        "date and time to string",
+        "CONVERT([varchar](10),CONVERT([datetime],'20201231'),(120))",
+        "2020-12-31",
+        "styles 1-5, 8, 10-12, 14, 20, 21, 23-25, 101-105, 108, 110-112, 114, 120, 121, 126, 127; the others print names in the session's language",
+    ),
+    f(
+        "date and time to each other",
+        "CONVERT([date],CONVERT([datetime],'20201231 23:59:59'))",
+        "2020-12-31",
+        "not from time, not datetimeoffset; thirds of a millisecond undecided",
+    ),
+    f("integer to datetime", "CONVERT([datetime],(1))", "1900-01-02 00:00:00.000", ""),
+    f(
+        "uniqueidentifier and string",
+        "CONVERT([char](36),CONVERT([uniqueidentifier],'6F9619FF-8B86-D011-B42D-00C04FC964FF'))",
+        "6F9619FF-8B86-D011-B42D-00C04FC964FF",
+        "",
+    ),
+    f("string or binary to binary", "CONVERT([binary](3),'ab')", "0x616200", "style 0"),
+];
+
+/// The table in Markdown: docs/expressions.md.
+pub fn markdown() -> String {
+    let mut text = String::from(HEAD);
+    for (title, features) in
+        [("Operators and predicates", OPERATORS), ("Functions", FUNCTIONS), ("Conversions", CONVERSIONS)]
+    {
+        text.push_str(&format!("\n## {title}\n\n| form | example | gives | limits |\n|---|---|---|---|\n"));
+        for Feature { form, limits, example, result } in features {
+            let example = example.replace('|', "\\|");
+            text.push_str(&format!("| {form} | `{example}` | `{result}` | {limits} |\n"));
+        }
+    }
+    text.push_str(TAIL);
+    text
+}
+
+/// What an expression without columns gives in a database of SQL_Latin1_General_CP1_CI_AS, as text; or why it gives
+/// nothing.
+pub fn show(text: &str) -> String {
+    match compile_within(text, CollationId(0x3400_D008), &|_| None) {
+        Err(unsupported) => format!("unsupported: {unsupported}"),
+        Ok(program) => {
+            let (row, mut scratch) = ([], Scratch::default());
+            program
+                .evaluate(&row, &mut scratch)
+                .map_or_else(|why| format!("undecided: {why}"), |value| value.to_string())
+        }
+    }
+}
+
+const HEAD: &str = "# Supported expressions
+
+Computed columns, filters of indexes and check constraints are evaluated with SQL Server's own typing and semantics. What
+this table does not list makes the index or column *not verified*, by name; what a row's values leave open is *undecided*
+and counted. Nothing is guessed.
+
+Types: bit, tinyint, smallint, int, bigint, decimal, numeric, money, smallmoney, real, float, date, time, datetime,
+smalldatetime, datetime2, datetimeoffset (comparison only), char, varchar, nchar, nvarchar, binary, varbinary,
+uniqueidentifier. Columns of any other type only in IS [NOT] NULL.
+";
+
+const TAIL: &str = "
+## Not supported
+
+Everything that is not deterministic (getdate, sysdatetime, newid, newsequentialid, rand ..), hashbytes, checksum,
+binary_checksum, isjson, json_value, isdate, patindex, format, parse, translate, exp, log and trigonometry, datetimeoffset
+functions, user functions, subqueries, xml, CLR types and sql_variant values.
+
+This file is made from the crate's table: `cargo run -p mdfsck-expr --example table > docs/expressions.md`.
+";
