@@ -13,14 +13,9 @@ use crate::units::{Shape, UnitIndex};
 /// Bytes behind the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 
-/// Classes of PFS bytes, and the most bytes that a page of each may use: seen for sure, and by the percentage. Which class
-/// a page between the two has was never met.
-const CLASSES: [(u32, u32); 4] = [
-    (4040, CAPACITY * 50 / 100 + 5),
-    (6472, CAPACITY * 80 / 100 + 2),
-    (7681, CAPACITY * 95 / 100 + 8),
-    (CAPACITY, CAPACITY),
-];
+/// The most bytes that a page of each class was seen to use, and the most before the next class was seen. The limits are 50,
+/// 80 and 95 percent; which class a page has that uses a few bytes more or less than that was never met.
+const CLASSES: [(u32, u32); 4] = [(4040, 4053), (6472, 6477), (7681, 7699), (CAPACITY, CAPACITY)];
 
 /// A sound page against its PFS byte.
 pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>, findings: &mut Vec<Finding>) {

@@ -403,7 +403,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }));
         }
     }
-    let special: [(&str, &str, Special); 5] = [
+    let special: [(&str, &str, Special); 6] = [
+        ("the same answer for any number of threads", ROOTS, any_threads),
         ("values pushed off the row", DIRECT, |image| {
             let messages = lob_messages(&overflow(image).0.check());
             if messages.is_empty() { Ok(()) } else { Err(format!("{messages:?}").into()) }
@@ -472,6 +473,18 @@ fn overflow(image: &Image) -> (Image, Reference, Found) {
         image.edit(reference.from.page.page, |bytes| bytes[reference.start] = 2);
     }
     (image, reference, piece)
+}
+
+fn any_threads(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    let (_, (piece, ..)) = Values::find(&image, Values::data);
+    image.edit_unsealed(piece.at.page.page, |bytes| bytes.fill(0));
+    let texts = |max_threads| {
+        let report = image.check_with(&check::Options { max_threads, ..check::Options::default() });
+        report.findings.iter().map(|finding| finding.text(&report.names())).collect::<Vec<_>>()
+    };
+    let one = texts(1);
+    if one.len() > 3 && (2..8).all(|threads| texts(threads) == one) { Ok(()) } else { Err(one.join("\n").into()) }
 }
 
 fn rows_damaged(image: &Image) -> Result<(), Failed> {
