@@ -19,12 +19,13 @@ use crate::registry::Phase;
 use crate::sweep::{Forwarding, Partial, forwarding};
 use crate::units::UnitIndex;
 
-pub(crate) use hash::{RowHash, row_hash};
+pub(crate) use hash::{RowHash, Standing, standing};
 pub(crate) use plan::{Cell, Plan, Plans, Side, Work};
 
 /// What one thread, or all, added up, by plan.
 pub(crate) struct Sums {
     plans: Vec<PlanSums>,
+    scratch: expr::Scratch,
 }
 
 /// The two sides of one index.
@@ -43,7 +44,7 @@ pub(crate) struct PlanSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(_units: usize) -> Self {
-        Self { plans: Vec::new() }
+        Self { plans: Vec::new(), scratch: expr::Scratch::default() }
     }
 
     /// Adds what another thread has.
@@ -100,12 +101,13 @@ pub(crate) fn row(
     }
     let Some(locator) = locator_of(at, record) else { return };
     for work in work {
-        let hash = row_hash(&context.hash, &work.cells, record, locator);
+        let standing = standing(&context.hash, work, record, locator, &mut sums.scratch);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
-        match (hash, work.side) {
-            (None, _) => sums.unhashed += 1,
-            (Some(hash), Side::Table) => sums.table.add(hash.into()),
-            (Some(hash), Side::Index) => sums.index.add(hash.into()),
+        match (standing, work.side) {
+            (Standing::LeftOut, _) => continue,
+            (Standing::Unknown, _) => sums.unhashed += 1,
+            (Standing::Indexed(hash), Side::Table) => sums.table.add(hash.into()),
+            (Standing::Indexed(hash), Side::Index) => sums.index.add(hash.into()),
         }
         match work.side {
             Side::Table => sums.table_rows += 1,
@@ -133,7 +135,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
             coverage.note("index rows against table rows", &plan.name, "its table or the index itself is damaged", 1);
         } else if sums.unhashed > 0 {
-            let reason = "values that lie off the row, or whose default is not known, are not compared yet";
+            let reason = "rows with values that lie off the row, or with expressions whose value is not certain";
             coverage.note("index rows against table rows", &plan.name, reason, sums.unhashed);
         } else if sums.table != sums.index {
             differing.push(at);

@@ -90,6 +90,7 @@ mod tests {
             node_offset: 0,
             leaf_null_bit,
             node_null_bit: 0,
+            default: None,
             leaf_bit: 0,
             node_bit: 0,
         }

@@ -1,8 +1,11 @@
 //! Which columns of which rows are compared: worked out from the catalogue once, before the sweep.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
 
-use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
+use catalog::{Database, ExpressionKind, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
+use format::collation::CollationId;
 use format::types::{TypeInfo, xtype};
 
 use crate::units::{UnitIndex, Units};
@@ -30,11 +33,30 @@ impl Column {
     }
 }
 
+/// An expression over the columns of a row of the table.
+#[derive(Clone)]
+pub(crate) struct Formula {
+    /// Compiled once.
+    pub(crate) program: Arc<expr::Program>,
+    /// The columns it names, in its order.
+    pub(crate) columns: Vec<Column>,
+    /// Type that the index stores; without meaning for a filter.
+    pub(crate) target: TypeInfo,
+}
+
+impl fmt::Debug for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "formula of {} columns", self.columns.len())
+    }
+}
+
 /// A value that both sides have.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
     /// A column.
     Column(Box<Column>),
+    /// A computed column that the table does not store.
+    Computed(Box<Formula>),
     /// The address of a heap row.
     Locator,
 }
@@ -57,6 +79,8 @@ pub(crate) struct Work {
     pub(crate) side: Side,
     /// The values, in the order of the index.
     pub(crate) cells: Vec<Cell>,
+    /// Which rows of the table the index has; `None` for all.
+    pub(crate) filter: Option<Formula>,
 }
 
 /// An index to be compared with its table.
@@ -205,18 +229,20 @@ impl Builder<'_> {
             let cells =
                 origins.iter().map(|(id, origin, _)| index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
             let cells = cells.ok_or("its partitions have different columns")?;
-            work.extend(
-                in_row_unit(self.database, rowset).map(|unit| (unit, Work { plan: at, side: Side::Index, cells })),
-            );
+            let work_of = |unit| (unit, Work { plan: at, side: Side::Index, cells, filter: None });
+            work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         for rowset in self.table {
             let cells = origins
                 .iter()
                 .map(|(_, origin, info)| self.table_cell(rowset, *origin, *info))
                 .collect::<Result<_, _>>()?;
-            work.extend(
-                in_row_unit(self.database, rowset).map(|unit| (unit, Work { plan: at, side: Side::Table, cells })),
-            );
+            let filter = match index.is_filtered() {
+                true => Some(self.formula(rowset, ExpressionKind::Filter, self.index_id.cast_unsigned())?),
+                false => None,
+            };
+            let work_of = |unit| (unit, Work { plan: at, side: Side::Table, cells, filter });
+            work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         let identity = self.identity(&origins);
         let plan = Plan {
@@ -247,9 +273,6 @@ impl Builder<'_> {
         }
         if index.is_disabled() || index.status & HYPOTHETICAL != 0 {
             return Err("the index is disabled: its rows are not maintained".to_owned());
-        }
-        if index.is_filtered() {
-            return Err("filters are not evaluated yet".to_owned());
         }
         Ok(index)
     }
@@ -310,8 +333,9 @@ impl Builder<'_> {
             Origin::Column(id) => rowset.layout.column(id),
         };
         let name = || self.column_name(origin);
-        let column =
-            column.ok_or_else(|| format!("column {} is computed and not stored: not evaluated yet", name()))?;
+        let Some(column) = column else {
+            return Ok(Cell::Computed(Box::new(self.formula_of_column(rowset, origin, info)?)));
+        };
         if column.status & column_status::SPARSE != 0 {
             return Err(format!("column {} is sparse: not decoded yet", name()));
         }
@@ -320,6 +344,54 @@ impl Builder<'_> {
         }
         let is_uniquifier = matches!(origin, Origin::Uniquifier);
         Ok(Cell::Column(Box::new(Column { column: column.clone(), in_index: false, is_uniquifier })))
+    }
+
+    /// The definition of a computed column, if its result has exactly the type that the index stores.
+    fn formula_of_column(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, String> {
+        let name = self.column_name(origin);
+        let Origin::Column(id) = origin else { return Err(format!("column {name} is not in its table")) };
+        let formula = self.formula(rowset, ExpressionKind::ComputedColumn, id)?;
+        let result = formula.program.result_type().ok_or("a condition as column")?;
+        if (result.xtype, result.precision, result.scale) != (info.xtype, info.precision, info.scale) {
+            return Err(format!("computed column {name}: its type could not be derived"));
+        }
+        Ok(Formula { target: info, ..formula })
+    }
+
+    /// The expression that the catalogue keeps for a column or index, compiled against the columns of `rowset`.
+    fn formula(&self, rowset: &Rowset, kind: ExpressionKind, sub_id: u32) -> Result<Formula, String> {
+        let text = self
+            .database
+            .expressions
+            .iter()
+            .find(|text| (text.object_id, text.kind) == (self.object_id, kind) && text.sub_id.cast_unsigned() == sub_id)
+            .and_then(|expression| expression.text.as_deref())
+            .ok_or("its expression is not in the catalogue")?;
+        if !text.is_ascii() {
+            return Err(format!("expression {text}: its characters depend on the code page"));
+        }
+        let columns = self.database.columns.get(&self.object_id);
+        let stored = |name: &str| {
+            let column = columns?.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
+            rowset.layout.column(column.id).filter(|column| column.status & column_status::SPARSE == 0)
+        };
+        let lookup = |name: &str| {
+            stored(name).map(|column| expr::ColumnType {
+                info: column.info,
+                collation: column.collation,
+                nullable: true,
+            })
+        };
+        let collation = CollationId(self.database.boot.as_ref().map_or(0, |boot| boot.collation));
+        let program = expr::compile_within(text, collation, &lookup)
+            .map_err(|unsupported| format!("expression {text} is not evaluated: {}", unsupported.what))?;
+        let columns = program
+            .columns()
+            .iter()
+            .map(|name| Some(Column { column: stored(name)?.clone(), in_index: false, is_uniquifier: false }))
+            .collect::<Option<Vec<_>>>()
+            .ok_or("an expression names a column that is not stored")?;
+        Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
     }
 
     fn column_name(&self, origin: Origin) -> String {

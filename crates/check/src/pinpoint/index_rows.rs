@@ -14,7 +14,7 @@ use super::{for_each_sound, pages_of};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
-use crate::index_match::{Cell, Plan, PlanSums, RowHash, Side, Work, locator_of, row_hash};
+use crate::index_match::{Cell, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
 use crate::registry;
 use crate::sweep::record;
 use crate::units::UnitIndex;
@@ -51,7 +51,8 @@ pub(crate) fn index_rows(context: &Context<'_>, plan_index: usize, sums: PlanSum
                     let at = RecordId { page: id, slot: slot as u16 };
                     let Some(locator) = locator_of(at, &record) else { continue };
                     for work in &work {
-                        if let Some(hash) = row_hash(&context.hash, &work.cells, &record, locator) {
+                        let standing = standing(&context.hash, work, &record, locator, &mut expr::Scratch::default());
+                        if let Standing::Indexed(hash) = standing {
                             visit(work, at, &record, locator, hash);
                         }
                     }
@@ -124,6 +125,10 @@ fn texts(plan: &Plan, work: &Work, record: &Record<'_>, locator: RecordId) -> (S
                 RecordId::read(bytes, 0).map_or_else(|| "?".to_owned(), |rid| rid.to_string())
             }
             Stored::Plain(bytes) => value::text(column.column.info, bytes, column.bit().unwrap_or_default()),
+            _ => "NULL".to_owned(),
+        },
+        (Some(Cell::Computed(formula)), _) => match formula.value(record, &mut expr::Scratch::default()) {
+            Some(Some(bytes)) => value::text(formula.target, &bytes, 0),
             _ => "NULL".to_owned(),
         },
         _ => locator.to_string(),
