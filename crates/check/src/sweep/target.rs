@@ -21,6 +21,10 @@ pub(crate) struct Target {
     audit: Audit,
 }
 
+/// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalogue would give
+/// one for every row of a table.
+const MAX_ROW_FINDINGS_A_PAGE: usize = 200;
+
 /// What a page turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
@@ -209,6 +213,7 @@ impl Target {
         if !is_leaf {
             return;
         }
+        let before = partial.findings.len();
         for (slot, span) in spans.iter().enumerate() {
             let Some(record) = tree_page::record(page, *span) else { continue };
             let at = RecordId { page: id, slot: slot as u16 };
@@ -216,6 +221,7 @@ impl Target {
             lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
             index_match::row(context, unit, at, &record, &mut partial.indexes, &mut partial.findings);
         }
+        partial.findings.truncate(before + MAX_ROW_FINDINGS_A_PAGE);
     }
 }
 

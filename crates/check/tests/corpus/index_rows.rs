@@ -40,6 +40,29 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 format!("8955 identified by (AddressID = {id}) with index values 'AddressLine1 = '"),
             ]
         }),
+        ("value of an index on a computed column changed", |image| {
+            let database = image.database();
+            let index = database.indexes.values().find(|index| index.name == "AK_SalesOrderHeader_SalesOrderNumber");
+            let key = index.map(|index| (index.object_id, index.index_id)).expect("index");
+            let rowset =
+                database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == key).expect("rowset");
+            let page = database.units[rowset.units[0]].root.page;
+            let last = get16(&image.page(page), 22) - 1;
+            image.edit(page, |bytes| {
+                let at = offset_of(bytes, last);
+                let number: Vec<u8> = "SO".encode_utf16().flat_map(u16::to_le_bytes).collect();
+                let digit = at + find(&bytes[at..], &number).expect("an order number") + 12;
+                bytes[digit] = b'9';
+            });
+            vec![
+                "8951".to_owned(),
+                "8955 SalesOrderNumber = 'SO71946'".to_owned(),
+                "8952".to_owned(),
+                format!(
+                    "8956 Index row (1:{page}:{last}) with values (SalesOrderNumber = 'SO71949' and SalesOrderID = 71946)"
+                ),
+            ]
+        }),
         ("indexed value of a table row changed", |image| {
             let tree = image.tree(true);
             let page = tree.leaves[tree.leaves.len() / 2];
