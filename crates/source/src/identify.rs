@@ -29,7 +29,7 @@ pub enum FileKind {
 /// Byte of a log file at 8192, where its first virtual log file starts (logs-backups-events.md 1.2).
 const VLF_SIGNATURE: u8 = 0xAB;
 
-/// Identifies a file by its first [`IDENTIFY_BYTES`] (fewer if it is shorter).
+/// Identifies a file by its first four pages (fewer if it is shorter).
 pub fn identify(start: &[u8]) -> FileKind {
     if start.starts_with(b"MSSQLBAK") {
         return FileKind::Backup("compressed SQL Server backup");
