@@ -346,6 +346,13 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
         let name = format!("{}.{}", database.object_name(index.object_id), index.name);
         coverage.note("columnstore segments", name, not_yet, 0);
     }
+    let sparse = rowsets()
+        .flat_map(|rowset| &rowset.layout.columns)
+        .filter(|column| column.status & column_status::SPARSE != 0)
+        .count();
+    if sparse > 0 {
+        coverage.note("sparse values", "database", "their types are not checked yet", sparse as u64);
+    }
     let filestream = rowsets()
         .flat_map(|rowset| &rowset.layout.columns)
         .filter(|column| column.status & column_status::FILESTREAM != 0)
