@@ -7,8 +7,11 @@ use source::PageSource;
 
 use crate::audit::Known;
 use crate::hash::FactHash;
+use crate::memory::Needs;
 use crate::options::{Options, Scope};
+use crate::spill::Space;
 use crate::survey::Survey;
+use crate::sweep::PageBounds;
 use crate::units::{Unit, UnitIndex, Units};
 use crate::{columns, index_match, lob};
 
@@ -24,6 +27,8 @@ pub(crate) struct Context<'a> {
     /// Accelerated database recovery is, or was, on.
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
+    /// Where facts go that do not fit into memory.
+    pub(crate) space: Space,
     pub(crate) columns: columns::Plans,
     pub(crate) lob: lob::Plans,
     pub(crate) indexes: index_match::Plans,
@@ -68,10 +73,22 @@ impl<'a> Context<'a> {
             keys,
             rows_hold_versions,
             hash: FactHash::new(),
+            space: Space::new(options.temp_dir.clone()),
             columns,
             lob,
             indexes,
         }
+    }
+
+    /// Key bounds that one thread keeps in memory.
+    pub(crate) fn bounds_a_thread(&self) -> usize {
+        self.bounds_in_memory() / self.options.threads()
+    }
+
+    /// Key bounds that are in memory at once.
+    pub(crate) fn bounds_in_memory(&self) -> usize {
+        let bytes = Needs::of(self.source, self.database, self.options).bytes_for_facts(self.options);
+        bytes as usize / size_of::<PageBounds>()
     }
 
     /// Whether the database was shut down cleanly, so that what relates two pages can be judged.

@@ -6,11 +6,13 @@ mod columns;
 mod context;
 mod coverage;
 mod encryption;
+mod estimate;
 pub mod finding;
 mod hash;
 mod index_match;
 mod inventory;
 mod lob;
+mod memory;
 mod metadata;
 mod options;
 mod pinpoint;
@@ -19,15 +21,17 @@ mod reckon;
 pub mod registry;
 mod report;
 mod run;
+mod spill;
 mod survey;
 mod sweep;
 mod units;
 
+pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use finding::{Finding, Names, Owner, Value};
-pub use options::{Options, Scope};
+pub use options::{DEFAULT_MEMORY_BYTES, Options, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{
     DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts,
     Statistics, UnitTotals,
 };
-pub use run::run;
+pub use run::{database_name, run};

@@ -1,5 +1,8 @@
 //! What a run is asked to check.
 
+use std::path::PathBuf;
+use std::thread;
+
 /// How many objects are checked: which DBCC command it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
@@ -35,13 +38,32 @@ pub struct Options {
     pub physical_only: bool,
     /// Leave out the logical checks of nonclustered indexes of user tables.
     pub no_index: bool,
+    /// The checks that CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: indexed views, XML and spatial indexes against
+    /// what they are made from.
+    pub extended_logical_checks: bool,
     /// Check that values lie in the domains of their types; on when `None`, never with `physical_only`.
     pub data_purity: Option<bool>,
     /// Threads; 0 for one a processor.
     pub max_threads: usize,
+    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes a page. Never below what
+    /// [`crate::minimum_memory_bytes`] says. The findings do not depend on it.
+    pub memory_bytes: Option<u64>,
+    /// Where facts go that do not fit into memory; `None` for the system's place for temporary files.
+    pub temp_dir: Option<PathBuf>,
 }
 
+/// Memory that a run may use unless told otherwise, besides two bytes a page.
+pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
+
 impl Options {
+    /// Threads that read and judge pages.
+    pub fn threads(&self) -> usize {
+        match self.max_threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+
     /// Whether data purity is checked.
     pub fn checks_purity(&self) -> bool {
         self.data_purity.unwrap_or(true) && !self.physical_only

@@ -53,7 +53,7 @@ pub(crate) fn reckon(
     if !context.options.physical_only {
         columns::reckon(context, swept, findings, coverage);
         lob::reckon(context, swept, findings, coverage);
-        bounds::check(context, swept, findings);
+        bounds::check(context, swept, findings, coverage);
         counts::check(context, findings);
         // Last: what is damaged otherwise is not compared.
         index_match::reckon(context, swept, findings, coverage);

@@ -170,6 +170,10 @@ pub struct Statistics {
     pub phases: Vec<PhaseStatistics>,
     /// Largest resident memory in bytes, where the system tells.
     pub memory_peak: Option<u64>,
+    /// Memory that the run was granted, in bytes.
+    pub memory_granted: u64,
+    /// Bytes of facts that went to temporary files.
+    pub spilled_bytes: u64,
 }
 
 /// What a phase cost.

@@ -14,14 +14,12 @@ use format::{PageBytes, PageId};
 use source::ReadError;
 
 use crate::context::Context;
+use crate::memory::CHUNK_PAGES;
 use crate::progress::Progress;
 
 pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
-pub(crate) use target::{Forwarding, Role, Target, Verdict, forwarding, is_leaf, is_leaf_of, role};
+pub(crate) use target::{Forwarding, Role, Target, Verdict, any_in_scope, forwarding, is_leaf, is_leaf_of, role};
 pub(crate) use tree_page::{child, level_of, record};
-
-/// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
-const CHUNK_PAGES: u32 = 128;
 
 struct Chunk {
     first: PageId,
@@ -40,10 +38,7 @@ pub(crate) fn sweep(context: &Context<'_>, progress: &dyn Progress) -> Partial {
         }
     }
     progress.phase("sweep", total);
-    let threads = match context.options.max_threads {
-        0 => thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
+    let threads = context.options.threads();
     let next = AtomicUsize::new(0);
     let merged = Mutex::new(Partial::new(context.units.list().len()));
     thread::scope(|scope| {
@@ -68,6 +63,9 @@ fn work(context: &Context<'_>, chunks: &[Chunk], next: &AtomicUsize, progress: &
         read_chunk(context, chunk, &mut buffer, &mut partial, |id, bytes, partial| {
             target.page(context, id, bytes, partial)
         });
+        if let Some(run) = partial.bounds.first_mut() {
+            run.bound(context.bounds_a_thread(), &context.space);
+        }
         progress.advance(chunk.pages.into());
     }
     partial

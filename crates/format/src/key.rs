@@ -242,6 +242,22 @@ impl KeyImage {
         Self { bytes: builder.bytes, length: builder.length as u8, complete }
     }
 
+    /// The image as bytes, to be kept outside memory.
+    pub fn to_bytes(self) -> [u8; IMAGE_BYTES + 1] {
+        let mut bytes = [0; IMAGE_BYTES + 1];
+        bytes[..IMAGE_BYTES].copy_from_slice(&self.bytes);
+        bytes[IMAGE_BYTES] = self.length << 1 | u8::from(self.complete);
+        bytes
+    }
+
+    /// The image that [`Self::to_bytes`] made these bytes of.
+    pub fn from_bytes(bytes: &[u8; IMAGE_BYTES + 1]) -> Self {
+        let mut image = [0; IMAGE_BYTES];
+        image.copy_from_slice(&bytes[..IMAGE_BYTES]);
+        let last = bytes[IMAGE_BYTES];
+        Self { bytes: image, length: (last >> 1).min(IMAGE_BYTES as u8), complete: last & 1 != 0 }
+    }
+
     /// Order of two keys, as far as their images decide it.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);

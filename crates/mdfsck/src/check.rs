@@ -1,14 +1,14 @@
 //! `mdfsck check`.
 
 use catalog::Database;
-use check::{NotVerified, Options, Report, Scope};
+use check::{Options, Report, Scope};
 use format::version;
 use report::{Format, View};
 use source::DataFiles;
 
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, complain};
-use crate::{output, progress, scope};
+use crate::{output, progress, scope, size};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let source = DataFiles::open(&arguments.paths)?;
@@ -20,14 +20,20 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         no_index: arguments.noindex,
         data_purity: arguments.no_data_purity.then_some(false),
         max_threads: arguments.maxdop.into(),
+        extended_logical_checks: arguments.extended_logical_checks,
+        memory_bytes: arguments.memory,
+        temp_dir: arguments.temp_dir.clone(),
     };
+    refuse_small_grant(&source, &database, &options)?;
+    if arguments.estimate_only {
+        return estimate(&source, &database, &options, arguments);
+    }
     // Opened before the run, so that a path that cannot be written does not cost a night.
     let mut out = output::open(arguments.output.as_deref(), &source)?;
-    let mut report = {
+    let report = {
         let listener = progress::listener(arguments.progress);
         check::run(&source, &database, &options, listener.as_ref())
     };
-    note_what_is_not_built(arguments, &mut report);
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
     let written = report::write(format, &report, view, out.as_mut()).and_then(|()| out.flush());
@@ -97,25 +103,39 @@ fn warn(database: &Database) {
     }
 }
 
-/// Options that DBCC has and `check::run` does not know yet: asked for, they are not verified, never silently left out.
-fn note_what_is_not_built(arguments: &CheckArguments, report: &mut Report) {
-    let asked = [(arguments.extended_logical_checks, "extended logical checks")];
-    for (_, what) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
-        if !report.not_verified.iter().any(|entry| entry.what.contains(what) || entry.reason.contains(what)) {
-            report.not_verified.push(NotVerified {
-                what: what.to_owned(),
-                scope: "database".to_owned(),
-                reason: "these checks are not built yet".to_owned(),
-                count: 0,
-            });
-        }
+/// A grant that cannot be kept is refused before the run, with the one that can.
+fn refuse_small_grant(source: &DataFiles, database: &Database, options: &Options) -> Result<(), Failure> {
+    let least = check::minimum_memory_bytes(source, database, options);
+    match options.memory_bytes {
+        Some(granted) if granted < least => Err(Failure::usage(format!(
+            "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
+            size::text(granted),
+            size::text(least),
+            options.threads()
+        ))),
+        _ => Ok(()),
     }
+}
+
+/// `--estimate-only`.
+fn estimate(
+    source: &DataFiles,
+    database: &Database,
+    options: &Options,
+    arguments: &CheckArguments,
+) -> Result<u8, Failure> {
+    let mut out = output::open(arguments.output.as_deref(), source)?;
+    let estimate = check::estimate(source, database, options);
+    let name = check::database_name(source, database);
+    let written = report::estimate::write(arguments.format(), estimate, &options.scope, &name, out.as_mut());
+    output::finish(written.and_then(|()| out.flush()))?;
+    Ok(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use check::registry;
+    use check::{NotVerified, registry};
 
     #[test]
     fn bits_of_the_status_add() {

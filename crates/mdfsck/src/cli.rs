@@ -188,12 +188,31 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE)]
     pub(crate) no_data_purity: bool,
 
-    /// Ask for indexed views, XML and spatial indexes; not built yet, so the run is reported as incomplete
+    /// Check indexed views, XML and spatial indexes against what they are made from
+    ///
+    /// As WITH EXTENDED_LOGICAL_CHECKS.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) extended_logical_checks: bool,
 
+    /// Tell what the check would take, and check nothing
+    ///
+    /// Memory, space for temporary files, and bytes to be read, as WITH ESTIMATEONLY tells of tempdb.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) estimate_only: bool,
+
+    /// Use so much memory at most, such as 256MB or 2GB; less than the check needs is refused
+    ///
+    /// What does not fit is kept in temporary files. The findings do not depend on it. By default 128 MB and two bytes a
+    /// page of the database.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) memory: Option<u64>,
+
+    /// Keep temporary files in DIR; by default where the system keeps them
+    #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
+    pub(crate) temp_dir: Option<PathBuf>,
+
     /// Use so many threads at most; 0: one a processor
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SCOPE)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
     pub(crate) maxdop: u16,
 
     /// Format of the results
@@ -231,6 +250,7 @@ pub(crate) struct CheckArguments {
 }
 
 const SCOPE: &str = "Scope and depth";
+const RESOURCES: &str = "Resources";
 const OUTPUT: &str = "Output";
 
 impl CheckArguments {

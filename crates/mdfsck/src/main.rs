@@ -10,6 +10,7 @@ mod output;
 mod page;
 mod progress;
 mod scope;
+mod size;
 
 use std::process::ExitCode;
 

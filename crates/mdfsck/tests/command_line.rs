@@ -56,6 +56,14 @@ fn refused(output: &Output, status: i32, words: &[&str]) -> Result<(), Failed> {
     if ok { Ok(()) } else { Err(format!("status {:?}, stderr {stderr:?}", output.status.code()).into()) }
 }
 
+/// Status 8 and a text on stderr that holds all of `words`, nothing on stdout.
+fn refused_by_usage(output: &Output, words: &[&str]) -> Result<(), Failed> {
+    let stderr = text(&output.stderr);
+    let ok =
+        output.status.code() == Some(8) && output.stdout.is_empty() && words.iter().all(|word| stderr.contains(word));
+    if ok { Ok(()) } else { Err(format!("status {:?}, stderr {stderr:?}", output.status.code()).into()) }
+}
+
 fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
     if condition { Ok(()) } else { Err(what.into().into()) }
 }
@@ -290,6 +298,32 @@ fn with_database() -> Vec<(&'static str, Test)> {
             }
             refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 8, &["99999"])
                 .or_else(|_| refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 4, &["99999"]))
+        }),
+        ("--estimate-only tells what a check takes and checks nothing", |folder| {
+            edit(&folder.join("a.mdf"), 500, |bytes| bytes.fill(0));
+            let output = mdfsck(folder, &["check", "--estimate-only", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(0), format!("{:?}", output.status))?;
+            let space = "Estimated TEMPDB space (in KB) needed for CHECKDB on database AdventureWorksLT2012 = 0.";
+            ensure(stdout.starts_with(space) && !stdout.contains("CHECKDB found"), &stdout)?;
+            let estimate = text(&mdfsck(folder, &["check", "--estimate-only", "--format", "json", "a.mdf"]).stdout);
+            let estimate: serde_json::Value = serde_json::from_str(&estimate)?;
+            let run = text(&mdfsck(folder, &["check", "--format", "json", "a.mdf"]).stdout);
+            let summary: serde_json::Value = serde_json::from_str(run.lines().last().unwrap_or_default())?;
+            let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default();
+            ensure(number(&estimate["read_bytes"]) == 8192 * number(&summary["pages_read"]), "bytes read")?;
+            let peak = number(&summary["memory_peak"]);
+            ensure(peak == 0 || peak <= number(&estimate["memory_bytes"]), format!("peak {peak}, {estimate}"))
+        }),
+        ("a grant that cannot be kept is refused with the number", |folder| {
+            refused(
+                &mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]),
+                8,
+                &["--memory", "1024 KB", "needs", "MB"],
+            )?;
+            refused_by_usage(&mdfsck(folder, &["check", "--memory", "lots", "a.mdf"]), &["--memory", "256MB"])?;
+            let output = mdfsck(folder, &["check", "--memory", "1GB", "--temp-dir", ".", "a.mdf"]);
+            ensure(output.status.code() == Some(0) || output.status.code() == Some(16), text(&output.stderr))
         }),
         ("inputs are never written", |folder| {
             let file = folder.join("a.mdf");

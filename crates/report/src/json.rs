@@ -87,6 +87,8 @@ fn options(options: &Options) -> Json {
     };
     fields.insert("physical_only".into(), options.physical_only.into());
     fields.insert("no_index".into(), options.no_index.into());
+    fields.insert("extended_logical_checks".into(), options.extended_logical_checks.into());
+    fields.insert("data_purity".into(), options.checks_purity().into());
     fields.into()
 }
 
@@ -190,6 +192,7 @@ fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> Json {
         "seconds": statistics.seconds,
         "phases": statistics.phases.iter().map(phase).collect::<Vec<_>>(),
         "memory_peak": statistics.memory_peak,
-        "spilled": 0,
+        "memory_granted": statistics.memory_granted,
+        "spilled": statistics.spilled_bytes,
     })
 }

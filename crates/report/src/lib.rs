@@ -4,6 +4,7 @@
 //! (`listing`, `message`).
 
 pub mod columns;
+pub mod estimate;
 pub mod explain;
 pub mod info;
 pub mod json;

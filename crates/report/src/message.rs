@@ -67,6 +67,11 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
     Some(message(8958, text))
 }
 
+/// What a run would take. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
+pub(crate) fn estimated(what: &str, command: &str, database: &str, kilobytes: u64) -> Message {
+    message(5281, format!("Estimated {what} (in KB) needed for {command} on database {database} = {kilobytes}."))
+}
+
 /// Last line of a run.
 pub(crate) fn completed() -> Message {
     let text = "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";

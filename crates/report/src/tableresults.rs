@@ -54,6 +54,36 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     rows.csv.flush()
 }
 
+/// Writes rows for informational messages that belong to no object.
+pub(crate) fn write_messages(messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(COLUMNS).map_err(io_error)?;
+    for message in messages {
+        let cells = informational(message, 0).cells(0);
+        csv.write_record(&cells).map_err(io_error)?;
+    }
+    csv.flush()
+}
+
+fn informational(message: &Message, object_id: i32) -> Row<'_> {
+    Row {
+        error: message.number,
+        level: INFORMATIONAL,
+        state: 1,
+        text: &message.text,
+        repair: None,
+        object_id,
+        index_id: 0,
+        partition_id: 0,
+        alloc_unit: AllocUnitId(0),
+        row_database: 0,
+        page: PageId::NONE,
+        slot: 0,
+        ref_page: PageId::NONE,
+        ref_slot: 0,
+    }
+}
+
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -141,51 +171,11 @@ impl Rows<'_> {
     }
 
     fn summary(&mut self, message: &Message, object_id: i32) -> io::Result<()> {
-        self.row(&Row {
-            error: message.number,
-            level: INFORMATIONAL,
-            state: 1,
-            text: &message.text,
-            repair: None,
-            object_id,
-            index_id: 0,
-            partition_id: 0,
-            alloc_unit: AllocUnitId(0),
-            row_database: 0,
-            page: PageId::NONE,
-            slot: 0,
-            ref_page: PageId::NONE,
-            ref_slot: 0,
-        })
+        self.row(&informational(message, object_id))
     }
 
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        let cells = [
-            row.error.to_string(),
-            row.level.to_string(),
-            row.state.to_string(),
-            row.text.to_owned(),
-            row.repair.unwrap_or("NULL").to_owned(),
-            "0".to_owned(),
-            self.report.database.id.to_string(),
-            "1".to_owned(),
-            row.object_id.to_string(),
-            row.index_id.to_string(),
-            row.partition_id.to_string(),
-            row.alloc_unit.to_string(),
-            row.row_database.to_string(),
-            "0".to_owned(),
-            row.page.file.to_string(),
-            row.page.page.cast_signed().to_string(),
-            row.slot.to_string(),
-            row.row_database.to_string(),
-            "0".to_owned(),
-            row.ref_page.file.to_string(),
-            row.ref_page.page.cast_signed().to_string(),
-            row.ref_slot.to_string(),
-            "1".to_owned(),
-        ];
-        self.csv.write_record(&cells).map_err(io_error)
+        self.csv.write_record(row.cells(self.report.database.id)).map_err(io_error)
     }
 }
 
@@ -206,4 +196,35 @@ struct Row<'a> {
     slot: u16,
     ref_page: PageId,
     ref_slot: u16,
+}
+
+impl Row<'_> {
+    fn cells(&self, database: u16) -> [String; COLUMNS.len()] {
+        let text = str::to_owned;
+        [
+            self.error.to_string(),
+            self.level.to_string(),
+            self.state.to_string(),
+            text(self.text),
+            text(self.repair.unwrap_or("NULL")),
+            text("0"),
+            database.to_string(),
+            text("1"),
+            self.object_id.to_string(),
+            self.index_id.to_string(),
+            self.partition_id.to_string(),
+            self.alloc_unit.to_string(),
+            self.row_database.to_string(),
+            text("0"),
+            self.page.file.to_string(),
+            self.page.page.cast_signed().to_string(),
+            self.slot.to_string(),
+            self.row_database.to_string(),
+            text("0"),
+            self.ref_page.file.to_string(),
+            self.ref_page.page.cast_signed().to_string(),
+            self.ref_slot.to_string(),
+            text("1"),
+        ]
+    }
 }

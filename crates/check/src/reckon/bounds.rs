@@ -10,29 +10,50 @@ use format::record::Record;
 use format::{Page, PageBytes, PageId};
 
 use crate::context::{Context, Keys};
+use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::registry;
-use crate::sweep::{NodePage, PageBounds, Partial, Target, Verdict, child, is_leaf, record};
+use crate::spill::{Window, Windows};
+use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, Verdict, child, is_leaf, record};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>) {
+pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
     let mut undecided = vec![0u64; swept.units.len()];
-    {
+    let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_in_memory(), &context.space);
+    while let Some(window) = windows.advance() {
+        let parts = parts(context, &window);
         let mut checker =
-            Checker { context, bounds: &swept.bounds, target: Target::default(), findings, undecided: &mut undecided };
-        for node in &swept.nodes {
+            Checker { context, bounds: &window, target: Target::default(), findings, undecided: &mut undecided };
+        for node in swept.nodes.iter().filter(|node| node.child_parts & parts != 0) {
             checker.node(node);
         }
     }
+    note_lost(context, swept, coverage);
     for (tally, count) in swept.units.iter_mut().zip(undecided) {
         tally.undecided += count;
     }
 }
 
+/// The parts of the database in which a window has pages, a bit a part.
+fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
+    let (start, end) = window.ends();
+    let first = start.map_or(0, |page| context.survey.part(page));
+    let last = end.map_or(63, |page| context.survey.part(page));
+    (u64::MAX << first) & (u64::MAX >> (63 - last))
+}
+
+/// Facts that could not be kept were not compared.
+fn note_lost(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+    if context.space.error().is_some() {
+        let pages = swept.units.iter().map(UnitTally::pages).sum();
+        coverage.note("key bounds", "database", "there was no place for temporary files", pages);
+    }
+}
+
 struct Checker<'a> {
     context: &'a Context<'a>,
-    bounds: &'a [PageBounds],
+    bounds: &'a Window<'a, PageBounds>,
     target: Target,
     findings: &'a mut Vec<Finding>,
     undecided: &'a mut [u64],
@@ -47,8 +68,7 @@ struct Separator<'a> {
 
 impl Checker<'_> {
     fn bounds_of(&self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
-        let at = self.bounds.binary_search_by_key(&page, |bounds| bounds.page).ok()?;
-        self.bounds.get(at).filter(|bounds| bounds.unit == unit).copied()
+        self.bounds.get(page).filter(|bounds| bounds.unit == unit)
     }
 
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {

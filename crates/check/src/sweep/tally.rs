@@ -1,10 +1,12 @@
 //! What a sweep adds up. Everything merges in any order.
 
 use format::PageId;
-use format::key::KeyImage;
+use format::bytes::u32_at;
+use format::key::{IMAGE_BYTES, KeyImage};
 
 use crate::finding::Finding;
 use crate::hash::Sum;
+use crate::spill::{Fact, Run};
 use crate::units::UnitIndex;
 use crate::{columns, index_match, lob};
 
@@ -16,8 +18,8 @@ pub(crate) struct Partial {
     pub(crate) findings: Vec<Finding>,
     /// Non-leaf pages.
     pub(crate) nodes: Vec<NodePage>,
-    /// Key bounds of index pages.
-    pub(crate) bounds: Vec<PageBounds>,
+    /// Key bounds of index pages, a run a thread.
+    pub(crate) bounds: Vec<Run<PageBounds>>,
     /// What rows say of their columns.
     pub(crate) columns: columns::Sums,
     /// What rows and text pages say of off-row values.
@@ -185,6 +187,8 @@ pub(crate) struct NodePage {
     pub(crate) first_child: PageId,
     /// Child of its last entry.
     pub(crate) last_child: PageId,
+    /// In which parts of the database it has children ([`crate::survey::Survey::part`]), a bit a part.
+    pub(crate) child_parts: u64,
 }
 
 /// First and last key of an index page, as images of fixed size.
@@ -200,6 +204,37 @@ pub(crate) struct PageBounds {
     pub(crate) high: KeyImage,
 }
 
+impl Fact for PageBounds {
+    const BYTES: usize = 10 + 2 * (IMAGE_BYTES + 1);
+
+    fn page(&self) -> PageId {
+        self.page
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        let parts: [&[u8]; 5] = [
+            &self.page.page.to_le_bytes(),
+            &self.page.file.to_le_bytes(),
+            &self.unit.to_le_bytes(),
+            &self.low.to_bytes(),
+            &self.high.to_bytes(),
+        ];
+        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
+            *to = *from;
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (low, high) = bytes.get(10..)?.split_at_checked(IMAGE_BYTES + 1)?;
+        Some(Self {
+            page: PageId::read(bytes, 0)?,
+            unit: u32_at(bytes, 6)?,
+            low: KeyImage::from_bytes(low.first_chunk()?),
+            high: KeyImage::from_bytes(high.first_chunk()?),
+        })
+    }
+}
+
 impl Partial {
     /// Nothing yet, of `units` units.
     pub(crate) fn new(units: usize) -> Self {
@@ -207,7 +242,7 @@ impl Partial {
             units: vec![UnitTally::default(); units],
             findings: Vec::new(),
             nodes: Vec::new(),
-            bounds: Vec::new(),
+            bounds: vec![Run::default()],
             columns: columns::Sums::new(units),
             lob: lob::Sums::new(units),
             indexes: index_match::Sums::new(units),
@@ -235,10 +270,16 @@ impl Partial {
         self.unclaimed_pages += other.unclaimed_pages;
     }
 
+    /// Notes the key bounds of a page behind all noted before by this thread.
+    pub(crate) fn note_bounds(&mut self, bounds: PageBounds) {
+        if let Some(run) = self.bounds.first_mut() {
+            run.push(bounds);
+        }
+    }
+
     /// Brings facts into an order that does not depend on which thread found them.
     pub(crate) fn sort(&mut self) {
         self.nodes.sort_unstable();
-        self.bounds.sort_unstable_by_key(|bounds| bounds.page);
         self.read_errors.sort();
     }
 }

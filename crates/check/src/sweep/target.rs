@@ -48,7 +48,7 @@ pub(super) fn is_in_scope(context: &Context<'_>, id: PageId) -> bool {
 }
 
 /// Whether any page of a range is in scope: other ranges need not be read.
-pub(super) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
+pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
     (first.page..first.page.saturating_add(pages)).any(|page| is_in_scope(context, PageId::new(first.file, page)))
 }
 

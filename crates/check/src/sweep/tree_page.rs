@@ -72,8 +72,10 @@ pub(super) fn add(
     }
     if role == Role::Node {
         let mut left = None;
+        let mut child_parts = 0;
         for span in spans {
             let Some(child) = child(page, *span) else { continue };
+            child_parts |= 1 << context.survey.part(child);
             sums.children.add(hash.page(child));
             if let Some(left) = left {
                 sums.child_links.add(hash.link(left, child));
@@ -91,6 +93,7 @@ pub(super) fn add(
                 next,
                 first_child,
                 last_child,
+                child_parts,
             });
         }
     }
@@ -147,7 +150,7 @@ fn keys(
         tally.undecided += undecided;
     }
     if let Some((first, last)) = ends {
-        partial.bounds.push(PageBounds {
+        partial.note_bounds(PageBounds {
             page: id,
             unit: unit_index,
             low: KeyImage::of(&first, columns),

@@ -1,0 +1,77 @@
+//! What a run would take: what CHECKDB tells WITH ESTIMATEONLY, of this program.
+
+use catalog::Database;
+use format::page::PAGE_BYTES;
+use format::{PageId, PageType};
+use source::PageSource;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::memory::{CHUNK_PAGES, Needs};
+use crate::options::{Options, Scope};
+use crate::spill::Fact;
+use crate::sweep::{PageBounds, any_in_scope};
+use crate::units::Units;
+use crate::{encryption, survey};
+
+/// What a run would take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Estimate {
+    /// Bytes that would be read.
+    pub read_bytes: u64,
+    /// Memory that would be used, in bytes, if nothing is damaged: never more than the grant.
+    pub memory_bytes: u64,
+    /// Memory below which the run is refused, in bytes.
+    pub minimum_memory_bytes: u64,
+    /// Space for temporary files, in bytes.
+    pub temp_bytes: u64,
+}
+
+/// The memory, in bytes, below which [`crate::run`] would not keep to its grant.
+pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, options: &Options) -> u64 {
+    Needs::of(source, database, options).minimum_bytes()
+}
+
+/// Estimates what [`crate::run`] would take with the same arguments. Reads the allocation pages only.
+pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
+    let needs = Needs::of(source, database, options);
+    let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
+    let (mut findings, mut coverage) = (Vec::new(), Coverage::default());
+    let mut units = Units::of(database);
+    let mut facts = 0;
+    if !encryption::is_encrypted(source) {
+        let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
+        let context = Context::new(source, database, options, units, survey);
+        if options.scope != Scope::Allocation {
+            estimate.read_bytes = swept_pages(&context) * PAGE_BYTES as u64;
+            facts = tree_pages(&context) * PageBounds::BYTES as u64;
+        }
+    }
+    let budget = needs.bytes_for_facts(options);
+    estimate.memory_bytes = needs.bytes_with(facts.min(budget));
+    // A thread writes out all it has when its share is full.
+    estimate.temp_bytes = if facts > budget { facts } else { 0 };
+    estimate
+}
+
+fn ranges<'a>(context: &'a Context<'_>, step: u32) -> impl Iterator<Item = (PageId, u32)> + 'a {
+    context.survey.files.iter().flat_map(move |file| {
+        let range = move |first: u32| (PageId::new(file.file_id, first), step.min(file.pages - first));
+        (0..file.pages).step_by(step as usize).map(range)
+    })
+}
+
+fn swept_pages(context: &Context<'_>) -> u64 {
+    let in_scope = ranges(context, CHUNK_PAGES).filter(|(first, pages)| any_in_scope(context, *first, *pages));
+    in_scope.map(|(_, pages)| u64::from(pages)).sum()
+}
+
+/// Pages that leave key bounds.
+fn tree_pages(context: &Context<'_>) -> u64 {
+    let is_of_tree = |page: PageId| {
+        let unit = context.survey.owner(page).and_then(|unit| context.units.get(unit));
+        unit.is_some_and(|unit| context.checks_tree(unit) && unit.shape.allows(PageType::Index))
+            && any_in_scope(context, page, 1)
+    };
+    ranges(context, 1).filter(|(page, _)| is_of_tree(*page)).count() as u64
+}

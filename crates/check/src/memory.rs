@@ -1,0 +1,75 @@
+//! The memory grant: how much of it is spoken for, and what is left for facts that grow with the database.
+
+use catalog::Database;
+use format::page::PAGE_BYTES;
+use source::PageSource;
+
+use crate::options::{DEFAULT_MEMORY_BYTES, Options};
+
+/// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
+pub(crate) const CHUNK_PAGES: u32 = 128;
+
+/// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
+const BYTES_A_PAGE: u64 = 2;
+/// Sums of one unit in one thread, and what is known of it before.
+const BYTES_A_UNIT_AND_THREAD: u64 = 700;
+/// Stack, buffers and findings of a thread, besides what it reads.
+const BYTES_A_THREAD: u64 = 1 << 20;
+/// The program and the catalogue's smaller parts.
+const BASE_BYTES: u64 = 12 << 20;
+/// What a table column costs: its rows in the catalogue, and the programs made of it.
+const BYTES_A_COLUMN: u64 = 1500;
+/// Facts need so much at least: windows of runs that were spilled.
+const LEAST_FOR_FACTS: u64 = 8 << 20;
+
+/// What a run needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Needs {
+    /// Whatever the grant: maps, sums, buffers.
+    fixed: u64,
+    /// Pages of the data files.
+    pages: u64,
+}
+
+impl Needs {
+    /// What a run over a database needs, as far as the catalogue and the files' sizes tell.
+    pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options) -> Self {
+        let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
+        let threads = options.threads() as u64;
+        let columns: u64 = database.rowsets.iter().map(|rowset| rowset.layout.columns.len() as u64).sum();
+        let a_thread = BYTES_A_THREAD
+            + u64::from(CHUNK_PAGES) * PAGE_BYTES as u64
+            + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD;
+        let fixed = BASE_BYTES + pages * BYTES_A_PAGE + columns * BYTES_A_COLUMN + threads * a_thread;
+        Self { fixed, pages }
+    }
+
+    /// The least grant that works.
+    pub(crate) fn minimum_bytes(&self) -> u64 {
+        self.fixed + LEAST_FOR_FACTS
+    }
+
+    /// What a run is granted.
+    pub(crate) fn granted_bytes(&self, options: &Options) -> u64 {
+        let default = DEFAULT_MEMORY_BYTES + self.pages * BYTES_A_PAGE;
+        options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
+    }
+
+    /// What of the grant is left for facts.
+    pub(crate) fn bytes_for_facts(&self, options: &Options) -> u64 {
+        self.granted_bytes(options).saturating_sub(self.fixed).max(LEAST_FOR_FACTS)
+    }
+
+    /// What a run would take if its facts took `facts` bytes.
+    pub(crate) fn bytes_with(&self, facts: u64) -> u64 {
+        self.fixed + facts
+    }
+}
+
+/// Peak resident memory, where the system tells it in /proc.
+pub(crate) fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

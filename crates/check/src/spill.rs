@@ -1,0 +1,283 @@
+//! Facts about pages, in page order, in bounded memory: what does not fit goes to temporary files.
+//!
+//! A thread takes pages in ascending order, so that what it notes is sorted. Each thread has one run; runs are read back
+//! side by side, a window of pages at a time. Nothing is sorted or copied, and without a spill nothing is written.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use format::PageId;
+
+/// Something noted of a page, of fixed size.
+pub(crate) trait Fact: Copy {
+    /// Bytes in a file.
+    const BYTES: usize;
+
+    /// The page of which it was noted.
+    fn page(&self) -> PageId;
+
+    /// Writes it to `bytes`, [`Self::BYTES`] long.
+    fn write(&self, bytes: &mut [u8]);
+
+    /// Reads what [`Self::write`] wrote.
+    fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Where runs spill to, shared by all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    directory: Option<PathBuf>,
+    bytes: AtomicU64,
+    error: Mutex<Option<String>>,
+}
+
+impl Space {
+    /// Files in `directory`, or in the system's place for them.
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory, ..Self::default() }
+    }
+
+    /// Bytes written.
+    pub(crate) fn spilled_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Why facts were lost, if any were: one line.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
+    /// A file without a name: it is gone with its handle, however the run ends.
+    fn file(&self) -> io::Result<File> {
+        tempfile::tempfile_in(self.path())
+    }
+
+    fn failed(&self, error: &io::Error) {
+        let text = format!("{}: cannot keep facts there: {error}; see --temp-dir and --memory", self.path().display());
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+    }
+}
+
+/// The facts of one thread, by ascending page.
+pub(crate) struct Run<F> {
+    kept: Vec<F>,
+    spilled: Option<File>,
+}
+
+impl<F> Default for Run<F> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), spilled: None }
+    }
+}
+
+impl<F: Fact> Run<F> {
+    /// Notes a fact of a page behind all noted before.
+    pub(crate) fn push(&mut self, fact: F) {
+        self.kept.push(fact);
+    }
+
+    /// Writes the facts out if there are more than `limit`. When that fails they are lost, and `space` knows.
+    pub(crate) fn bound(&mut self, limit: usize, space: &Space) {
+        if self.kept.len() < limit.max(1) {
+            return;
+        }
+        if let Err(error) = self.write(space) {
+            space.failed(&error);
+        }
+        self.kept.clear();
+    }
+
+    fn write(&mut self, space: &Space) -> io::Result<()> {
+        let file = match &mut self.spilled {
+            Some(file) => file,
+            None => self.spilled.insert(space.file()?),
+        };
+        let mut buffer = Vec::with_capacity(FACTS_A_WRITE * F::BYTES);
+        for facts in self.kept.chunks(FACTS_A_WRITE) {
+            buffer.resize(facts.len() * F::BYTES, 0);
+            for (fact, bytes) in facts.iter().zip(buffer.chunks_exact_mut(F::BYTES)) {
+                fact.write(bytes);
+            }
+            file.write_all(&buffer)?;
+            space.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+const FACTS_A_WRITE: usize = 4096;
+
+/// Reads runs side by side, a window of pages at a time.
+pub(crate) struct Windows<'a, F> {
+    cursors: Vec<Cursor<F>>,
+    facts_a_run: usize,
+    space: &'a Space,
+    start: Option<PageId>,
+    ended: bool,
+}
+
+struct Cursor<F> {
+    spilled: Option<File>,
+    kept: Vec<F>,
+    window: Vec<F>,
+    fact: PhantomData<F>,
+}
+
+impl<'a, F: Fact> Windows<'a, F> {
+    /// Windows of about `facts` facts; of all of them when nothing was spilled.
+    pub(crate) fn new(runs: Vec<Run<F>>, facts: usize, space: &'a Space) -> Self {
+        let facts_a_run = (facts / runs.len().max(1)).max(FACTS_A_WRITE);
+        let cursors = runs.into_iter().map(|mut run| {
+            if let Some(Err(error)) = run.spilled.as_mut().map(|file| file.seek(SeekFrom::Start(0))) {
+                space.failed(&error);
+                run.spilled = None;
+            }
+            // The tail is the window itself until something has to be read back before it.
+            Cursor { spilled: run.spilled, kept: run.kept, window: Vec::new(), fact: PhantomData }
+        });
+        Self { cursors: cursors.collect(), facts_a_run, space, start: None, ended: false }
+    }
+
+    /// Moves on to the next pages; `None` behind the last.
+    pub(crate) fn advance(&mut self) -> Option<Window<'_, F>> {
+        if self.ended {
+            return None;
+        }
+        let mut end = None;
+        for cursor in &mut self.cursors {
+            if let Err(error) = cursor.fill(self.start, self.facts_a_run) {
+                self.space.failed(&error);
+                cursor.spilled = None;
+            }
+            // What is still in a file begins behind this page.
+            if cursor.spilled.is_some()
+                && let Some(last) = cursor.window.last()
+            {
+                end = Some(end.map_or(last.page(), |end: PageId| end.min(last.page())));
+            }
+        }
+        let start = std::mem::replace(&mut self.start, end);
+        self.ended = end.is_none();
+        Some(Window { cursors: &self.cursors, start, end })
+    }
+}
+
+impl<F: Fact> Cursor<F> {
+    /// Drops the facts of pages up to `done` and reads on.
+    fn fill(&mut self, done: Option<PageId>, facts: usize) -> io::Result<()> {
+        let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
+        self.window.drain(..used);
+        if let Some(file) = &mut self.spilled {
+            let wanted = facts.saturating_sub(self.window.len()).max(1);
+            let mut buffer = Vec::new();
+            file.take((wanted * F::BYTES) as u64).read_to_end(&mut buffer)?;
+            self.window.extend(buffer.chunks_exact(F::BYTES).filter_map(F::read));
+            if buffer.len() < wanted * F::BYTES {
+                self.spilled = None;
+            }
+        }
+        if self.spilled.is_none() && !self.kept.is_empty() {
+            match self.window.is_empty() {
+                true => self.window = std::mem::take(&mut self.kept),
+                false => self.window.append(&mut self.kept),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The facts of the pages behind `start`, up to `end`.
+pub(crate) struct Window<'a, F> {
+    cursors: &'a [Cursor<F>],
+    start: Option<PageId>,
+    end: Option<PageId>,
+}
+
+impl<F: Fact> Window<'_, F> {
+    /// The fact of a page, if it is one of the window's and there is one.
+    pub(crate) fn get(&self, page: PageId) -> Option<F> {
+        if self.start.is_some_and(|start| page <= start) || self.end.is_some_and(|end| page > end) {
+            return None;
+        }
+        self.cursors.iter().find_map(|cursor| {
+            let at = cursor.window.binary_search_by_key(&page, Fact::page).ok()?;
+            cursor.window.get(at).copied()
+        })
+    }
+
+    /// The pages before the window, and its last one; `None` for no bound.
+    pub(crate) fn ends(&self) -> (Option<PageId>, Option<PageId>) {
+        (self.start, self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Number(u32);
+
+    impl Fact for Number {
+        const BYTES: usize = 4;
+
+        fn page(&self) -> PageId {
+            PageId::new(1, self.0)
+        }
+
+        fn write(&self, bytes: &mut [u8]) {
+            bytes.copy_from_slice(&self.0.to_le_bytes());
+        }
+
+        fn read(bytes: &[u8]) -> Option<Self> {
+            Some(Self(u32::from_le_bytes(*bytes.first_chunk()?)))
+        }
+    }
+
+    /// Two threads that take turns of uneven length.
+    fn runs(pages: u32, limit: usize, space: &Space) -> Vec<Run<Number>> {
+        let mut runs = vec![Run::default(), Run::default()];
+        for page in 0..pages {
+            let run = &mut runs[usize::from(page / 128 % 3 == 0)];
+            run.push(Number(page));
+            run.bound(limit, space);
+        }
+        runs
+    }
+
+    #[test]
+    fn every_fact_is_in_exactly_one_window_whatever_was_spilled() {
+        for limit in [usize::MAX, 30_000, 5000, 1] {
+            let space = Space::default();
+            let pages = 60_000;
+            let mut windows = Windows::new(runs(pages, limit, &space), 10_000, &space);
+            let mut seen = vec![0; pages as usize];
+            let mut count = 0;
+            while let Some(window) = windows.advance() {
+                count += 1;
+                for (page, seen) in seen.iter_mut().enumerate() {
+                    *seen += u32::from(window.get(PageId::new(1, page as u32)) == Some(Number(page as u32)));
+                }
+            }
+            assert!(seen.iter().all(|seen| *seen == 1), "limit {limit}");
+            assert_eq!(count > 1, space.spilled_bytes() > 0, "limit {limit}");
+            assert_eq!(space.error(), None);
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_told_once_and_costs_only_the_facts() {
+        let space = Space::new(Some("/nowhere/at/all".into()));
+        let mut windows = Windows::new(runs(10_000, 100, &space), 1000, &space);
+        assert!(space.error().is_some_and(|error| error.contains("/nowhere/at/all")));
+        assert!(windows.advance().is_some());
+    }
+}

@@ -1,0 +1,45 @@
+//! Sizes as people write them: 512MB, 2GB.
+
+const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
+
+/// Reads a size: a whole number and a unit (B, KB, MB, GB, TB, in powers of 1024; the B may be left out), bytes without one.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let unit = unit.trim().to_ascii_uppercase();
+    let shift = match unit.as_str() {
+        "" => Some(0),
+        unit => UNITS.iter().find(|(name, _)| *name == unit || name.strip_suffix('B') == Some(unit)).map(|unit| unit.1),
+    };
+    let size = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
+    size.ok_or_else(|| "not a size such as 256MB or 2GB".to_owned())
+}
+
+/// A size for people, rounded up: what it says is enough.
+pub(crate) fn text(bytes: u64) -> String {
+    let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("KB", 10));
+    format!("{} {name}", bytes.div_ceil(1 << shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, expected) in [("512", 512), ("64KB", 65_536), ("2gb", 2 << 30), ("1 TB", 1 << 40), ("7m", 7 << 20)] {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "MB", "-1", "1.5GB", "3 apples", "99999999999999999999", "99999999999TB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_text_says_is_enough() {
+        assert_eq!(text(100 << 20), "100 MB");
+        assert_eq!(text((100 << 20) + 1), "101 MB");
+        assert_eq!(text(5000), "5 KB");
+    }
+}
