@@ -2,7 +2,8 @@
 
 use format::collation::CollationId;
 use format::key::{KeyColumn, KeyOrder};
-use format::record::Record;
+use format::record::{Record, RecordKind};
+use format::sparse::SparseVector;
 use format::types::{TypeInfo, fixed_length, xtype};
 
 /// Bits of sysrscols.status.
@@ -90,8 +91,17 @@ impl RowsetColumn {
         self.status & column_status::DROPPED != 0
     }
 
+    /// Whether the column is sparse.
+    pub fn is_sparse(&self) -> bool {
+        self.status & column_status::SPARSE != 0
+    }
+
     /// What a record of `level` holds for the column.
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
+        // Sparse columns of a table have their values in a vector; an index on one stores it as any other.
+        if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {
+            return self.sparse(record);
+        }
         let (offset, null_bit, _) = self.place(level);
         let known = record.null_bit(null_bit);
         match offset {
@@ -105,6 +115,20 @@ impl RowsetColumn {
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
+        }
+    }
+
+    /// What a row's vector of sparse values has for the column (format-rare.md 3). NULL is what is not there. A value
+    /// of another length than its type has is in a form nobody has described.
+    fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
+        let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
+        match vector.value(id) {
+            Ok(None) => Stored::Null,
+            Ok(Some(value)) => {
+                let is_whole = fixed_length(self.info).is_none_or(|length| value.bytes.len() == usize::from(length));
+                if value.is_complex || !is_whole { Stored::Complex(value.bytes) } else { Stored::Plain(value.bytes) }
+            }
+            Err(_) => Stored::Complex(&[]),
         }
     }
 

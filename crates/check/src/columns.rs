@@ -10,6 +10,7 @@ use format::RecordId;
 use format::bytes::u32_at;
 use format::domain::{Domain, may_be_encrypted};
 use format::record::{Record, RecordKind};
+use format::sparse::SparseVector;
 use format::types::xtype;
 
 use crate::context::Context;
@@ -56,13 +57,25 @@ impl Sums {
         }
     }
 
-    /// Rows whose columns were checked, and the values in them that were verified.
-    #[expect(dead_code, reason = "for the statistics line")]
-    pub(crate) fn verified(&self) -> (u64, u64) {
-        let unverified: u64 = self.unverified.iter().sum();
-        let (rows, values) =
-            self.units.iter().fold((0, 0), |(rows, values), unit| (rows + unit.rows, values + unit.values));
-        (rows, values - unverified)
+    /// Rows whose columns were checked; values in them that were verified, and that were not.
+    pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
+        let mut unverified: u64 = self.unverified.iter().sum();
+        let (mut rows, mut values) = (0, 0);
+        for (at, unit) in self.units.iter().enumerate() {
+            let columns = plans.get(at).map_or(&[][..], |program| &program.columns);
+            let unchecked = columns.iter().filter(|column| column.not_verified.is_some()).count() as u64;
+            rows += unit.rows;
+            values += unit.values;
+            unverified += unit.rows * unchecked;
+        }
+        (rows, values.saturating_sub(unverified), unverified)
+    }
+
+    /// Another value of a unit's rows.
+    fn value(&mut self, unit: UnitIndex) {
+        if let Some(unit) = self.units.get_mut(unit as usize) {
+            unit.values += 1;
+        }
     }
 
     fn not_verified(&mut self, plans: &Plans, column: &Column) {
@@ -111,8 +124,12 @@ pub(crate) fn row(
         check.fixed();
     }
     for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
-        if !bytes.is_empty() {
-            check.variable(number, bytes, complex);
+        // Behind the columns of when the row was written: a later one may have its number.
+        let is_last = complex && number + 1 == usize::from(variable);
+        match SparseVector::read(bytes).filter(|_| is_last && program.has_sparse) {
+            Some(vector) => check.sparse(vector),
+            None if bytes.is_empty() => {}
+            None => check.variable(number, bytes, complex),
         }
     }
 }
@@ -121,9 +138,9 @@ pub(crate) fn row(
 fn present(program: &Program, record: &Record<'_>) -> u64 {
     let count = record.column_count();
     if count >= program.last_null_bit || count == 0 {
-        return program.columns.len() as u64;
+        return program.stored_columns;
     }
-    program.columns.iter().filter(|column| column.null_bit <= count).count() as u64
+    program.columns.iter().filter(|column| column.offset != 0 && column.null_bit <= count).count() as u64
 }
 
 struct RowCheck<'a, 'r> {
@@ -256,16 +273,7 @@ impl RowCheck<'_, '_> {
     /// A variable column that has bytes.
     fn variable(&mut self, number: usize, bytes: &[u8], complex: bool) {
         let program = self.program;
-        let Some(Some(check)) = program.variable.get(number) else {
-            if complex
-                && program.has_sparse
-                && sparse::is_vector(bytes)
-                && let Some(fault) = sparse::fault(bytes)
-            {
-                self.record_check(fault.test, fault.value, fault.against);
-            }
-            return;
-        };
+        let Some(Some(check)) = program.variable.get(number) else { return };
         let column = &program.columns[usize::from(check.column)];
         if self.is_null(check.null_bit) {
             if !complex && !check.is_text_pointer {
@@ -281,27 +289,31 @@ impl RowCheck<'_, '_> {
     /// A variable value that lies in the row.
     fn plain(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
         if bytes.len() > usize::from(check.max_length) {
-            self.too_long(check, column, bytes);
+            self.wrong_length(check.max_length, column, bytes);
         }
-        if !self.context.options.checks_purity() {
-            return;
+        if let Some(domain) = check.domain.filter(|_| self.context.options.checks_purity()) {
+            self.purity(domain.contains(bytes), column);
         }
-        match check.domain.map(|domain| domain.contains(bytes)) {
-            None | Some(Some(true)) => {}
-            Some(Some(false)) => self.report(&registry::COLUMN_PURITY, column),
-            Some(None) => self.sums.not_verified(&self.context.columns, column),
+    }
+
+    /// What was made of a value by the domain of its type.
+    fn purity(&mut self, verdict: Option<bool>, column: &Column) {
+        match verdict {
+            Some(true) => {}
+            Some(false) => self.report(&registry::COLUMN_PURITY, column),
+            None => self.sums.not_verified(&self.context.columns, column),
         }
     }
 
     #[cold]
-    fn too_long(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
-        let excess = bytes.get(check.max_length.into()..).unwrap_or_default();
+    fn wrong_length(&mut self, expected: u16, column: &Column, bytes: &[u8]) {
+        let excess = bytes.get(expected.into()..).unwrap_or(b"short");
         // Blanks and zeros at the end are nothing to most of the engine.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
             self.sums.not_verified(&self.context.columns, column);
         } else {
             let test = format!("Valid length of column '{}'", column.name);
-            self.record_check(test, bytes.len() as i64, check.max_length);
+            self.record_check(test, bytes.len() as i64, expected);
         }
     }
 
@@ -325,6 +337,8 @@ fn value_length(pointer: &[u8]) -> Option<u32> {
 /// Why single values of a column were not verified.
 fn undecided_reason(column: &Column) -> &'static str {
     match column.info.xtype {
+        _ if column.is_nobodys => "sparse values of columns that the catalogue does not have",
+        _ if column.offset == 0 => "sparse values off the row, or of a form that is not known for sure",
         xtype::NTEXT => "off the row: whether its length is even is not known",
         xtype::XML => "off the row: its header was not read",
         xtype::SQL_VARIANT => "off the row, or its form is not known for sure",

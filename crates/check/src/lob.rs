@@ -217,7 +217,7 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<
     } else if units.any(is_partly_known) {
         Some("some of its pages are not known")
     } else if swept.lob.get(plan.in_row).undescribed > 0 {
-        Some("rows hold values in a form that is not described: sparse columns, FILESTREAM")
+        Some("rows hold values in a form that is not described: sparse ones off the row, FILESTREAM")
     } else if plan.text_units.iter().any(|unit| swept.lob.get(*unit).undescribed > 0) {
         Some("fragments of a form that is not described")
     } else {

@@ -164,6 +164,12 @@ pub struct Statistics {
     pub pages_allocated: u64,
     /// Live rows seen in heaps and clustered indexes.
     pub rows: u64,
+    /// Rows of heaps and indexes whose columns were checked.
+    pub rows_checked: u64,
+    /// Values in them, NULLs included, that were verified.
+    pub column_values_checked: u64,
+    /// Values in them that were not.
+    pub column_values_not_verified: u64,
     /// Wall time.
     pub seconds: f64,
     /// By phase.

@@ -63,6 +63,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     read_errors.extend(context.space.error());
     let rowsets = inventory::rowsets(&context, &swept);
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
+    let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
     Report {
         database: summary(source, database),
         options: options.clone(),
@@ -75,6 +76,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             pages_read: swept.pages_read,
             pages_allocated: swept.pages_allocated,
             rows,
+            rows_checked,
+            column_values_checked,
+            column_values_not_verified,
             seconds: start.elapsed().as_secs_f64(),
             phases: phases.list,
             memory_peak: memory::peak_bytes(),
@@ -352,13 +356,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     for index in database.indexes.values().filter(columnstore) {
         let name = format!("{}.{}", database.object_name(index.object_id), index.name);
         coverage.note("columnstore segments", name, not_yet, 0);
-    }
-    let sparse = rowsets()
-        .flat_map(|rowset| &rowset.layout.columns)
-        .filter(|column| column.status & column_status::SPARSE != 0)
-        .count();
-    if sparse > 0 {
-        coverage.note("sparse values", "database", "their types are not checked yet", sparse as u64);
     }
     let filestream = rowsets()
         .flat_map(|rowset| &rowset.layout.columns)

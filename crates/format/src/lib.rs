@@ -21,6 +21,7 @@ pub mod page;
 pub mod protection;
 pub mod record;
 pub mod slots;
+pub mod sparse;
 pub mod types;
 pub mod value;
 pub mod version;

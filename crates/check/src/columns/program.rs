@@ -5,6 +5,7 @@ use format::domain::Domain;
 use format::types::{TypeInfo, fixed_length, xtype};
 
 use super::names;
+use super::sparse::SparseCheck;
 use crate::units::{Shape, Unit, Units};
 
 /// Internal version of SQL Server 2017.
@@ -57,8 +58,14 @@ pub(super) struct Program {
     pub(super) max_variable: u16,
     /// The highest null bit of a checked column: rows that have it have all columns.
     pub(super) last_null_bit: u16,
+    /// Columns that every row of the newest form stores.
+    pub(super) stored_columns: u64,
     /// Sparse columns may be there.
     pub(super) has_sparse: bool,
+    /// Sparse columns, by id.
+    pub(super) sparse: Vec<SparseCheck>,
+    /// Ids of the other columns, of a table with sparse ones.
+    pub(super) ordinary: Vec<u16>,
     /// Nothing but tempdb holds older versions: before accelerated database recovery (2019).
     pub(super) version_tags_are_known: bool,
     /// Index of a user table, which NOINDEX leaves out.
@@ -70,6 +77,7 @@ pub(super) struct Column {
     /// The table's name for it, or a description.
     pub(super) name: String,
     pub(super) info: TypeInfo,
+    /// As in the catalogue; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
     pub(super) is_not_null: bool,
@@ -77,6 +85,8 @@ pub(super) struct Column {
     pub(super) counter: usize,
     /// Why none of its values is checked against its type.
     pub(super) not_verified: Option<&'static str>,
+    /// Stands for sparse values of columns that the catalogue does not have.
+    pub(super) is_nobodys: bool,
 }
 
 /// A fixed column's domain.
@@ -107,7 +117,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         return None;
     }
     let columns = &rowset.layout.columns;
-    let has_sparse = columns.iter().any(|column| column.status & column_status::SPARSE != 0);
+    let has_sparse = rowset.index_id <= 1 && columns.iter().any(RowsetColumn::is_sparse);
     let null_bits = columns.iter().map(|column| column.leaf_null_bit).max().unwrap_or_default();
     let variable =
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
@@ -127,18 +137,27 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         max_null_bit: limit(null_bits.max(rowset.max_null_bit), (is_base || null_bits > 0) && !has_sparse),
         max_variable: limit(variable, !has_sparse),
         last_null_bit: 0,
+        stored_columns: 0,
         has_sparse,
+        sparse: Vec::new(),
+        ordinary: Vec::new(),
         version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
         is_user_index: !is_base && !database.is_system_table(rowset.object_id),
     };
     for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
-        let in_use = column.leaf_offset != 0
-            && !column.is_dropped()
-            && column.status & (column_status::SPARSE | column_status::FILESTREAM) == 0;
-        if in_use {
+        let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
+        if in_use && has_sparse && column.is_sparse() {
+            program.add_sparse(column, table, *counters);
+        } else if in_use && column.leaf_offset != 0 {
             program.add(rowset, column, table, *counters);
-            *counters += 1;
+        } else {
+            continue;
         }
+        *counters += 1;
+    }
+    if has_sparse {
+        program.close_sparse(database.columns.get(&rowset.object_id).map_or(&[], Vec::as_slice), *counters);
+        *counters += 1;
     }
     Some(program)
 }
@@ -203,7 +222,25 @@ impl Program {
             is_not_null,
             counter,
             not_verified,
+            is_nobodys: false,
         });
+        self.stored_columns += 1;
+    }
+
+    fn add_sparse(&mut self, column: &RowsetColumn, table: Option<&TableColumn>, counter: usize) {
+        let (Ok(id), Some(table)) = (u16::try_from(column.id), table) else { return };
+        self.sparse.push(SparseCheck::new(id, self.columns.len() as u16, column.info));
+        self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
+    }
+
+    /// After all columns: what a vector may not have, and where values of unknown columns are counted.
+    fn close_sparse(&mut self, table: &[TableColumn], counter: usize) {
+        self.sparse.sort_by_key(|check| check.id);
+        let ids = table.iter().filter(|column| !column.is_sparse()).filter_map(|column| u16::try_from(column.id).ok());
+        self.ordinary = ids.filter(|id| self.sparse.binary_search_by_key(id, |check| check.id).is_err()).collect();
+        self.ordinary.sort_unstable();
+        let name = "(no column)".to_owned();
+        self.columns.push(Column { name, is_nobodys: true, ..Column::sparse(TypeInfo::default(), counter) });
     }
 
     fn forbid_null(&mut self, null_bit: u16) {
@@ -211,6 +248,21 @@ impl Program {
         match self.not_null.iter_mut().find(|(other, _)| *other == word) {
             Some((_, bits)) => *bits |= mask,
             None => self.not_null.push((word, mask)),
+        }
+    }
+}
+
+impl Column {
+    fn sparse(info: TypeInfo, counter: usize) -> Self {
+        Self {
+            name: String::new(),
+            info,
+            offset: 0,
+            null_bit: 0,
+            is_not_null: false,
+            counter,
+            not_verified: None,
+            is_nobodys: false,
         }
     }
 }
@@ -224,7 +276,7 @@ pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
 }
 
 /// Longest value that may lie in the row; `u16::MAX` when none is declared.
-fn max_length(info: TypeInfo) -> u16 {
+pub(super) fn max_length(info: TypeInfo) -> u16 {
     use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, VARBINARY, VARCHAR};
     match info.xtype {
         VARCHAR | NVARCHAR | VARBINARY | CHAR | NCHAR | BINARY if info.length > 0 => info.length,

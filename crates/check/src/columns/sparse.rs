@@ -1,71 +1,85 @@
-//! The vector of a row's sparse values (format-rare.md 3).
+//! The sparse values of a row: their vector, and each value against its column (format-rare.md 3).
 
-use format::bytes::u16_at;
+use format::domain::Domain;
+use format::lob::Pointer;
+use format::sparse::{SparseValue, SparseVector};
+use format::types::{TypeInfo, fixed_length, xtype};
 
-/// First word of a sparse vector.
-const SPARSE: u16 = 5;
+use super::RowCheck;
+use super::program::max_length;
 
-/// A rule that a vector breaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
-    /// The rule.
-    pub(super) test: &'static str,
-    pub(super) value: i64,
-    pub(super) against: i64,
+/// What is checked of a sparse column's values.
+#[derive(Clone, Copy)]
+pub(super) struct SparseCheck {
+    /// Column id.
+    pub(super) id: u16,
+    /// Position in the program's columns.
+    pub(super) column: u16,
+    domain: Option<Domain>,
+    /// Bytes of every value, if its type fixes them.
+    length: Option<u16>,
+    max_length: u16,
+    /// Values may lie off the row. How the vector marks those was never seen.
+    may_be_off_row: bool,
 }
 
-/// Whether a complex column begins as a sparse vector does.
-pub(super) fn is_vector(bytes: &[u8]) -> bool {
-    u16_at(bytes, 0) == Some(SPARSE)
-}
-
-/// The first rule that a vector breaks: ids ascend, offsets ascend, and the last is the vector's length.
-pub(super) fn fault(bytes: &[u8]) -> Option<Fault> {
-    let fault = |test, value: usize, against: usize| Some(Fault { test, value: value as i64, against: against as i64 });
-    let count = usize::from(u16_at(bytes, 2).unwrap_or_default());
-    let mut end = 4 + 4 * count;
-    if bytes.len() < end {
-        return fault("sparse vector: columns <= length", end, bytes.len());
-    }
-    let word = |at: usize| usize::from(u16_at(bytes, at).unwrap_or_default());
-    for column in 0..count {
-        if column > 0 && word(4 + 2 * column) <= word(2 + 2 * column) {
-            return fault("sparse vector: column IDs ascend", word(4 + 2 * column), word(2 + 2 * column));
+impl SparseCheck {
+    pub(super) fn new(id: u16, column: u16, info: TypeInfo) -> Self {
+        use xtype::{DECIMAL, JSON, NUMERIC, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR, XML};
+        Self {
+            id,
+            column,
+            domain: Domain::of(info),
+            // Decimals may be stored in fewer bytes (vardecimal).
+            length: fixed_length(info).filter(|_| !matches!(info.xtype, DECIMAL | NUMERIC)),
+            max_length: fixed_length(info).unwrap_or(max_length(info)),
+            may_be_off_row: matches!(info.xtype, VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT | XML | JSON),
         }
-        let offset = word(4 + 2 * count + 2 * column);
-        if offset < end {
-            return fault("sparse vector: offsets ascend", offset, end);
-        }
-        end = offset;
     }
-    if end != bytes.len() { fault("sparse vector: last offset == length", end, bytes.len()) } else { None }
+
+    /// Whether a value is not in the row, or may be a pointer to one.
+    fn is_off_row(&self, value: SparseValue<'_>) -> bool {
+        value.is_complex || self.may_be_off_row && Pointer::read(value.bytes) != Pointer::Undescribed
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// B = 3 and E = 1234 of the reference's example.
-    const VECTOR: [u8; 20] = [5, 0, 2, 0, 3, 0, 6, 0, 0x10, 0, 0x14, 0, 3, 0, 0, 0, 0xD2, 4, 0, 0];
-
-    #[test]
-    fn the_published_vector_is_sound() {
-        assert!(is_vector(&VECTOR));
-        assert_eq!(fault(&VECTOR), None);
+impl RowCheck<'_, '_> {
+    /// The vector, then each value in it.
+    pub(super) fn sparse(&mut self, vector: SparseVector<'_>) {
+        if let Some(fault) = vector.fault() {
+            return self.record_check(fault.test, fault.value, fault.against);
+        }
+        for value in vector.values() {
+            self.sums.value(self.unit);
+            match self.program.sparse.binary_search_by_key(&value.column, |check| check.id) {
+                Ok(at) => self.sparse_value(&self.program.sparse[at], value),
+                Err(_) => self.not_sparse(value.column),
+            }
+        }
     }
 
-    #[test]
-    fn each_rule_is_checked() {
-        let with = |at: usize, byte: u8| {
-            let mut bytes = VECTOR;
-            bytes[at] = byte;
-            fault(&bytes).map(|fault| fault.test)
-        };
-        assert_eq!(with(6, 3), Some("sparse vector: column IDs ascend"));
-        assert_eq!(with(8, 0x15), Some("sparse vector: offsets ascend"));
-        assert_eq!(with(8, 0x0B), Some("sparse vector: offsets ascend"));
-        assert_eq!(with(10, 0x13), Some("sparse vector: last offset == length"));
-        assert_eq!(with(2, 5), Some("sparse vector: columns <= length"));
-        assert_eq!(fault(&[5, 0]).map(|fault| fault.test), Some("sparse vector: columns <= length"));
+    fn sparse_value(&mut self, check: &SparseCheck, value: SparseValue<'_>) {
+        let Some(column) = self.program.columns.get(usize::from(check.column)) else { return };
+        let length = value.bytes.len();
+        if check.is_off_row(value) {
+            return self.sums.not_verified(&self.context.columns, column);
+        }
+        if length > usize::from(check.max_length) || check.length.is_some_and(|exact| length != usize::from(exact)) {
+            return self.wrong_length(check.max_length, column, value.bytes);
+        }
+        if self.context.options.checks_purity() {
+            self.purity(check.domain.and_then(|domain| domain.contains(value.bytes)), column);
+        }
+    }
+
+    /// A value of no sparse column. What the catalogue has as an ordinary column cannot be in the vector; of what it does
+    /// not have at all, the column may have been dropped.
+    #[cold]
+    fn not_sparse(&mut self, id: u16) {
+        if self.program.ordinary.binary_search(&id).is_ok() {
+            self.record_check("sparse vector: column is sparse", id, 0);
+        } else if let Some(column) = self.program.columns.last() {
+            self.sums.not_verified(&self.context.columns, column);
+        }
     }
 }

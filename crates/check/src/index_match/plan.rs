@@ -29,7 +29,9 @@ impl Column {
 
     /// Position of a bit column in its byte.
     pub(crate) fn bit(&self) -> Option<u8> {
-        (self.column.info.xtype == xtype::BIT).then_some(self.column.leaf_bit)
+        // A sparse bit has a byte of its own.
+        let bit = if self.column.is_sparse() && !self.in_index { 0 } else { self.column.leaf_bit };
+        (self.column.info.xtype == xtype::BIT).then_some(bit)
     }
 }
 
@@ -336,8 +338,8 @@ impl Builder<'_> {
         let Some(column) = column else {
             return Ok(Cell::Computed(Box::new(self.formula_of_column(rowset, origin, info)?)));
         };
-        if column.status & column_status::SPARSE != 0 {
-            return Err(format!("column {} is sparse: not decoded yet", name()));
+        if is_sparse_and_padded(column) {
+            return Err(format!("column {} is sparse, of a type that may be stored without its padding", name()));
         }
         if column.info.xtype != info.xtype {
             return Err(format!("column {} has another type in the table", name()));
@@ -373,7 +375,7 @@ impl Builder<'_> {
         let columns = self.database.columns.get(&self.object_id);
         let stored = |name: &str| {
             let column = columns?.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
-            rowset.layout.column(column.id).filter(|column| column.status & column_status::SPARSE == 0)
+            rowset.layout.column(column.id).filter(|column| !is_sparse_and_padded(column))
         };
         let lookup = |name: &str| {
             stored(name).map(|column| expr::ColumnType {
@@ -424,6 +426,11 @@ fn index_cell(rowset: &Rowset, id: u32, origin: Origin) -> Option<Cell> {
     let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
     let is_uniquifier = matches!(origin, Origin::Uniquifier);
     Some(Cell::Column(Box::new(Column { column: column.clone(), in_index: true, is_uniquifier })))
+}
+
+/// Whether a value of a sparse column has all of its type's bytes is known of the other types only.
+fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
+    column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
 }
 
 /// Types whose values may lie in LOB pages, in the table and in the index each in its own.

@@ -3,6 +3,7 @@
 use format::RecordId;
 use format::lob::{Fragment, Node, Pointer};
 use format::record::{Record, RecordKind};
+use format::sparse::{SparseValue, SparseVector};
 
 use super::plan::{ColumnRole, RowPlan};
 use crate::units::UnitIndex;
@@ -161,10 +162,19 @@ pub(crate) fn is_live(record: &Record<'_>) -> bool {
 impl RowPlan {
     /// Calls `visit` for what each complex column of a row says.
     pub(crate) fn each(&self, record: &Record<'_>, mut visit: impl FnMut(InRow)) {
+        let vector = self.sparse.as_ref().and_then(|ids| Some((SparseVector::of(record)?, ids)));
+        if let Some((vector, ids)) = vector {
+            sparse(vector, ids, &mut visit);
+        }
+        // The vector stands behind all columns.
+        let is_vector = |bytes: &[u8]| vector.is_some_and(|(vector, _)| std::ptr::eq(vector.bytes(), bytes));
         for number in 1..=record.variable_count() {
             let Some((bytes, true)) = record.variable(number) else { continue };
             if record.kind() == RecordKind::Forwarded && bytes.len() == 10 && bytes.starts_with(&[0, 4]) {
                 // Its back pointer.
+                continue;
+            }
+            if is_vector(bytes) {
                 continue;
             }
             self.column(number, bytes, &mut visit);
@@ -200,5 +210,16 @@ impl RowPlan {
             }
             _ => visit(InRow::Undescribed),
         }
+    }
+}
+
+/// How a vector marks values that lie off the row was never seen: whatever may be one is not described.
+fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
+    let is_off_row = |value: SparseValue<'_>| {
+        value.is_complex
+            || may_be_off_row.contains(&value.column.into()) && Pointer::read(value.bytes) != Pointer::Undescribed
+    };
+    if vector.fault().is_some() || vector.values().any(is_off_row) {
+        visit(InRow::Undescribed);
     }
 }

@@ -1,7 +1,7 @@
 //! Which units of a rowset hold what, and which columns may have values off the row: worked out before the sweep.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
-use format::types::xtype;
+use format::types::{TypeInfo, xtype};
 
 use crate::units::{Shape, UnitIndex, Units};
 
@@ -30,6 +30,8 @@ pub(crate) struct RowPlan {
     pub(super) overflow: Option<UnitIndex>,
     /// By number of the variable column, from 0.
     pub(super) columns: Vec<Column>,
+    /// Ids of sparse columns whose values may lie off the row; `None` when the table has no sparse columns.
+    pub(super) sparse: Option<Vec<u32>>,
 }
 
 /// A variable column.
@@ -88,7 +90,9 @@ impl Plans {
             self.rowsets.push(RowsetPlan { in_row, text_units, why_not, is_unknown });
         }
         if let Some(place) = self.rows.get_mut(in_row as usize).filter(|_| why_not.is_none()) {
-            *place = Some(RowPlan { lob, overflow, columns: columns(&rowset.layout.columns) });
+            let layout = &rowset.layout.columns;
+            let sparse = (rowset.index_id <= 1 && layout.iter().any(RowsetColumn::is_sparse)).then(|| sparse(layout));
+            *place = Some(RowPlan { lob, overflow, columns: columns(layout), sparse });
         }
     }
 
@@ -101,6 +105,11 @@ impl Plans {
     pub(crate) fn rowsets(&self) -> &[RowsetPlan] {
         &self.rowsets
     }
+}
+
+fn sparse(layout: &[RowsetColumn]) -> Vec<u32> {
+    let may_be_off_row = |column: &&RowsetColumn| column.is_sparse() && role_of(column.info) != ColumnRole::Unknown;
+    layout.iter().filter(may_be_off_row).map(|column| column.id).collect()
 }
 
 fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
@@ -117,16 +126,20 @@ fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
 
 /// Dropped columns keep their type, and their values.
 fn role(column: &RowsetColumn) -> ColumnRole {
-    use xtype::{CLR, IMAGE, JSON, NTEXT, NVARCHAR, SQL_VARIANT, TEXT, VARBINARY, VARCHAR, XML};
     if column.status & column_status::UNIQUIFIER != 0 {
         return ColumnRole::Never;
     }
     if column.status & (column_status::FILESTREAM | column_status::SPARSE) != 0 {
         return ColumnRole::Unknown;
     }
-    match column.info.xtype {
+    role_of(column.info)
+}
+
+fn role_of(info: TypeInfo) -> ColumnRole {
+    use xtype::{CLR, IMAGE, JSON, NTEXT, NVARCHAR, SQL_VARIANT, TEXT, VARBINARY, VARCHAR, XML};
+    match info.xtype {
         TEXT | NTEXT | IMAGE | XML | JSON | CLR => ColumnRole::Large,
-        VARCHAR | NVARCHAR | VARBINARY if matches!(column.info.length, 0 | u16::MAX) => ColumnRole::Large,
+        VARCHAR | NVARCHAR | VARBINARY if matches!(info.length, 0 | u16::MAX) => ColumnRole::Large,
         VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT => ColumnRole::Limited,
         _ => ColumnRole::Unknown,
     }

@@ -87,6 +87,11 @@ impl Image {
 
     /// Changes the record of a base table whose first column, a 64-bit id, is `id`.
     pub fn edit_row(&mut self, table: u64, id: u64, change: impl FnOnce(&mut [u8])) {
+        self.edit_row_by(table, &id.to_le_bytes(), change);
+    }
+
+    /// Changes the record of a base table whose fixed columns begin with `key`.
+    pub fn edit_row_by(&mut self, table: u64, key: &[u8], change: impl FnOnce(&mut [u8])) {
         for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
             let bytes = self.page(page);
             let header = *Page::new(&bytes).header();
@@ -96,12 +101,12 @@ impl Image {
             }
             for slot in 0..header.slot_count.get() {
                 let at = offset_of(&bytes, slot);
-                if bytes[at + 4..at + 12] == id.to_le_bytes() {
+                if bytes[at + 4..].starts_with(key) {
                     return self.edit(page, |bytes| change(&mut bytes[at..]));
                 }
             }
         }
-        panic!("{id} is not in base table {table}")
+        panic!("{key:x?} is not in base table {table}")
     }
 
     /// Changes the record of sysschobjs of an object.

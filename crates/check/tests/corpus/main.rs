@@ -19,6 +19,7 @@ mod invariance;
 mod legal;
 mod lob;
 mod sound;
+mod sparse;
 
 use std::path::{Path, PathBuf};
 
@@ -37,9 +38,11 @@ fn main() {
             trials.extend(invariance::trials(&corpus));
             trials.extend(legal::trials(&corpus));
             trials.extend(lob::trials(&corpus));
+            trials.extend(sparse::trials(&corpus));
         }
         None => {
-            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal", "lob"] {
+            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal", "lob", "sparse"]
+            {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }
