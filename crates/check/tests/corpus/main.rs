@@ -18,6 +18,7 @@ mod index_rows;
 mod invariance;
 mod legal;
 mod lob;
+mod rows;
 mod sound;
 mod sparse;
 

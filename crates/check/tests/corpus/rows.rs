@@ -1,0 +1,195 @@
+//! The leaf rows of a table or index in an image, found through the catalogue.
+
+use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
+use format::page::PAGE_BYTES;
+use format::record::{Record, RecordKind};
+use format::{Page, PageBytes, PageId, RecordId};
+
+use crate::image::{Image, get16, offset_of, put16, slot_at};
+
+/// The rows of a heap, clustered index or nonclustered index.
+pub struct Rows {
+    /// Object id.
+    pub object_id: i32,
+    /// Index id.
+    pub index_id: i32,
+    /// `table` and `index` as messages print them.
+    pub names: (String, String),
+    columns: Vec<RowsetColumn>,
+    /// The catalogue's names, by column id; of a nonclustered index its columns have none.
+    column_names: Vec<(u32, String)>,
+    /// The live rows, by page and slot.
+    pub at: Vec<RecordId>,
+}
+
+impl Rows {
+    /// The rows of a table itself.
+    pub fn of_table(image: &Image, table: &str) -> Self {
+        let database = image.database();
+        let wanted = |object_id: i32, index_id: i32| index_id < 2 && database.object_name(object_id) == table;
+        Self::find(image, &database, wanted)
+    }
+
+    /// The rows of a nonclustered index.
+    pub fn of_index(image: &Image, table: &str, index: &str) -> Self {
+        let database = image.database();
+        let named = |object_id: i32, index_id: i32| {
+            let row = database.indexes.get(&(object_id, index_id));
+            row.is_some_and(|row| row.name == index) && database.object_name(object_id) == table
+        };
+        Self::find(image, &database, named)
+    }
+
+    fn find(image: &Image, database: &Database, wanted: impl Fn(i32, i32) -> bool) -> Self {
+        let rowset = database.rowsets.iter().find(|rowset| wanted(rowset.object_id, rowset.index_id)).expect("rowset");
+        let in_row = |unit: &&usize| database.units[**unit].kind == UnitKind::InRow;
+        let unit = &database.units[*rowset.units.iter().find(in_row).expect("unit")];
+        let mut at = Vec::new();
+        for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {
+            let bytes = image.page(page);
+            let view = Page::new(&bytes);
+            let in_use = image.page(1)[100 + page as usize] & 0x40 != 0;
+            let is_leaf = view.header().level == 0 && matches!(view.header().page_type, 1 | 2);
+            if !in_use || !is_leaf || view.header().alloc_unit() != unit.id || view.header().page_id().page != page {
+                continue;
+            }
+            for slot in 0..view.header().slot_count.get() {
+                let kind = RecordKind::of(bytes[offset_of(&bytes, slot)]);
+                if matches!(kind, RecordKind::Primary | RecordKind::Index) {
+                    at.push(RecordId { page: PageId::new(1, page), slot });
+                }
+            }
+        }
+        let index = database.indexes.get(&(rowset.object_id, rowset.index_id));
+        let columns = database.columns.get(&rowset.object_id);
+        Self {
+            object_id: rowset.object_id,
+            index_id: rowset.index_id,
+            names: (database.object_name(rowset.object_id), index.map(|index| index.name.clone()).unwrap_or_default()),
+            columns: rowset.layout.columns.clone(),
+            column_names: columns.into_iter().flatten().map(|column| (column.id, column.name.clone())).collect(),
+            at,
+        }
+    }
+
+    /// A column of the table by name.
+    pub fn named(&self, name: &str) -> &RowsetColumn {
+        let id = self.column_names.iter().find(|(_, column)| column == name).expect("column").0;
+        self.column(id)
+    }
+
+    /// A column by id: of a nonclustered index, its position.
+    pub fn column(&self, id: u32) -> &RowsetColumn {
+        self.columns.iter().find(|column| column.id == id).expect("stored column")
+    }
+
+    /// The stored bytes of a column; `None` for NULL.
+    pub fn value(&self, image: &Image, at: RecordId, column: &RowsetColumn) -> Option<Vec<u8>> {
+        let bytes = image.page(at.page.page);
+        match column.stored(Level::Leaf, &self.record(&bytes, at)) {
+            Stored::Plain(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        }
+    }
+
+    /// An int column.
+    pub fn int(&self, image: &Image, at: RecordId, column: &RowsetColumn) -> i32 {
+        i32::from_le_bytes(self.value(image, at, column).expect("value").try_into().expect("an int"))
+    }
+
+    /// An nvarchar column.
+    pub fn text(&self, image: &Image, at: RecordId, column: &RowsetColumn) -> String {
+        let bytes = self.value(image, at, column).expect("value");
+        String::from_utf16_lossy(
+            &bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<_>>(),
+        )
+    }
+
+    /// Writes the bytes of a value of the same length.
+    pub fn write(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8]) {
+        let bytes = image.page(at.page.page);
+        let record = self.record(&bytes, at);
+        let Stored::Plain(old) = column.stored(Level::Leaf, &record) else { panic!("not a plain value") };
+        assert_eq!(old.len(), value.len());
+        let place = old.as_ptr() as usize - bytes.as_ptr() as usize;
+        image.edit(at.page.page, |bytes| bytes[place..][..value.len()].copy_from_slice(value));
+    }
+
+    /// Flips the null bit of a column.
+    pub fn flip_null(&self, image: &mut Image, at: RecordId, column: &RowsetColumn) {
+        let bytes = image.page(at.page.page);
+        let bitmap = offset_of(&bytes, at.slot) + usize::from(self.record(&bytes, at).fixed_end()) + 2;
+        let bit = usize::from(column.leaf_null_bit - 1);
+        image.edit(at.page.page, |bytes| bytes[bitmap + bit / 8] ^= 1 << (bit % 8));
+    }
+
+    /// Makes a variable column NULL as an update does: its bytes go, those behind it move up.
+    pub fn set_null(&self, image: &mut Image, at: RecordId, column: &RowsetColumn) {
+        let bytes = image.page(at.page.page);
+        let record = self.record(&bytes, at);
+        let (start, length) = (offset_of(&bytes, at.slot), record.bytes().len());
+        let offsets = start + usize::from(record.fixed_end()) + 2 + usize::from(record.column_count()).div_ceil(8) + 2;
+        let number = usize::from(column.leaf_offset.unsigned_abs());
+        let (count, value) = (usize::from(record.variable_count()), record.variable(number as u16).expect("value").0);
+        let (place, gone) = (value.as_ptr() as usize - bytes.as_ptr() as usize, value.len());
+        image.edit(at.page.page, |bytes| {
+            for column in number - 1..count {
+                let end = get16(bytes, offsets + 2 * column) - gone as u16;
+                put16(bytes, offsets + 2 * column, end);
+            }
+            bytes.copy_within(place + gone..start + length, place);
+            let free = get16(bytes, 28);
+            put16(bytes, 28, free + gone as u16);
+        });
+        self.flip_null(image, at, column);
+    }
+
+    fn record<'a>(&self, bytes: &'a PageBytes, at: RecordId) -> Record<'a> {
+        let space = &bytes[offset_of(bytes, at.slot)..];
+        let record = if self.index_id < 2 {
+            Record::data(space)
+        } else {
+            Record::index(space, Page::new(bytes).header().pminlen.get())
+        };
+        record.expect("record")
+    }
+
+    /// Takes a row out of its page as the engine would: slot gone, its space free.
+    pub fn remove(&self, image: &mut Image, at: RecordId) {
+        let length = self.record(&image.page(at.page.page), at).bytes().len() as u16;
+        image.edit(at.page.page, |bytes| {
+            let slots = get16(bytes, 22);
+            for slot in at.slot..slots - 1 {
+                let next = get16(bytes, slot_at(slot + 1));
+                put16(bytes, slot_at(slot), next);
+            }
+            put16(bytes, 22, slots - 1);
+            let free = get16(bytes, 28);
+            put16(bytes, 28, free + length + 2);
+        });
+    }
+
+    /// Whether the page of a row has room for another of its kind.
+    pub fn has_room(&self, image: &Image, at: RecordId) -> bool {
+        let bytes = image.page(at.page.page);
+        let length = self.record(&bytes, at).bytes().len();
+        usize::from(get16(&bytes, 30)) + length <= slot_at(get16(&bytes, 22))
+    }
+
+    /// Writes a row once more, behind itself.
+    pub fn duplicate(&self, image: &mut Image, at: RecordId) {
+        let record = self.record(&image.page(at.page.page), at).bytes().to_vec();
+        image.edit(at.page.page, |bytes| {
+            let (slots, free, end) = (get16(bytes, 22), get16(bytes, 28), get16(bytes, 30));
+            for slot in (at.slot + 1..slots).rev() {
+                let offset = get16(bytes, slot_at(slot));
+                put16(bytes, slot_at(slot + 1), offset);
+            }
+            bytes[usize::from(end)..][..record.len()].copy_from_slice(&record);
+            put16(bytes, slot_at(at.slot + 1), end);
+            put16(bytes, 22, slots + 1);
+            put16(bytes, 28, free - record.len() as u16 - 2);
+            put16(bytes, 30, end + record.len() as u16);
+        });
+    }
+}
