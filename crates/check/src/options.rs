@@ -50,6 +50,9 @@ pub struct Options {
     pub memory_bytes: Option<u64>,
     /// Where facts go that do not fit into memory; `None` for the system's place for temporary files.
     pub temp_dir: Option<PathBuf>,
+    /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose
+    /// facts cancel. A fixed one is for tests that must repeat.
+    pub hash_seed: Option<u64>,
 }
 
 /// Memory that a run may use unless told otherwise, besides two bytes a page.

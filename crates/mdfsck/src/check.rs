@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         extended_logical_checks: arguments.extended_logical_checks,
         memory_bytes: arguments.memory,
         temp_dir: arguments.temp_dir.clone(),
+        hash_seed: None,
     };
     refuse_small_grant(&source, &database, &options)?;
     if arguments.estimate_only {
