@@ -4,6 +4,7 @@
 
 mod facts;
 mod free_space;
+mod parity;
 mod plan;
 
 use format::lob::{Fragment, Node};
@@ -18,13 +19,14 @@ use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 use crate::{pinpoint, registry};
 
-pub(crate) use facts::{Held, InRow, Kind, Reference, held, is_live, links};
+pub(crate) use facts::{Expects, Held, InRow, Kind, Reference, held, is_live, links};
 pub(crate) use free_space::free_space;
 pub(crate) use plan::{Plans, RowsetPlan};
 
 /// What one thread, or all, added up, by unit ordinal.
 pub(crate) struct Sums {
     units: Vec<UnitSums>,
+    parity: parity::Parity,
 }
 
 /// The two sides of a unit of off-row values.
@@ -49,7 +51,7 @@ pub(crate) struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: vec![UnitSums::default(); units] }
+        Self { units: vec![UnitSums::default(); units], parity: parity::Parity::default() }
     }
 
     /// Adds what another thread has.
@@ -63,6 +65,7 @@ impl Sums {
             mine.fragments += theirs.fragments;
             mine.undescribed += theirs.undescribed;
         }
+        self.parity.merge(other.parity);
     }
 
     fn get(&self, unit: UnitIndex) -> UnitSums {
@@ -75,6 +78,9 @@ impl Sums {
         sums.named.add(context.hash.fragment(reference.target, reference.id));
         if let Some((size, level)) = reference.expects.part() {
             sums.expected.add(context.hash.part(reference.target, size, level));
+        }
+        if let Expects::Root { ntext: Some(_) } = reference.expects {
+            self.parity.ntext(reference.target);
         }
     }
 }
@@ -118,6 +124,7 @@ pub(crate) fn text_page(
     sums: &mut Sums,
     findings: &mut Vec<Finding>,
 ) {
+    let has_ntext = context.lob.has_ntext(unit);
     for (slot, span) in spans.iter().enumerate() {
         let Ok(fragment) = Fragment::read(span.of(page)) else { continue };
         let at = RecordId { page: page.header().page_id(), slot: slot as u16 };
@@ -133,6 +140,9 @@ pub(crate) fn text_page(
             if let Kind::Part { size, level } = held.kind {
                 sums.actual.add(context.hash.part(at, size, level));
             }
+        }
+        if matches!(held.kind, Kind::Root { size } if has_ntext && size % 2 == 1) {
+            sums.parity.odd(at);
         }
         if let (Node::Unknown(kind), true, Some(unit)) = (fragment.node(), fragment.is_live(), context.units.get(unit))
         {
@@ -196,6 +206,9 @@ fn rowset(
             let reason = "fragments to which only deleted rows lead";
             coverage.note("LOB trees", context.index_name(unit), reason, doubts);
         }
+        parity::note_damaged(context, plan, coverage);
+    } else {
+        parity::reckon(context, plan, swept, findings, coverage);
     }
 }
 

@@ -7,10 +7,11 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use format::{Page, PageId};
+use format::record::Record;
+use format::{Page, PageId, RecordId};
 
 use crate::context::Context;
-use crate::sweep::{Target, Verdict};
+use crate::sweep::{self, Target, Verdict};
 use crate::units::UnitIndex;
 
 pub(crate) use forwarding::forwarding;
@@ -49,5 +50,25 @@ fn for_each_sound(
         {
             visit(id, Page::new(&bytes), &target);
         }
+    }
+}
+
+/// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included.
+pub(crate) fn each_row(
+    context: &Context<'_>,
+    units: &BTreeSet<UnitIndex>,
+    mut visit: impl FnMut(UnitIndex, RecordId, &Record<'_>),
+) {
+    for (unit, pages) in pages_of(context, units) {
+        for_each_sound(context, unit, &pages, |page_id, page, target| {
+            if !sweep::is_leaf_of(context, unit, page) {
+                return;
+            }
+            for (slot, span) in target.spans().iter().enumerate() {
+                if let Some(record) = sweep::record(page, *span) {
+                    visit(unit, RecordId { page: page_id, slot: slot as u16 }, &record);
+                }
+            }
+        });
     }
 }

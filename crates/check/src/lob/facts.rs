@@ -25,7 +25,10 @@ pub(crate) struct Reference {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expects {
     /// The root of a value, of any size.
-    Root,
+    Root {
+        /// The column, if it is an ntext column: its values have an even number of bytes.
+        ntext: Option<u32>,
+    },
     /// A part of a value: level 0 is data.
     Part {
         /// Bytes below it.
@@ -51,7 +54,7 @@ impl Expects {
     /// Size and level, where they are known.
     pub(crate) fn part(self) -> Option<(u64, u16)> {
         match self {
-            Self::Root => None,
+            Self::Root { .. } => None,
             Self::Part { size, level } | Self::Overflow { size, level } => Some((size, level)),
         }
     }
@@ -59,7 +62,7 @@ impl Expects {
     /// Whether a fragment is what was expected; if not, the state of message 8961.
     pub(crate) fn mismatch(self, kind: Kind) -> Option<u8> {
         let (size, level, expected, expected_level) = match (self, kind) {
-            (Self::Root, Kind::Root { .. }) => return None,
+            (Self::Root { .. }, Kind::Root { .. }) => return None,
             (
                 Self::Part { size, level } | Self::Overflow { size, level },
                 Kind::Part { size: actual, level: found },
@@ -193,7 +196,8 @@ impl RowPlan {
         let is_large = column.role == ColumnRole::Large;
         match (pointer, self.lob, self.overflow) {
             (Pointer::Text { id, root }, Some(unit), _) if is_large => {
-                visit(InRow::Reference(Reference { unit, target: root, id, expects: Expects::Root }));
+                let expects = Expects::Root { ntext: column.is_ntext.then_some(column.id) };
+                visit(InRow::Reference(Reference { unit, target: root, id, expects }));
             }
             (Pointer::InlineRoot { id, level, links }, Some(unit), _) if is_large => {
                 for link in links.iter() {

@@ -10,6 +10,8 @@ pub(crate) struct Plans {
     /// By ordinal of an in-row unit.
     rows: Vec<Option<RowPlan>>,
     rowsets: Vec<RowsetPlan>,
+    /// By ordinal of a LOB unit: some of its values are of ntext columns.
+    has_ntext: Vec<bool>,
 }
 
 /// A rowset with units for off-row values.
@@ -32,6 +34,8 @@ pub(crate) struct RowPlan {
     pub(super) columns: Vec<Column>,
     /// Ids of sparse columns whose values may lie off the row; `None` when the table has no sparse columns.
     pub(super) sparse: Option<Vec<u32>>,
+    /// Some columns are of type ntext.
+    pub(super) has_ntext: bool,
 }
 
 /// A variable column.
@@ -39,6 +43,7 @@ pub(crate) struct RowPlan {
 pub(super) struct Column {
     pub(super) id: u32,
     pub(super) role: ColumnRole,
+    pub(super) is_ntext: bool,
 }
 
 /// What a column's values may be.
@@ -58,7 +63,8 @@ pub(super) enum ColumnRole {
 impl Plans {
     /// Plans for the units of a database.
     pub(crate) fn new(database: &Database, units: &Units) -> Self {
-        let mut plans = Self { rows: Vec::new(), rowsets: Vec::new() };
+        let has_ntext = vec![false; units.list().len()];
+        let mut plans = Self { rows: Vec::new(), rowsets: Vec::new(), has_ntext };
         plans.rows.resize_with(units.list().len(), || None);
         for rowset in &database.rowsets {
             plans.add(database, units, rowset);
@@ -92,13 +98,23 @@ impl Plans {
         if let Some(place) = self.rows.get_mut(in_row as usize).filter(|_| why_not.is_none()) {
             let layout = &rowset.layout.columns;
             let sparse = (rowset.index_id <= 1 && layout.iter().any(RowsetColumn::is_sparse)).then(|| sparse(layout));
-            *place = Some(RowPlan { lob, overflow, columns: columns(layout), sparse });
+            let columns = columns(layout);
+            let has_ntext = columns.iter().any(|column| column.is_ntext);
+            if let Some(units) = lob.filter(|_| has_ntext).and_then(|unit| self.has_ntext.get_mut(unit as usize)) {
+                *units = true;
+            }
+            *place = Some(RowPlan { lob, overflow, columns, sparse, has_ntext });
         }
     }
 
     /// How to read the rows of a unit.
     pub(crate) fn rows(&self, unit: UnitIndex) -> Option<&RowPlan> {
         self.rows.get(unit as usize)?.as_ref()
+    }
+
+    /// Whether some values of a LOB unit are of ntext columns.
+    pub(super) fn has_ntext(&self, unit: UnitIndex) -> bool {
+        self.has_ntext.get(unit as usize).copied().unwrap_or_default()
     }
 
     /// The rowsets with units for off-row values.
@@ -118,7 +134,8 @@ fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
     let mut columns = vec![Column::default(); variable().map(number).max().unwrap_or_default()];
     for column in variable() {
         if let Some(place) = columns.get_mut(number(column) - 1) {
-            *place = Column { id: column.id, role: role(column) };
+            let is_ntext = column.info.xtype == xtype::NTEXT && !column.is_dropped();
+            *place = Column { id: column.id, role: role(column), is_ntext };
         }
     }
     columns

@@ -4,10 +4,11 @@
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored, TableColumn, UnitKind};
 use check::{Options, Report};
 use format::boot::status::CLEAN_SHUTDOWN;
+use format::lob::{Fragment, Node};
 use format::page::PAGE_BYTES;
 use format::record::{Record, RecordKind};
 use format::types::xtype;
-use format::{AllocUnitId, Page, PageBytes, PageType};
+use format::{AllocUnitId, Page, PageBytes, PageType, RecordId};
 use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;
@@ -277,6 +278,29 @@ fn purity() -> Vec<(&'static str, &'static str, Damage)> {
                 put16(bytes, at, get16(bytes, at) - 1);
             });
             vec![left.purity("nvarchar"), right.purity("nvarchar")]
+        }),
+        ("ntext: odd length, off the row", NORTHWIND, |image| {
+            let spots = spots(image, |column, _, stored| {
+                column.info.xtype == xtype::NTEXT && matches!(stored, Stored::Complex(pointer) if pointer.len() == 16)
+            });
+            let root = |image: &Image, spot: &Spot| {
+                let bytes = image.page(spot.page);
+                let record = Record::data(&bytes[spot.at..]).expect("record");
+                let Stored::Complex(pointer) = spot.column.stored(Level::Leaf, &record) else { panic!("a pointer") };
+                RecordId::read(pointer, 8).expect("an address")
+            };
+            let is_small = |at: &RecordId| {
+                let bytes = image.page(at.page.page);
+                let fragment = Fragment::read(&bytes[offset_of(&bytes, at.slot)..]).expect("a fragment");
+                fragment.node_type() == 0 && matches!(fragment.node(), Node::Root { size } if size > 10)
+            };
+            let found = spots.iter().map(|spot| (spot.clone(), root(image, spot)));
+            let (spot, at) = found.into_iter().find(|(_, at)| is_small(at)).expect("a small root");
+            image.edit(at.page.page, |bytes| {
+                let length = offset_of(bytes, at.slot) + 14;
+                put16(bytes, length, get16(bytes, length) - 1);
+            });
+            vec![spot.purity("ntext")]
         }),
         ("xml: signature", ADVENTURE, |image| {
             let spots = spots(image, |column, _, stored| {

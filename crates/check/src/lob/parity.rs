@@ -1,0 +1,140 @@
+//! Values of ntext columns have an even number of bytes (2570). Off the row, only the row tells whose column a value is, and
+//! only the root how long it is: what leads to roots is met with the roots of odd length.
+
+use std::collections::{BTreeSet, HashSet};
+
+use catalog::Database;
+use format::RecordId;
+
+use super::facts::{Expects, InRow, is_live};
+use super::plan::RowsetPlan;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::pinpoint;
+use crate::registry;
+use crate::sweep::Partial;
+
+/// Addresses that are kept of a run: 2 MB. Beyond, rows are asked again.
+const MOST: usize = 1 << 17;
+
+/// Both sides, in units of tables with ntext columns.
+#[derive(Default)]
+pub(super) struct Parity {
+    /// Roots that ntext columns lead to.
+    ntext: Addresses,
+    /// Roots of values with an odd number of bytes.
+    odd: Addresses,
+}
+
+/// Addresses, all of them as long as they are few. Whether they are does not depend on how they are spread over threads.
+#[derive(Default)]
+struct Addresses {
+    kept: HashSet<RecordId>,
+    seen: u64,
+}
+
+impl Addresses {
+    fn add(&mut self, at: RecordId) {
+        self.seen += 1;
+        if self.kept.len() < MOST {
+            self.kept.insert(at);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.seen += other.seen;
+        if self.all().is_some() {
+            self.kept.extend(other.kept);
+        }
+    }
+
+    /// The addresses, if all are kept.
+    fn all(&self) -> Option<&HashSet<RecordId>> {
+        (self.seen <= MOST as u64).then_some(&self.kept)
+    }
+}
+
+impl Parity {
+    /// A column of an ntext type leads to this root.
+    pub(super) fn ntext(&mut self, root: RecordId) {
+        self.ntext.add(root);
+    }
+
+    /// A root of a value with an odd number of bytes.
+    pub(super) fn odd(&mut self, root: RecordId) {
+        self.odd.add(root);
+    }
+
+    /// Adds what another thread has.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.ntext.merge(other.ntext);
+        self.odd.merge(other.odd);
+    }
+
+    /// The odd roots among which an ntext column may have its value; `None` when they are too many.
+    fn suspects(&self) -> Option<HashSet<RecordId>> {
+        let odd = self.odd.all()?;
+        Some(match self.ntext.all() {
+            Some(ntext) => odd.intersection(ntext).copied().collect(),
+            None => odd.clone(),
+        })
+    }
+}
+
+/// After the sweep, of a rowset whose off-row values are whole: its ntext values of odd length.
+pub(super) fn reckon(
+    context: &Context<'_>,
+    plan: &RowsetPlan,
+    swept: &Partial,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) {
+    let Some(unit) = context.units.get(plan.in_row) else { return };
+    let Some(rows) = context.lob.rows(plan.in_row).filter(|rows| rows.has_ntext && context.options.checks_purity())
+    else {
+        return;
+    };
+    let Some(suspects) = swept.lob.parity.suspects() else {
+        let scope = format!("{}: ntext", context.index_name(unit));
+        return coverage.note(
+            "column values",
+            scope,
+            "off the row: too many to tell whether their lengths are even",
+            0,
+        );
+    };
+    if suspects.is_empty() {
+        return;
+    }
+    pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), |_, at, record| {
+        if !is_live(record) {
+            return;
+        }
+        rows.each(record, |seen| {
+            if let InRow::Reference(reference) = seen
+                && let Expects::Root { ntext: Some(column) } = reference.expects
+                && suspects.contains(&reference.target)
+            {
+                let finding = Finding::new(&registry::COLUMN_PURITY).owner(unit.owner).at_record(at);
+                let finding = finding.text_value("column", column_name(context.database, unit.owner.object_id, column));
+                findings.push(finding.text_value("type", "ntext"));
+            }
+        });
+    });
+}
+
+/// Of a rowset whose off-row values are damaged, nothing is said.
+pub(super) fn note_damaged(context: &Context<'_>, plan: &RowsetPlan, coverage: &mut Coverage) {
+    let has_ntext = context.lob.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
+    if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {
+        let scope = format!("{}: ntext", context.index_name(unit));
+        coverage.note("column values", scope, "off the row, some of them damaged: lengths were not looked at", 0);
+    }
+}
+
+fn column_name(database: &Database, object_id: i32, id: u32) -> String {
+    let columns = database.columns.get(&object_id).map_or(&[][..], Vec::as_slice);
+    let column = columns.iter().find(|column| column.id == id);
+    column.map_or_else(|| format!("(column {id})"), |column| column.name.clone())
+}
