@@ -28,7 +28,7 @@ pub(crate) struct Context<'a> {
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
     /// Where facts go that do not fit into memory.
-    pub(crate) space: Space,
+    pub(crate) space: &'a Space,
     pub(crate) columns: columns::Plans,
     pub(crate) lob: lob::Plans,
     pub(crate) indexes: index_match::Plans,
@@ -59,6 +59,7 @@ impl<'a> Context<'a> {
         options: &'a Options,
         units: Units,
         survey: Survey,
+        space: &'a Space,
     ) -> Self {
         let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout)).collect();
         let rows_hold_versions = has_version_store(database);
@@ -72,7 +73,7 @@ impl<'a> Context<'a> {
             survey,
             keys,
             rows_hold_versions,
-            space: Space::new(options.temp_dir.clone()),
+            space,
             hash: FactHash::new(options.hash_seed),
             columns,
             lob,

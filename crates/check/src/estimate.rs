@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::memory::{CHUNK_PAGES, Needs};
 use crate::options::{Options, Scope};
-use crate::spill::Fact;
+use crate::spill::{Fact, Space};
 use crate::sweep::{PageBounds, any_in_scope};
 use crate::units::Units;
 use crate::{encryption, survey};
@@ -41,7 +41,8 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     let mut facts = 0;
     if !encryption::is_encrypted(source) {
         let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
-        let context = Context::new(source, database, options, units, survey);
+        let space = Space::default();
+        let context = Context::new(source, database, options, units, survey, &space);
         if options.scope != Scope::Allocation {
             estimate.read_bytes = swept_pages(&context) * PAGE_BYTES as u64;
             facts = tree_pages(&context) * PageBounds::BYTES as u64;

@@ -1,5 +1,6 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
+mod accounting;
 mod audit;
 mod catalog_rules;
 mod columns;
@@ -31,7 +32,7 @@ pub use finding::{Finding, Names, Owner, Value};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{
-    DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts,
+    DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts, Sample,
     Statistics, UnitTotals,
 };
 pub use run::{database_name, run};

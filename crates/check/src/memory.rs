@@ -65,11 +65,3 @@ impl Needs {
         self.fixed + facts
     }
 }
-
-/// Peak resident memory, where the system tells it in /proc.
-pub(crate) fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
-}

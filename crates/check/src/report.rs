@@ -170,10 +170,14 @@ pub struct Statistics {
     pub column_values_checked: u64,
     /// Values in them that were not.
     pub column_values_not_verified: u64,
+    /// Threads that judged pages.
+    pub threads: usize,
     /// Wall time.
     pub seconds: f64,
     /// By phase.
     pub phases: Vec<PhaseStatistics>,
+    /// Totals second by second.
+    pub series: Vec<Sample>,
     /// Largest resident memory in bytes, where the system tells.
     pub memory_peak: Option<u64>,
     /// Memory that the run was granted, in bytes.
@@ -182,7 +186,7 @@ pub struct Statistics {
     pub spilled_bytes: u64,
 }
 
-/// What a phase cost.
+/// What a phase cost. Waits are summed over the threads.
 #[derive(Clone, Debug)]
 pub struct PhaseStatistics {
     /// Name.
@@ -191,6 +195,37 @@ pub struct PhaseStatistics {
     pub seconds: f64,
     /// Bytes read.
     pub bytes: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Time that threads waited for reads.
+    pub read_wait_seconds: f64,
+    /// Time that threads had nothing to do while the slowest worked: SQL Server's CXPACKET.
+    pub idle_seconds: f64,
+    /// Time that threads waited for the lock under which sums are merged, once a thread.
+    pub lock_wait_seconds: f64,
+    /// Bytes of facts that went to temporary files.
+    pub spilled_bytes: u64,
+    /// Time that threads waited for writing them.
+    pub spill_wait_seconds: f64,
+    /// Processor time in the program, where the system tells; in hundredths of a second.
+    pub cpu_user_seconds: Option<f64>,
+    /// Processor time in the system.
+    pub cpu_system_seconds: Option<f64>,
+}
+
+/// Totals at one moment of a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sample {
+    /// Time since the run began.
+    pub seconds: f64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Processor time, where the system tells.
+    pub cpu_seconds: Option<f64>,
+    /// Resident memory, where the system tells.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of facts in temporary files.
+    pub spilled_bytes: u64,
 }
 
 /// Numbers of errors as CHECKDB's summaries have them.

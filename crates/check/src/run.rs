@@ -1,20 +1,21 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use catalog::{Database, UnitKind, column_status};
 use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
+use crate::accounting::{Metered, Phases, peak_memory_bytes};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::options::{Options, Scope};
 use crate::progress::Progress;
 use crate::registry::Phase;
-use crate::report::{DatabaseSummary, FileSummary, PhaseStatistics, Report, Statistics};
+use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
+use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
 use crate::{catalog_rules, encryption, inventory, memory, metadata, reckon, survey, sweep};
@@ -24,8 +25,10 @@ use crate::{catalog_rules, encryption, inventory, memory, metadata, reckon, surv
 /// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
 /// [`Report::not_verified`].
 pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
-    let start = Instant::now();
-    let mut phases = Phases { last: start, list: Vec::new() };
+    let metered = Metered::new(source);
+    let source: &dyn PageSource = &metered;
+    let space = Space::new(options.temp_dir.clone());
+    let mut phases = Phases::new(&metered.meter, &space);
     let mut findings = Vec::new();
     let mut coverage = Coverage::default();
     if encryption::is_encrypted(source) {
@@ -40,27 +43,27 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     progress.phase("survey", 0);
     let mut units = Units::of(database);
     let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
-    phases.end("survey", 0);
+    phases.end("survey", &space);
 
-    let context = Context::new(source, database, options, units, survey);
+    let context = Context::new(source, database, options, units, survey, &space);
     let mut swept = if options.scope == Scope::Allocation {
         Partial::new(context.units.list().len())
     } else {
-        sweep::sweep(&context, progress)
+        sweep::sweep(&context, &metered.meter, progress)
     };
     findings.append(&mut swept.findings);
-    phases.end("sweep", swept.pages_read * PAGE_BYTES as u64);
+    phases.end("sweep", &space);
 
     if options.scope == Scope::Database && !options.physical_only {
         catalog_rules::check(database, &mut findings);
     }
     reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
-    phases.end("reckon", 0);
+    phases.end("reckon", &space);
 
     let findings = settle(&context, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
     read_errors.extend(unread_pages(&context, &swept.read_errors));
-    read_errors.extend(context.space.error());
+    read_errors.extend(space.error());
     let rowsets = inventory::rowsets(&context, &swept);
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
     let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
@@ -79,11 +82,13 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             rows_checked,
             column_values_checked,
             column_values_not_verified,
-            seconds: start.elapsed().as_secs_f64(),
-            phases: phases.list,
-            memory_peak: memory::peak_bytes(),
+            threads: options.threads(),
+            seconds: metered.meter.seconds(),
+            phases: phases.into_list(),
+            series: metered.meter.series(),
+            memory_peak: peak_memory_bytes(),
             memory_granted: memory::Needs::of(source, database, options).granted_bytes(options),
-            spilled_bytes: context.space.spilled_bytes(),
+            spilled_bytes: space.spilled_bytes(),
         },
     }
 }
@@ -99,19 +104,6 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
         read_errors: Vec::new(),
         file_totals: Vec::new(),
         statistics: Statistics::default(),
-    }
-}
-
-struct Phases {
-    last: Instant,
-    list: Vec<PhaseStatistics>,
-}
-
-impl Phases {
-    fn end(&mut self, name: &'static str, bytes: u64) {
-        let now = Instant::now();
-        self.list.push(PhaseStatistics { name, seconds: (now - self.last).as_secs_f64(), bytes });
-        self.last = now;
     }
 }
 

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use format::PageId;
 
@@ -32,6 +33,7 @@ pub(crate) trait Fact: Copy {
 pub(crate) struct Space {
     directory: Option<PathBuf>,
     bytes: AtomicU64,
+    nanos: AtomicU64,
     error: Mutex<Option<String>>,
 }
 
@@ -44,6 +46,11 @@ impl Space {
     /// Bytes written.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Time that threads waited for writing, in nanoseconds.
+    pub(crate) fn spill_nanos(&self) -> u64 {
+        self.nanos.load(Ordering::Relaxed)
     }
 
     /// Why facts were lost, if any were: one line.
@@ -89,9 +96,11 @@ impl<F: Fact> Run<F> {
         if self.kept.len() < limit.max(1) {
             return;
         }
+        let start = Instant::now();
         if let Err(error) = self.write(space) {
             space.failed(&error);
         }
+        space.nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.kept.clear();
     }
 

@@ -8,11 +8,13 @@ mod tree_page;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
 use source::ReadError;
 
+use crate::accounting::Meter;
 use crate::context::Context;
 use crate::memory::CHUNK_PAGES;
 use crate::progress::Progress;
@@ -27,7 +29,7 @@ struct Chunk {
 }
 
 /// Reads every page of the scope once.
-pub(crate) fn sweep(context: &Context<'_>, progress: &dyn Progress) -> Partial {
+pub(crate) fn sweep(context: &Context<'_>, meter: &Meter, progress: &dyn Progress) -> Partial {
     let mut chunks = Vec::new();
     let mut total = 0;
     for file in &context.survey.files {
@@ -40,22 +42,37 @@ pub(crate) fn sweep(context: &Context<'_>, progress: &dyn Progress) -> Partial {
     progress.phase("sweep", total);
     let threads = context.options.threads();
     let next = AtomicUsize::new(0);
+    let ends = Mutex::new(Vec::new());
     let merged = Mutex::new(Partial::new(context.units.list().len()));
     thread::scope(|scope| {
         for _ in 0..threads.min(chunks.len()).max(1) {
             scope.spawn(|| {
-                let partial = work(context, &chunks, &next, progress);
-                merged.lock().unwrap_or_else(PoisonError::into_inner).merge(partial);
+                let partial = work(context, &chunks, &next, meter, progress);
+                let waits = Instant::now();
+                let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
+                meter.locked(waits.elapsed());
+                merged.merge(partial);
+                ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
             });
         }
     });
+    // What the slowest thread took longer than each of the others.
+    for end in ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        meter.idle(end.elapsed());
+    }
     let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
     merged.sort();
     merged
 }
 
 /// Takes chunks until none is left.
-fn work(context: &Context<'_>, chunks: &[Chunk], next: &AtomicUsize, progress: &dyn Progress) -> Partial {
+fn work(
+    context: &Context<'_>,
+    chunks: &[Chunk],
+    next: &AtomicUsize,
+    meter: &Meter,
+    progress: &dyn Progress,
+) -> Partial {
     let mut partial = Partial::new(context.units.list().len());
     let mut target = Target::default();
     let mut buffer = vec![0; CHUNK_PAGES as usize * PAGE_BYTES];
@@ -64,8 +81,9 @@ fn work(context: &Context<'_>, chunks: &[Chunk], next: &AtomicUsize, progress: &
             target.page(context, id, bytes, partial)
         });
         if let Some(run) = partial.bounds.first_mut() {
-            run.bound(context.bounds_a_thread(), &context.space);
+            run.bound(context.bounds_a_thread(), context.space);
         }
+        meter.sample(context.space);
         progress.advance(chunk.pages.into());
     }
     partial

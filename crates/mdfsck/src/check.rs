@@ -1,16 +1,21 @@
 //! `mdfsck check`.
 
+use std::io;
+
 use catalog::Database;
 use check::{Options, Report, Scope};
 use format::version;
 use report::{Format, View};
-use source::DataFiles;
+use source::{DataFiles, Throttled};
 
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, complain};
 use crate::{output, progress, scope, size};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
+    if arguments.nice {
+        yield_to_others();
+    }
     let source = DataFiles::open(&arguments.paths)?;
     let database = catalog::load(&source);
     warn(&database);
@@ -33,7 +38,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let mut out = output::open(arguments.output.as_deref(), &source)?;
     let report = {
         let listener = progress::listener(arguments.progress);
-        check::run(&source, &database, &options, listener.as_ref())
+        match arguments.io_limit {
+            Some(limit) => check::run(&Throttled::new(&source, limit), &database, &options, listener.as_ref()),
+            None => check::run(&source, &database, &options, listener.as_ref()),
+        }
     };
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
@@ -45,6 +53,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         tell_what_has_no_row(&report, view);
     }
     output::finish(written)?;
+    if arguments.stats {
+        output::finish(report::statistics::write(&report, &mut io::stderr().lock()))?;
+    }
     Ok(status(&report, arguments.exit_zero_on_incomplete))
 }
 
@@ -116,6 +127,20 @@ fn refuse_small_grant(source: &DataFiles, database: &Database, options: &Options
         ))),
         _ => Ok(()),
     }
+}
+
+/// `--nice`: the lowest priority that the system has.
+#[cfg(unix)]
+fn yield_to_others() {
+    if let Err(error) = rustix::process::nice(19) {
+        complain(format!("--nice: {error}"));
+    }
+}
+
+/// `--nice`, where the system has no such thing.
+#[cfg(not(unix))]
+fn yield_to_others() {
+    complain("--nice: not known on this system; start the program with a lower priority instead");
 }
 
 /// `--estimate-only`.

@@ -215,6 +215,20 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
     pub(crate) maxdop: u16,
 
+    /// Read SIZE bytes a second at most, such as 200MB
+    ///
+    /// For a disk that others need too; the check takes longer accordingly.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) io_limit: Option<u64>,
+
+    /// Let other programs have the processor first
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) nice: bool,
+
+    /// Tell on stderr what each phase cost: time, processor, reading, waiting, spilling
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) stats: bool,
+
     /// Format of the results
     #[arg(long, value_enum, default_value_t = FormatKind::Text, value_name = "FORMAT", help_heading = OUTPUT)]
     format: FormatKind,

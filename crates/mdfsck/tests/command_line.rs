@@ -315,6 +315,14 @@ fn with_database() -> Vec<(&'static str, Test)> {
             let peak = number(&summary["memory_peak"]);
             ensure(peak == 0 || peak <= number(&estimate["memory_bytes"]), format!("peak {peak}, {estimate}"))
         }),
+        ("--io-limit, --nice and --stats change the cost and what is told of it, not the results", |folder| {
+            let plain = mdfsck(folder, &["check", "a.mdf"]);
+            let output = mdfsck(folder, &["check", "--io-limit", "60MB", "--nice", "--stats", "a.mdf"]);
+            ensure(output.stdout == plain.stdout, text(&output.stdout))?;
+            let stderr = text(&output.stderr);
+            let told = ["phase", "survey", "sweep", "reckon", "MB granted"];
+            ensure(told.iter().all(|word| stderr.contains(word)), stderr)
+        }),
         ("a grant that cannot be kept is refused with the number", |folder| {
             refused(
                 &mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]),

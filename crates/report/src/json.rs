@@ -1,7 +1,7 @@
-//! One JSON object a line: run, objects, findings, errors, what was not verified, summary.
+//! One JSON object a line: run, objects, findings, errors, what was not verified, statistics, summary.
 //!
 //! Readers must ignore unknown keys and kinds. 64-bit ids are strings, because many readers keep numbers as doubles.
-//! Only the last line holds what may differ from run to run (times, memory).
+//! Only the last two lines, statistics and summary, hold what may differ from run to run (times, memory).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use format::PageId;
 use serde_json::{Map, Value as Json, json};
 
 use crate::listing::{self, Listing};
-use crate::{Gate, View};
+use crate::{Gate, View, statistics};
 
 /// Version of the lines; it changes when a key changes its meaning.
 pub const VERSION: u32 = 1;
@@ -46,6 +46,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
         });
         line(&fields, out)?;
     }
+    line(&statistics::line(report), out)?;
     line(&summary(report, &listing, &gate), out)
 }
 

@@ -12,6 +12,7 @@ mod listing;
 mod message;
 pub mod not_verified;
 pub mod page_dump;
+pub mod statistics;
 pub mod tableresults;
 pub mod tables;
 pub mod text;

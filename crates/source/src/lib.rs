@@ -7,10 +7,12 @@
 mod data_files;
 mod error;
 mod identify;
+mod throttle;
 
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};
 pub use identify::{FileKind, identify};
+pub use throttle::Throttled;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,223 @@
+//! What a run costs, phase by phase and second by second: where the time went when it was long.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use format::PageId;
+use source::{DataFile, PageSource, ReadError};
+
+use crate::report::{PhaseStatistics, Sample};
+use crate::spill::Space;
+
+/// Time between two samples of the series.
+const SAMPLE_NANOS: u64 = 1_000_000_000;
+/// Samples of one run at most; a longer one has every second of them, then every fourth.
+const MAX_SAMPLES: usize = 4096;
+
+/// Counters of a run, shared by all threads.
+pub(crate) struct Meter {
+    start: Instant,
+    bytes: AtomicU64,
+    reads: AtomicU64,
+    read_nanos: AtomicU64,
+    idle_nanos: AtomicU64,
+    lock_nanos: AtomicU64,
+    next_sample_nanos: AtomicU64,
+    series: Mutex<Series>,
+}
+
+struct Series {
+    samples: Vec<Sample>,
+    step_nanos: u64,
+}
+
+/// A source whose reads are counted.
+pub(crate) struct Metered<'a> {
+    inner: &'a dyn PageSource,
+    pub(crate) meter: Meter,
+}
+
+impl<'a> Metered<'a> {
+    /// Counts the reads of `inner`.
+    pub(crate) fn new(inner: &'a dyn PageSource) -> Self {
+        let meter = Meter {
+            start: Instant::now(),
+            bytes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            read_nanos: AtomicU64::new(0),
+            idle_nanos: AtomicU64::new(0),
+            lock_nanos: AtomicU64::new(0),
+            next_sample_nanos: AtomicU64::new(SAMPLE_NANOS),
+            series: Mutex::new(Series { samples: Vec::new(), step_nanos: SAMPLE_NANOS }),
+        };
+        Self { inner, meter }
+    }
+}
+
+impl PageSource for Metered<'_> {
+    fn files(&self) -> &[DataFile] {
+        self.inner.files()
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let start = Instant::now();
+        let result = self.inner.read(first, buffer);
+        add(&self.meter.read_nanos, start.elapsed());
+        self.meter.reads.fetch_add(1, Ordering::Relaxed);
+        if let Ok(pages) = result {
+            self.meter.bytes.fetch_add((pages * format::page::PAGE_BYTES) as u64, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+fn add(counter: &AtomicU64, time: Duration) {
+    counter.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+impl Meter {
+    /// A thread had nothing to do while others worked.
+    pub(crate) fn idle(&self, time: Duration) {
+        add(&self.idle_nanos, time);
+    }
+
+    /// A thread waited for a lock.
+    pub(crate) fn locked(&self, time: Duration) {
+        add(&self.lock_nanos, time);
+    }
+
+    /// Seconds since the run began.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Takes a sample if it is time for one.
+    pub(crate) fn sample(&self, space: &Space) {
+        let now = self.start.elapsed().as_nanos() as u64;
+        let due = self.next_sample_nanos.load(Ordering::Relaxed);
+        if now < due {
+            return;
+        }
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = now + series.step_nanos;
+        if self.next_sample_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        if series.samples.len() >= MAX_SAMPLES {
+            let mut keep = false;
+            series.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            series.step_nanos *= 2;
+        }
+        let cpu = Cpu::now();
+        series.samples.push(Sample {
+            seconds: seconds(now),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            cpu_seconds: cpu.map(|cpu| cpu.user_seconds + cpu.system_seconds),
+            memory_bytes: resident_bytes("VmRSS:"),
+            spilled_bytes: space.spilled_bytes(),
+        });
+    }
+
+    /// The series so far.
+    pub(crate) fn series(&self) -> Vec<Sample> {
+        self.series.lock().unwrap_or_else(PoisonError::into_inner).samples.clone()
+    }
+}
+
+/// Splits a run into phases.
+pub(crate) struct Phases<'a> {
+    meter: &'a Meter,
+    last: Totals,
+    list: Vec<PhaseStatistics>,
+}
+
+struct Totals {
+    seconds: f64,
+    cpu: Option<Cpu>,
+    counters: [u64; 7],
+}
+
+impl Totals {
+    fn now(meter: &Meter, space: &Space) -> Self {
+        let counters = [&meter.bytes, &meter.reads, &meter.read_nanos, &meter.idle_nanos, &meter.lock_nanos]
+            .map(|counter| counter.load(Ordering::Relaxed));
+        let [bytes, reads, read, idle, lock] = counters;
+        let counters = [bytes, reads, read, idle, lock, space.spilled_bytes(), space.spill_nanos()];
+        Self { seconds: meter.seconds(), cpu: Cpu::now(), counters }
+    }
+}
+
+impl<'a> Phases<'a> {
+    /// The first phase begins now.
+    pub(crate) fn new(meter: &'a Meter, space: &Space) -> Self {
+        Self { meter, last: Totals::now(meter, space), list: Vec::new() }
+    }
+
+    /// A phase ends and the next begins.
+    pub(crate) fn end(&mut self, name: &'static str, space: &Space) {
+        let now = Totals::now(self.meter, space);
+        let mut counted = [0; 7];
+        for ((counted, now), last) in counted.iter_mut().zip(now.counters).zip(self.last.counters) {
+            *counted = now - last;
+        }
+        let [bytes, reads, read, idle, lock, spilled_bytes, spill] = counted;
+        let cpu = now.cpu.zip(self.last.cpu);
+        self.list.push(PhaseStatistics {
+            name,
+            seconds: now.seconds - self.last.seconds,
+            bytes,
+            reads,
+            read_wait_seconds: seconds(read),
+            idle_seconds: seconds(idle),
+            lock_wait_seconds: seconds(lock),
+            spilled_bytes,
+            spill_wait_seconds: seconds(spill),
+            cpu_user_seconds: cpu.map(|(now, last)| now.user_seconds - last.user_seconds),
+            cpu_system_seconds: cpu.map(|(now, last)| now.system_seconds - last.system_seconds),
+        });
+        self.last = now;
+    }
+
+    /// All phases.
+    pub(crate) fn into_list(self) -> Vec<PhaseStatistics> {
+        self.list
+    }
+}
+
+/// Processor time of this process.
+#[derive(Clone, Copy)]
+struct Cpu {
+    user_seconds: f64,
+    system_seconds: f64,
+}
+
+impl Cpu {
+    /// From /proc, in hundredths of a second; `None` where there is none.
+    fn now() -> Option<Self> {
+        let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // The name of the program, in parentheses, may hold blanks. User and system time are the 14th and 15th field.
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<u64>().ok();
+        Some(Self { user_seconds: ticks()? as f64 / 100.0, system_seconds: ticks()? as f64 / 100.0 })
+    }
+}
+
+/// Peak resident memory, where the system tells it.
+pub(crate) fn peak_memory_bytes() -> Option<u64> {
+    resident_bytes("VmHWM:")
+}
+
+fn resident_bytes(field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

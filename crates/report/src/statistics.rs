@@ -1,0 +1,95 @@
+//! What a run cost, as a table for people and as JSON.
+
+use std::io;
+
+use check::Report;
+use serde_json::{Value as Json, json};
+
+use crate::text_table::TextTable;
+
+/// Writes the table of phases.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+    let statistics = &report.statistics;
+    let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    table.row([
+        "phase",
+        "seconds",
+        "user s",
+        "system s",
+        "MB read",
+        "MB/s",
+        "read wait s",
+        "idle s",
+        "lock wait s",
+        "MB spilled",
+        "spill wait s",
+    ]);
+    for phase in &statistics.phases {
+        let megabytes = phase.bytes as f64 / 1e6;
+        let time = |seconds: f64| format!("{seconds:.3}");
+        let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
+        table.row([
+            phase.name,
+            &time(phase.seconds),
+            &known(phase.cpu_user_seconds),
+            &known(phase.cpu_system_seconds),
+            &format!("{megabytes:.1}"),
+            &format!("{:.0}", megabytes / phase.seconds.max(1e-9)),
+            &time(phase.read_wait_seconds),
+            &time(phase.idle_seconds),
+            &time(phase.lock_wait_seconds),
+            &format!("{:.1}", phase.spilled_bytes as f64 / 1e6),
+            &time(phase.spill_wait_seconds),
+        ]);
+    }
+    table.write(0, out)?;
+    let memory = statistics.memory_peak.map_or_else(|| "not known".to_owned(), |peak| format!("{} MB", peak >> 20));
+    writeln!(
+        out,
+        "memory: {memory} at most, {} MB granted; {} threads",
+        statistics.memory_granted >> 20,
+        statistics.threads
+    )
+}
+
+/// The same, with the series, as one JSON object.
+pub(crate) fn line(report: &Report) -> Json {
+    let statistics = &report.statistics;
+    let phase = |phase: &check::PhaseStatistics| {
+        json!({
+            "name": phase.name,
+            "seconds": phase.seconds,
+            "bytes": phase.bytes,
+            "reads": phase.reads,
+            "cpu_user_seconds": phase.cpu_user_seconds,
+            "cpu_system_seconds": phase.cpu_system_seconds,
+            "read_wait_seconds": phase.read_wait_seconds,
+            "idle_seconds": phase.idle_seconds,
+            "lock_wait_seconds": {"merge": phase.lock_wait_seconds},
+            "spilled_bytes": phase.spilled_bytes,
+            "spill_wait_seconds": phase.spill_wait_seconds,
+        })
+    };
+    let sample = |sample: &check::Sample| {
+        json!({
+            "seconds": sample.seconds,
+            "bytes": sample.bytes,
+            "cpu_seconds": sample.cpu_seconds,
+            "memory_bytes": sample.memory_bytes,
+            "spilled_bytes": sample.spilled_bytes,
+        })
+    };
+    json!({
+        "kind": "statistics",
+        "seconds": statistics.seconds,
+        "threads": statistics.threads,
+        "memory_granted": statistics.memory_granted,
+        "memory_peak": statistics.memory_peak,
+        "spilled_bytes": statistics.spilled_bytes,
+        "phases": statistics.phases.iter().map(phase).collect::<Vec<_>>(),
+        "series": statistics.series.iter().map(sample).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,83 @@
+//! Reading no faster than the user allows.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use format::PageId;
+
+use crate::{DataFile, PageSource, ReadError};
+
+/// Pages of another source, so many bytes a second at most over all threads.
+pub struct Throttled<'a> {
+    inner: &'a dyn PageSource,
+    bytes_a_second: u64,
+    /// When the next read may begin.
+    free_at: Mutex<Instant>,
+}
+
+impl<'a> Throttled<'a> {
+    /// Limits `inner`. A limit of 0 counts as 1.
+    pub fn new(inner: &'a dyn PageSource, bytes_a_second: u64) -> Self {
+        Self { inner, bytes_a_second: bytes_a_second.max(1), free_at: Mutex::new(Instant::now()) }
+    }
+
+    /// Waits for the turn of a read. Each read takes its time from the common clock first and then sleeps, so that
+    /// threads do not wait for each other's sleep.
+    fn wait(&self, bytes: usize) {
+        let time = Duration::from_secs_f64(bytes as f64 / self.bytes_a_second as f64);
+        let now = Instant::now();
+        let turn = {
+            let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = (*free_at).max(now);
+            *free_at = turn + time;
+            turn
+        };
+        thread::sleep(turn.saturating_duration_since(now));
+    }
+}
+
+impl PageSource for Throttled<'_> {
+    fn files(&self) -> &[DataFile] {
+        self.inner.files()
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.wait(buffer.len());
+        self.inner.read(first, buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Zeros;
+
+    impl PageSource for Zeros {
+        fn files(&self) -> &[DataFile] {
+            &[]
+        }
+
+        fn read(&self, _first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+            Ok(buffer.len() / format::page::PAGE_BYTES)
+        }
+    }
+
+    #[test]
+    fn reads_of_all_threads_together_keep_to_the_limit() {
+        let source = Throttled::new(&Zeros, 100 << 20);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        assert!(source.read(PageId::new(1, 0), &mut vec![0; 1 << 20]).is_ok());
+                    }
+                });
+            }
+        });
+        // 20 MB at 100 MB a second, the last of which need not be waited for.
+        assert!(start.elapsed() >= Duration::from_millis(185), "{:?}", start.elapsed());
+    }
+}
