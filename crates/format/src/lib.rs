@@ -11,6 +11,7 @@ pub mod allocation;
 pub mod boot;
 pub mod bytes;
 pub mod collation;
+pub mod compressed;
 pub mod domain;
 pub mod fields;
 pub mod file_header;

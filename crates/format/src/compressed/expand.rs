@@ -1,0 +1,318 @@
+//! A compressed row as the uncompressed record that it stands for.
+//!
+//! What reads records need not know of compression: an [`Expansion`] gives the columns of a rowset places of their own,
+//! worked out once, and writes each row to a buffer as a FixedVar data record with its columns in these places.
+
+use super::fault::{CdFault, CdTest};
+use super::info::{Anchor, CompressionInfo};
+use super::record::{CdColumn, CdRecord, Descriptor};
+use super::value::{Codec, Doubt, decode_fixed, unicode, uniquifier};
+use crate::record::{COMPLEX, Record, RecordKind, status};
+use crate::types::TypeInfo;
+
+/// Where the fixed columns of a data record begin.
+const FIXED_START: u16 = 4;
+/// Ends of variable columns have 15 bits.
+const MAX_IMAGE_BYTES: usize = 0x7FFF;
+/// A table has at most 1024 columns that are not sparse, and those that are cannot be compressed; dropped ones come on top.
+const MAX_COLUMNS: usize = 4096;
+/// First byte of a prefix length of two bytes.
+const WIDE_PREFIX: u8 = 0x80;
+/// Stands for a forwarded row's back pointer, whose form in a compressed row nobody has published: it leads nowhere.
+const BACK_POINTER: [u8; 10] = [0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A column of a compressed rowset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompressedColumn {
+    /// Its type.
+    pub info: TypeInfo,
+    /// The uniquifier of a clustered index that is not unique: a variable int in uncompressed records.
+    pub is_uniquifier: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    info: TypeInfo,
+    codec: Codec,
+    /// First byte of a fixed column, or 0.
+    fixed: u16,
+    length: u16,
+    /// End of the fixed part of a record whose last column this is.
+    fixed_end: u16,
+    /// Variable columns of such a record.
+    variable: u16,
+}
+
+/// How the rows of a compressed rowset are expanded.
+#[derive(Clone, Debug)]
+pub struct Expansion {
+    slots: Vec<Slot>,
+}
+
+/// What rows are expanded into; keeps what it allocates.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    image: Vec<u8>,
+    value: Vec<u8>,
+    text: Vec<u8>,
+    doubts: Vec<(u16, Doubt)>,
+}
+
+/// An expanded row.
+#[derive(Clone, Copy)]
+pub struct Expanded<'s> {
+    /// The uncompressed record.
+    pub record: Record<'s>,
+    /// Columns, by null bit, whose values are not in the record, and why. They are zero or empty there.
+    pub doubts: &'s [(u16, Doubt)],
+}
+
+/// A column's value, prefix and symbol resolved.
+enum Value<'a> {
+    Null,
+    Bit(bool),
+    /// The first bytes of the anchor, and the bytes behind them.
+    Bytes(&'a [u8], &'a [u8]),
+    Complex(&'a [u8]),
+    Unknown(&'static str),
+}
+
+impl Expansion {
+    /// The expansion of a rowset whose CD columns are `columns`, in order; `None` where the catalogue does not know a
+    /// number that lies between known ones. `None` as a whole if no record could have room for them.
+    pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
+        if columns.len() > MAX_COLUMNS {
+            return None;
+        }
+        let mut slots = Vec::with_capacity(columns.len());
+        let (mut fixed_end, mut variable) = (FIXED_START, 0);
+        for column in columns {
+            let (info, codec, length) = match column {
+                None => (TypeInfo::default(), Codec::Verbatim, None),
+                Some(column) if column.is_uniquifier => (column.info, Codec::Uniquifier, None),
+                Some(column) => {
+                    let (codec, length) = Codec::of(column.info);
+                    (column.info, codec, length)
+                }
+            };
+            let fixed = if length.is_some() { fixed_end } else { 0 };
+            match length {
+                Some(length) => fixed_end = fixed_end.checked_add(length)?,
+                None => variable += 1,
+            }
+            slots.push(Slot { info, codec, fixed, length: length.unwrap_or_default(), fixed_end, variable });
+        }
+        // Every place must be one that a catalogue can name.
+        (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots })
+    }
+
+    /// Columns of the rowset.
+    pub fn columns(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Where a column, counted from 0, lies in expanded records: positive byte offset, or negative number of a variable
+    /// column. Its null bit is its number from 1; a bit is the lowest of its byte.
+    pub fn place(&self, column: usize) -> Option<i16> {
+        let slot = self.slots.get(column)?;
+        let place = i16::try_from(if slot.fixed > 0 { slot.fixed } else { slot.variable }).ok()?;
+        Some(if slot.fixed > 0 { place } else { -place })
+    }
+
+    /// Tests what needs the page and the types: symbols, prefixes, the descriptor of a set bit.
+    pub fn audit(&self, record: &CdRecord<'_>, info: Option<&CompressionInfo<'_>>) -> Result<(), CdFault> {
+        for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
+            match column.descriptor {
+                Descriptor::Null | Descriptor::Empty => continue,
+                Descriptor::BitTrue if slot.codec != Codec::Bit && slot.info != TypeInfo::default() => {
+                    return Err(CdFault::new(CdTest::BitDescriptor, 11, slot.info.xtype.into()));
+                }
+                _ => {}
+            }
+            let stored = match (column.descriptor, column.bytes) {
+                (Descriptor::Symbol, &[symbol, ..]) => {
+                    let entries = info.map_or(0, CompressionInfo::entries);
+                    info.and_then(|info| info.entry(symbol)).ok_or(CdFault::new(
+                        CdTest::Symbol,
+                        symbol.into(),
+                        entries.into(),
+                    ))?
+                }
+                (_, bytes) => bytes,
+            };
+            if let Some(Anchor::Bytes(anchor)) = info.map(|info| info.anchor(number))
+                && !column.is_complex
+                && let Some((prefix, _)) = split_prefix(stored)
+                && prefix > anchor.len()
+            {
+                return Err(CdFault::new(CdTest::Prefix, prefix, anchor.len()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Expands a row into `scratch`; `Err` is why that is not possible.
+    pub fn expand<'s>(
+        &self,
+        record: &CdRecord<'_>,
+        info: Option<&CompressionInfo<'_>>,
+        scratch: &'s mut Scratch,
+    ) -> Result<Expanded<'s>, &'static str> {
+        let Scratch { image, value: whole, text, doubts } = scratch;
+        let kind = record.kind().plain();
+        let count = usize::from(record.column_count());
+        let (fixed_end, variable) = count
+            .checked_sub(1)
+            .and_then(|last| self.slots.get(last))
+            .map_or((FIXED_START, 0), |last| (last.fixed_end, usize::from(last.variable)));
+        let is_forwarded = kind == RecordKind::Forwarded;
+        let variable_count = variable + usize::from(is_forwarded);
+        let bitmap = usize::from(fixed_end) + 2;
+        let offsets = bitmap + count.div_ceil(8) + 2;
+        doubts.clear();
+        image.clear();
+        image.resize(if variable_count > 0 { offsets + 2 * variable_count } else { offsets - 2 }, 0);
+        let tag = record.version_tag();
+        let mut head = status::NULL_BITMAP | (kind as u8) << 1;
+        head |= if variable_count > 0 { status::VARIABLE } else { 0 };
+        head |= if tag.is_some() { status::VERSION_TAG } else { 0 };
+        image[0] = head;
+        put_u16(image, 2, fixed_end.into());
+        put_u16(image, fixed_end.into(), count);
+        if variable_count > 0 {
+            put_u16(image, offsets - 2, variable_count);
+        }
+        let mut entry = offsets;
+        for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
+            let mut is_complex = false;
+            let mut doubt = None;
+            match resolve(&column, info, number) {
+                Value::Null => image[bitmap + number / 8] |= 1 << (number % 8),
+                Value::Unknown(reason) => doubt = Some(Doubt::Unknown(reason)),
+                Value::Bit(bit) if slot.codec == Codec::Bit => {
+                    if let Some(byte) = image.get_mut(usize::from(slot.fixed)) {
+                        *byte = bit.into();
+                    }
+                }
+                Value::Bit(_) => doubt = Some(Doubt::Unknown("a set bit in a column of another type")),
+                Value::Complex(bytes) if slot.fixed == 0 => {
+                    image.extend_from_slice(bytes);
+                    is_complex = true;
+                }
+                Value::Complex(_) => doubt = Some(Doubt::Unknown("a pointer in a column of fixed length")),
+                Value::Bytes(prefix, suffix) if slot.codec == Codec::Verbatim => {
+                    image.extend_from_slice(prefix);
+                    image.extend_from_slice(suffix);
+                }
+                Value::Bytes(prefix, suffix) => {
+                    let stored = joined(prefix, suffix, whole);
+                    doubt = put(slot, stored, image, text).err();
+                }
+            }
+            if let Some(doubt) = doubt {
+                doubts.push((number as u16 + 1, doubt));
+            }
+            if slot.fixed == 0 {
+                let end = image.len();
+                if end > MAX_IMAGE_BYTES {
+                    return Err("its values take more than a row can have");
+                }
+                put_u16(image, entry, end | if is_complex { COMPLEX.into() } else { 0 });
+                entry += 2;
+            }
+        }
+        if is_forwarded {
+            image.extend_from_slice(&BACK_POINTER);
+            let end = image.len();
+            put_u16(image, entry, (end & MAX_IMAGE_BYTES) | usize::from(COMPLEX));
+        }
+        if let Some(tag) = tag {
+            image.extend_from_slice(tag);
+        }
+        let record = Record::data(image).map_err(|_| "its values take more than a row can have")?;
+        Ok(Expanded { record, doubts })
+    }
+}
+
+/// Decodes a value into its place.
+fn put(slot: &Slot, stored: &[u8], image: &mut Vec<u8>, text: &mut Vec<u8>) -> Result<(), Doubt> {
+    match slot.codec {
+        Codec::Unicode => unicode(stored, image),
+        Codec::Uniquifier => uniquifier(stored, image),
+        codec => {
+            let place = usize::from(slot.fixed)..usize::from(slot.fixed) + usize::from(slot.length);
+            match image.get_mut(place) {
+                Some(into) => decode_fixed(codec, slot.info, stored, into, text),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Prefix and suffix in one piece.
+fn joined<'a>(prefix: &'a [u8], suffix: &'a [u8], whole: &'a mut Vec<u8>) -> &'a [u8] {
+    match (prefix, suffix) {
+        ([], only) | (only, []) => only,
+        _ => {
+            whole.clear();
+            whole.extend_from_slice(prefix);
+            whole.extend_from_slice(suffix);
+            whole
+        }
+    }
+}
+
+#[inline]
+fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number: usize) -> Value<'a> {
+    let anchor = info.map_or(Anchor::None, |info| info.anchor(number));
+    let stored = match column.descriptor {
+        Descriptor::Null => return Value::Null,
+        Descriptor::BitTrue => return Value::Bit(true),
+        Descriptor::Empty => {
+            return match anchor {
+                Anchor::None => Value::Bytes(&[], &[]),
+                Anchor::Bytes(anchor) => Value::Bytes(anchor, &[]),
+                Anchor::Bit(bit) => Value::Bit(bit),
+            };
+        }
+        Descriptor::Short(_) | Descriptor::Long => column.bytes,
+        Descriptor::Symbol => {
+            let symbol = column.bytes.first().copied().unwrap_or_default();
+            match info.and_then(|info| info.entry(symbol)) {
+                Some(entry) => entry,
+                None => return Value::Unknown("a symbol without a dictionary"),
+            }
+        }
+    };
+    match anchor {
+        Anchor::None if column.is_complex => Value::Complex(stored),
+        Anchor::None => Value::Bytes(&[], stored),
+        _ if column.is_complex => Value::Unknown("a pointer in a column that has an anchor"),
+        // A prefix of no bytes and nothing behind it: zero.
+        Anchor::Bit(_) if stored == [0] => Value::Bit(false),
+        Anchor::Bit(_) => Value::Unknown("a bit with bytes of its own"),
+        Anchor::Bytes(anchor) => match split_prefix(stored) {
+            Some((prefix, suffix)) if prefix <= anchor.len() => Value::Bytes(&anchor[..prefix], suffix),
+            _ => Value::Unknown("a prefix length of a form that was never met"),
+        },
+    }
+}
+
+/// The length of the prefix that an anchored value takes over, and what follows it: one byte, or two for 128 to 255. How
+/// longer ones are written was never seen.
+fn split_prefix(stored: &[u8]) -> Option<(usize, &[u8])> {
+    match stored {
+        [WIDE_PREFIX, length, suffix @ ..] => Some(((*length).into(), suffix)),
+        [length, suffix @ ..] if *length < WIDE_PREFIX => Some(((*length).into(), suffix)),
+        _ => None,
+    }
+}
+
+fn put_u16(image: &mut [u8], at: usize, value: usize) {
+    if let Some(place) = image.get_mut(at..at + 2) {
+        place.copy_from_slice(&(value as u16).to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! The compression information (CI) of a page under PAGE compression: anchor record and dictionary (format-rare.md 1.5).
+
+use super::fault::{CdFault, CdIssue, CdTest};
+use super::record::{CdRecord, Descriptor};
+use crate::bytes::{u8_at, u16_at};
+use crate::page::{HEADER_BYTES, Page, type_flags};
+
+/// Bits of the first byte.
+const HAS_ANCHOR: u8 = 0x02;
+const HAS_DICTIONARY: u8 = 0x04;
+/// A symbol is one byte; how more entries are named nobody has published.
+const MAX_ENTRIES: u16 = 256;
+
+/// What the values of a column are completed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Anchor<'a> {
+    /// Nothing: they are stored whole.
+    None,
+    /// The first bytes of this one, which may be empty.
+    Bytes(&'a [u8]),
+    /// This value of a bit column.
+    Bit(bool),
+}
+
+/// The compression information of a page.
+#[derive(Clone, Debug, Default)]
+pub struct CompressionInfo<'a> {
+    anchors: Vec<Anchor<'a>>,
+    /// From its entry count on; empty without one.
+    dictionary: &'a [u8],
+    entries: u16,
+    size: u16,
+}
+
+impl<'a> CompressionInfo<'a> {
+    /// The compression information of `page`, whose first record lies at `first_record`, in a rowset with `columns`
+    /// columns; `None` when the page has none. An undecided one is one whose form was never met.
+    pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
+        let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
+        if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
+            return Self::read(space, columns).map(Some);
+        }
+        // The flag was seen on every page that has one. A page without it that nevertheless seems to have one is not read
+        // as if it had none.
+        let seems = |flags: &u8| matches!(*flags, HAS_ANCHOR | 0x06);
+        if space.first().is_some_and(seems) && Self::read(space, columns).is_ok() {
+            return Err(CdIssue::Undecided("what looks like compression information without the page flag of it"));
+        }
+        Ok(None)
+    }
+
+    /// The compression information at the start of `space`, which ends where the first record begins.
+    pub fn read(space: &'a [u8], columns: usize) -> Result<Self, CdIssue> {
+        let length = space.len();
+        let word = |at: usize| u16_at(space, at).map(usize::from).ok_or(CdFault::new(CdTest::InfoSize, at + 2, length));
+        let flags = u8_at(space, 0).ok_or(CdFault::new(CdTest::InfoSize, 5, length))?;
+        if flags != HAS_ANCHOR && flags != HAS_ANCHOR | HAS_DICTIONARY {
+            return Err(CdIssue::Undecided("compression information with flags that were never met"));
+        }
+        let has_dictionary = flags & HAS_DICTIONARY != 0;
+        // Flags, page modification count, offset of the dictionary if there is one, size.
+        let (anchor_at, size) = if has_dictionary { (7, word(5)?) } else { (5, word(3)?) };
+        if size > length || size < anchor_at {
+            return Err(CdFault::new(CdTest::InfoSize, size, length).into());
+        }
+        let anchor_end = if has_dictionary { word(3)? } else { size };
+        if !(anchor_at..=size).contains(&anchor_end) {
+            return Err(CdFault::new(CdTest::DictionaryOffset, anchor_end, size).into());
+        }
+        let anchor = CdRecord::read(space.get(anchor_at..anchor_end).unwrap_or_default(), columns)?;
+        if let Some(record_end) = anchor.length().map(|length| anchor_at + length)
+            && record_end != anchor_end
+        {
+            return Err(CdIssue::Undecided("space behind the anchor record"));
+        }
+        let mut info = Self {
+            anchors: Vec::with_capacity(anchor.column_count().into()),
+            dictionary: space.get(anchor_end..size).unwrap_or_default(),
+            entries: 0,
+            size: size as u16,
+        };
+        for column in anchor.columns() {
+            info.anchors.push(match column.descriptor {
+                Descriptor::Null => Anchor::None,
+                Descriptor::Empty | Descriptor::Short(_) => Anchor::Bytes(column.bytes),
+                Descriptor::Long if !column.is_complex => Anchor::Bytes(column.bytes),
+                Descriptor::BitTrue => Anchor::Bit(true),
+                Descriptor::Long | Descriptor::Symbol => {
+                    return Err(CdIssue::Undecided("an anchor column that is complex or a symbol"));
+                }
+            });
+        }
+        if has_dictionary {
+            info.entries = dictionary(info.dictionary)?;
+        }
+        Ok(info)
+    }
+
+    /// Bytes that it takes.
+    pub fn size(&self) -> usize {
+        self.size.into()
+    }
+
+    /// What the values of a column, counted from 0, are completed with.
+    pub fn anchor(&self, column: usize) -> Anchor<'a> {
+        self.anchors.get(column).copied().unwrap_or(Anchor::None)
+    }
+
+    /// Entries of the dictionary.
+    pub fn entries(&self) -> u16 {
+        self.entries
+    }
+
+    /// An entry of the dictionary.
+    pub fn entry(&self, symbol: u8) -> Option<&'a [u8]> {
+        let symbol = usize::from(symbol);
+        let entries = usize::from(self.entries);
+        if symbol >= entries {
+            return None;
+        }
+        let start = match symbol {
+            0 => 2 + 2 * entries,
+            _ => u16_at(self.dictionary, 2 * symbol)?.into(),
+        };
+        self.dictionary.get(start..u16_at(self.dictionary, 2 + 2 * symbol)?.into())
+    }
+}
+
+/// Proves a dictionary: entry count, end offsets from its own start, entries.
+fn dictionary(bytes: &[u8]) -> Result<u16, CdIssue> {
+    let length = bytes.len();
+    let count = u16_at(bytes, 0).ok_or(CdFault::new(CdTest::DictionaryEnd, 2, length))?;
+    let mut end = 2 + 2 * usize::from(count);
+    for entry in 0..usize::from(count) {
+        let at = 2 + 2 * entry;
+        let offset = u16_at(bytes, at).ok_or(CdFault::new(CdTest::DictionaryEnd, at + 2, length))?;
+        if usize::from(offset) < end {
+            return Err(CdFault::new(CdTest::DictionaryAscend, offset.into(), end).into());
+        }
+        end = offset.into();
+    }
+    if end != length {
+        return Err(CdFault::new(CdTest::DictionaryEnd, end, length).into());
+    }
+    if count > MAX_ENTRIES {
+        return Err(CdIssue::Undecided("a dictionary of more than 256 entries"));
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An anchor of three columns: NULL, empty, "Silva "; a dictionary of two entries.
+    fn sample() -> Vec<u8> {
+        let anchor = [&[0x01, 3, 0x10, 0x06][..], b"Silva"].concat();
+        let mut bytes = vec![0x06, 15, 0, 0, 0, 0, 0];
+        bytes.extend(&anchor);
+        let dictionary_at = bytes.len() as u16;
+        bytes.extend([2, 0, 8, 0, 10, 0, 0x02, 0x7E, 0x82, 0xC3]);
+        bytes[3..5].copy_from_slice(&dictionary_at.to_le_bytes());
+        let size = bytes.len() as u16;
+        bytes[5..7].copy_from_slice(&size.to_le_bytes());
+        bytes
+    }
+
+    fn test_of(bytes: &[u8]) -> Option<CdTest> {
+        match CompressionInfo::read(bytes, 3) {
+            Err(CdIssue::Fault(fault)) => Some(fault.test),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn anchors_and_entries() {
+        let bytes = sample();
+        let info = CompressionInfo::read(&bytes, 3).unwrap();
+        assert_eq!(info.size(), bytes.len());
+        let anchors = [Anchor::None, Anchor::Bytes(&[]), Anchor::Bytes(b"Silva"), Anchor::None];
+        assert_eq!([0, 1, 2, 3].map(|column| info.anchor(column)), anchors);
+        assert_eq!(
+            (info.entry(0), info.entry(1), info.entry(2)),
+            (Some(&[2, 0x7E][..]), Some(&[0x82, 0xC3][..]), None)
+        );
+    }
+
+    #[test]
+    fn without_a_dictionary_the_anchor_begins_two_bytes_earlier() {
+        let anchor = [0x01, 1, 0x02, 0x81];
+        let bytes = [&[0x02, 0, 0, 9, 0][..], &anchor].concat();
+        let info = CompressionInfo::read(&bytes, 1).unwrap();
+        assert_eq!((info.anchor(0), info.entries()), (Anchor::Bytes(&[0x81]), 0));
+    }
+
+    #[test]
+    fn each_rule_is_tested() {
+        let with = |at: usize, byte: u8| {
+            let mut bytes = sample();
+            bytes[at] = byte;
+            test_of(&bytes)
+        };
+        assert_eq!(test_of(&sample()), None);
+        let length = sample().len();
+        assert_eq!(test_of(&sample()[..length - 1]), Some(CdTest::InfoSize));
+        assert_eq!(with(5, 3), Some(CdTest::InfoSize), "smaller than its own head");
+        assert_eq!(with(3, 0xFF), Some(CdTest::DictionaryOffset));
+        assert_eq!(with(8, 4), Some(CdTest::ColumnCount), "more columns than the rowset");
+        assert_eq!(with(10, 0x08), Some(CdTest::ShortRegion));
+        assert_eq!(with(18, 5), Some(CdTest::DictionaryAscend));
+        assert_eq!(with(20, 11), Some(CdTest::DictionaryEnd));
+        assert_eq!(with(10, 0x0D), Some(CdTest::Descriptor));
+        for flags in [0x00, 0x04, 0x07, 0x0E] {
+            let mut bytes = sample();
+            bytes[0] = flags;
+            assert!(matches!(CompressionInfo::read(&bytes, 3), Err(CdIssue::Undecided(_))), "{flags}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..300), symbol: u8) {
+            if let Some(first) = bytes.first_mut() {
+                *first = 0x06;
+            }
+            if let Ok(info) = CompressionInfo::read(&bytes, 40) {
+                let _ = info.entry(symbol).map(<[u8]>::len);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Vardecimal: how decimal values are written under row compression, and in the vardecimal tables of SQL Server 2005 SP2
+//! (format-rare.md 1.3): sign and exponent in one byte, then groups of three decimal digits in ten bits each.
+
+use crate::types::TypeInfo;
+
+/// Why bytes have no decimal value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VardecimalFault {
+    /// They are no value of the type: a group above 999, digits behind the scale, more digits than the precision.
+    OutOfDomain,
+    /// Of a form that was never met: the first digit is 0, so that nobody knows where the point stands.
+    Undescribed,
+}
+
+const POSITIVE: u8 = 0x80;
+const EXPONENT_BIAS: i32 = 64;
+const BITS_A_GROUP: usize = 10;
+const DIGITS_A_GROUP: i32 = 3;
+/// More groups than a decimal of 38 digits can have, wherever its digits begin.
+const MAX_GROUPS: usize = 14;
+
+/// A decimal value, scaled to a whole number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scaled {
+    /// Below zero.
+    pub negative: bool,
+    /// The number without its sign.
+    pub magnitude: u128,
+}
+
+impl Scaled {
+    /// As a key or a comparison needs it; `None` beyond 127 bits.
+    pub fn signed(self) -> Option<i128> {
+        let magnitude = i128::try_from(self.magnitude).ok()?;
+        Some(if self.negative { -magnitude } else { magnitude })
+    }
+}
+
+/// The value of `stored`, times ten to the power of the column's scale.
+///
+/// ```
+/// use format::compressed::vardecimal::{Scaled, decode};
+/// use format::types::TypeInfo;
+/// // 1.00 as decimal(38,2), from the announcement of the format.
+/// let info = TypeInfo::from_ti(0x0002_266A);
+/// assert_eq!(decode(&[0xC0, 0x19], info), Ok(Scaled { negative: false, magnitude: 100 }));
+/// assert_eq!(decode(&[], info), Ok(Scaled { negative: false, magnitude: 0 }));
+/// ```
+pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> {
+    use VardecimalFault::{OutOfDomain, Undescribed};
+    let Some((&first, mantissa)) = stored.split_first() else { return Ok(Scaled { negative: false, magnitude: 0 }) };
+    let negative = first & POSITIVE == 0;
+    // Zero bytes at the end carry no digits.
+    let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let groups = (8 * used).div_ceil(BITS_A_GROUP);
+    if groups > MAX_GROUPS {
+        return Err(OutOfDomain);
+    }
+    let mut digits: u128 = 0;
+    // Places of the last digit read, counted from the first one on.
+    let mut places = 0;
+    let mut pending_zeros = 0;
+    for group in 0..groups {
+        let mut value = group_at(mantissa, group);
+        if value > 999 {
+            return Err(OutOfDomain);
+        }
+        if group == 0 && value < 100 {
+            return Err(Undescribed);
+        }
+        if value == 0 {
+            pending_zeros += DIGITS_A_GROUP;
+            continue;
+        }
+        // Zeros wait until a digit follows them: the last group of 38 digits is filled up to 39.
+        let mut zeros = 0;
+        while value.is_multiple_of(10) {
+            value /= 10;
+            zeros += 1;
+        }
+        let shift = pending_zeros + DIGITS_A_GROUP - zeros;
+        digits = power_of_ten(shift)
+            .and_then(|power| digits.checked_mul(power))
+            .and_then(|digits| digits.checked_add(value.into()))
+            .ok_or(OutOfDomain)?;
+        places += shift;
+        pending_zeros = zeros;
+    }
+    if digits == 0 {
+        return Err(Undescribed);
+    }
+    let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
+    let shift = exponent - places + 1 + i32::from(info.scale);
+    let magnitude = if shift >= 0 {
+        power_of_ten(shift).and_then(|power| digits.checked_mul(power)).ok_or(OutOfDomain)?
+    } else {
+        let power = power_of_ten(-shift).ok_or(OutOfDomain)?;
+        if !digits.is_multiple_of(power) {
+            return Err(OutOfDomain);
+        }
+        digits / power
+    };
+    match power_of_ten(info.precision.into()) {
+        Some(limit) if magnitude < limit => Ok(Scaled { negative, magnitude }),
+        _ => Err(OutOfDomain),
+    }
+}
+
+/// Ten bits, most significant first; what lies behind the end is 0.
+fn group_at(mantissa: &[u8], group: usize) -> u16 {
+    let bit = group * BITS_A_GROUP;
+    let byte = |at: usize| u32::from(mantissa.get(at).copied().unwrap_or_default());
+    let at = bit / 8;
+    let window = byte(at) << 16 | byte(at + 1) << 8 | byte(at + 2);
+    (window >> (24 - BITS_A_GROUP - bit % 8)) as u16 & 0x3FF
+}
+
+fn power_of_ten(exponent: i32) -> Option<u128> {
+    10u128.checked_pow(u32::try_from(exponent).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::xtype;
+    use proptest::prelude::*;
+
+    fn info(precision: u8, scale: u8) -> TypeInfo {
+        TypeInfo { xtype: xtype::DECIMAL, length: 17, precision, scale }
+    }
+
+    /// The form as the announcement describes it, written from the digits.
+    fn encode(negative: bool, magnitude: u128, scale: u8) -> Vec<u8> {
+        if magnitude == 0 {
+            return Vec::new();
+        }
+        let digits = magnitude.to_string();
+        let exponent = digits.len() as i32 - 1 - i32::from(scale);
+        let mut bits = String::new();
+        for group in digits.as_bytes().chunks(3) {
+            let text = std::str::from_utf8(group).unwrap();
+            let value: u16 = format!("{text:0<3}").parse().unwrap();
+            bits.push_str(&format!("{value:010b}"));
+        }
+        let mut bytes = vec![if negative { 0 } else { 0x80 } | (exponent + 64) as u8];
+        for eight in bits.as_bytes().chunks(8) {
+            let text = format!("{:0<8}", std::str::from_utf8(eight).unwrap());
+            bytes.push(u8::from_str_radix(&text, 2).unwrap());
+        }
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_published_value() {
+        assert_eq!(encode(false, 100, 2), [0xC0, 0x19]);
+        assert_eq!(decode(&[0xC0, 0x19], info(38, 2)).unwrap().signed(), Some(100));
+        assert_eq!(decode(&[0x40, 0x19], info(38, 2)).unwrap().signed(), Some(-100));
+    }
+
+    #[test]
+    fn what_is_no_value_of_the_type() {
+        use VardecimalFault::{OutOfDomain, Undescribed};
+        assert_eq!(decode(&[0xC0, 0xFF, 0xC0], info(38, 2)), Err(OutOfDomain), "group 1023");
+        assert_eq!(
+            decode(&encode(false, 1234, 3), info(38, 2)),
+            Err(OutOfDomain),
+            "three places where two are declared"
+        );
+        assert_eq!(decode(&encode(false, 100_000, 2), info(5, 2)), Err(OutOfDomain), "six digits where five are");
+        assert_eq!(decode(&encode(false, 99_999, 2), info(5, 2)).unwrap().signed(), Some(99_999));
+        assert_eq!(decode(&[0xC4, 0x03, 0x15, 0x90], info(5, 0)), Err(Undescribed), "first group 012");
+        assert_eq!(decode(&[0xC0], info(5, 0)), Err(Undescribed));
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(magnitude in 0u128..10u128.pow(38), cut in 0u32..38, scale in 0u8..=38, negative: bool) {
+            let magnitude = magnitude / 10u128.pow(cut);
+            let scaled = decode(&encode(negative, magnitude, scale), info(38, scale)).unwrap();
+            prop_assert_eq!(scaled.magnitude, magnitude);
+            prop_assert_eq!(scaled.negative, negative && magnitude != 0);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(stored in prop::collection::vec(any::<u8>(), 0..40), scale in 0u8..=38) {
+            if let Ok(scaled) = decode(&stored, info(38, scale)) {
+                prop_assert!(scaled.magnitude < 10u128.pow(38));
+            }
+        }
+    }
+}
