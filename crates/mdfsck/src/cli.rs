@@ -68,6 +68,11 @@ Examples:
   mdfsck tables sales.mdf
   mdfsck tables --all --json sales.mdf | jq 'select(.index_type == \"heap\")'";
 
+const LINT_EXAMPLES: &str = "\
+Examples:
+  mdfsck lint sales.mdf
+  mdfsck lint --json /data/sales | jq .rule";
+
 const PAGE_EXAMPLES: &str = "\
 Examples:
   mdfsck page 1:9 sales.mdf               the boot page
@@ -119,6 +124,12 @@ pub(crate) enum Command {
     /// With keys, compression, filters and computed columns. Reads the catalogue only.
     #[command(after_long_help = TABLES_EXAMPLES)]
     Tables(TablesArguments),
+
+    /// Tell what in a schema makes DBCC CHECKDB slow, or blind
+    ///
+    /// For those who still run it. Reads the catalogue only.
+    #[command(after_long_help = LINT_EXAMPLES)]
+    Lint(LintArguments),
 
     /// Show one page, field by field
     ///
@@ -322,6 +333,17 @@ pub(crate) struct TablesArguments {
     /// List system objects too
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct LintArguments {
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
 
     /// Print one JSON object a line
     #[arg(long)]

@@ -1,8 +1,9 @@
-//! `mdfsck info` and `mdfsck tables`.
+//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: what the catalogue alone tells.
 
+use catalog::Database;
 use source::DataFiles;
 
-use crate::cli::{InfoArguments, TablesArguments};
+use crate::cli::{InfoArguments, LintArguments, TablesArguments};
 use crate::failure::{Failure, complain};
 use crate::{logs, output};
 
@@ -28,12 +29,27 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         true => report::tables::write_json(&database, arguments.all, out),
         false => report::tables::write(&database, arguments.all, out),
     })?;
+    Ok(complain_of_gaps(&database))
+}
+
+pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
+    let source = DataFiles::open(&arguments.paths)?;
+    let database = catalog::load(&source);
+    output::print(|out| match arguments.json {
+        true => report::lint::write_json(&database, out),
+        false => report::lint::write(&database, out),
+    })?;
+    Ok(complain_of_gaps(&database))
+}
+
+/// Tells what of the catalogue could not be read, and the exit status for that.
+fn complain_of_gaps(database: &Database) -> u8 {
     if database.boot.is_none() {
         complain("the boot page (1:9) is damaged: the catalogue cannot be found");
-        return Ok(Failure::BLIND);
+        return Failure::BLIND;
     }
     for gap in &database.gaps {
         complain(format!("system table {} is damaged: the list is not complete", gap.table));
     }
-    Ok(if database.gaps.is_empty() { 0 } else { Failure::BLIND })
+    if database.gaps.is_empty() { 0 } else { Failure::BLIND }
 }

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
         Command::Tables(arguments) => look::tables(&arguments),
+        Command::Lint(arguments) => look::lint(&arguments),
         Command::Page(arguments) => page::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),

@@ -299,6 +299,16 @@ fn with_database() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 8, &["99999"])
                 .or_else(|_| refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 4, &["99999"]))
         }),
+        ("lint names the index on a computed column, and why it costs", |folder| {
+            let output = mdfsck(folder, &["lint", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            let told =
+                ["computed-column-index", "SalesLT.SalesOrderHeader.AK_SalesOrderHeader_SalesOrderNumber", "latch"];
+            ensure(output.status.code() == Some(0) && told.iter().all(|word| stdout.contains(word)), &stdout)?;
+            let lines = text(&mdfsck(folder, &["lint", "--json", "a.mdf"]).stdout);
+            let line: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap_or_default())?;
+            ensure(line["kind"] == "lint" && line["rule"] == "computed-column-index", lines)
+        }),
         ("--estimate-only tells what a check takes and checks nothing", |folder| {
             edit(&folder.join("a.mdf"), 500, |bytes| bytes.fill(0));
             let output = mdfsck(folder, &["check", "--estimate-only", "a.mdf"]);

@@ -157,7 +157,7 @@ fn recovery_model(boot: &Boot) -> &'static str {
     }
 }
 
-fn page_verify(boot: &Boot) -> &'static str {
+pub(crate) fn page_verify(boot: &Boot) -> &'static str {
     match boot.status & (status::CHECKSUM | status::TORN_PAGE) {
         0 => "none",
         status::TORN_PAGE => "torn page detection",

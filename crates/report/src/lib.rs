@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod explain;
 pub mod info;
 pub mod json;
+pub mod lint;
 mod listing;
 mod message;
 pub mod not_verified;
