@@ -10,7 +10,7 @@ use format::types::{TypeInfo, xtype};
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName};
 use crate::convert;
-use crate::env::{Env, Row, Scratch};
+use crate::env::{Env, Field, Row, Scratch};
 use crate::program::{Comparison, Conversion, Node, Pred, Program, Root};
 use crate::types::{ColumnType, Label, Ty, collate, common};
 use crate::value::Datum;
@@ -321,8 +321,8 @@ fn as_string(value: Typed) -> Result<Typed, Unsupported> {
 struct NoRow;
 
 impl Row for NoRow {
-    fn column(&self, _index: usize) -> Option<&[u8]> {
-        None
+    fn field(&self, _index: usize) -> Field<'_> {
+        Field::Unknown
     }
 }
 

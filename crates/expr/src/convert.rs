@@ -116,8 +116,11 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
     let (mantissa, scale) = match (value, exact(value)) {
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
-        // Floats are cut to integers, rounded to decimals; the latter only where nothing is to be rounded.
-        (Datum::Float(value), None) if value.abs() < 9e15 && (to.is_integer() || value.trunc() == value) => {
+        // Floats are cut to integers, rounded to decimals; the latter only where nothing is to be rounded, and in fewer
+        // digits than compatibility level 130 made a difference to.
+        (Datum::Float(value), None)
+            if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
+        {
             (value.trunc() as i128, 0)
         }
         _ => return Err(Undecided { reason: "a float that is rounded to a decimal" }),

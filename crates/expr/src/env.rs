@@ -6,28 +6,34 @@ use crate::Undecided;
 use crate::compare::Chars;
 use crate::value::Datum;
 
+/// What a row has in a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Field<'a> {
+    /// NULL.
+    Null,
+    /// The bytes that a FixedVar record stores; a bit is one byte, 0 or 1.
+    Bytes(&'a [u8]),
+    /// A value that lies off the row: it is not NULL, and nothing else is known of it.
+    OffRow,
+    /// Nobody knows.
+    Unknown,
+}
+
 /// A row's columns.
 pub trait Row {
-    /// The bytes of a column as a FixedVar record stores them, `None` for NULL; a bit column as one byte, 0 or 1. `index`
-    /// counts in [`crate::Program::columns`].
-    fn column(&self, index: usize) -> Option<&[u8]>;
-
-    /// Whether the column's bytes are at hand. False for a value that lies off the row: it is not NULL, and nothing else
-    /// is known of it.
-    fn is_available(&self, _index: usize) -> bool {
-        true
-    }
+    /// The column at a place in [`crate::Program::columns`].
+    fn field(&self, index: usize) -> Field<'_>;
 }
 
 impl Row for [Option<&[u8]>] {
-    fn column(&self, index: usize) -> Option<&[u8]> {
-        self.get(index).copied().flatten()
+    fn field(&self, index: usize) -> Field<'_> {
+        self.get(index).copied().flatten().map_or(Field::Null, Field::Bytes)
     }
 }
 
 impl<const N: usize> Row for [Option<&[u8]>; N] {
-    fn column(&self, index: usize) -> Option<&[u8]> {
-        self.as_slice().column(index)
+    fn field(&self, index: usize) -> Field<'_> {
+        self.as_slice().field(index)
     }
 }
 

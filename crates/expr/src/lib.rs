@@ -40,6 +40,7 @@
 //! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
 //! * **Rounding that nobody documents.** Products of money at exactly half, negative quotients of money, sums of decimals
 //!   that lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
+//!   Whatever compatibility level 130 changed (Microsoft, KB 4010261): rows may be older. Arithmetic of floats that rounds.
 //! * **Values that are not at hand**: off-row columns, bytes that are no value of their type.
 //!
 //! What depends on the moment (`getdate()`) or on chance (`newid()`) is refused when compiled: it can't be checked.
@@ -66,11 +67,11 @@ mod value;
 use std::fmt;
 
 pub use compile::{compile, compile_within};
-pub use env::{Row, Scratch};
+pub use env::{Field, Row, Scratch};
 pub use parser::{MAX_DEPTH, parse};
 pub use program::Program;
 pub use types::ColumnType;
-pub use value::{Datum, Value, decode, encode};
+pub use value::{Datum, Value, decode, encode, encode_into};
 
 /// Why an expression can't be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]

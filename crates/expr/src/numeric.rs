@@ -14,6 +14,8 @@ use crate::value::Datum;
 pub(crate) const OVERFLOW: Undecided = Undecided { reason: "arithmetic overflow" };
 const DIVIDE_BY_ZERO: Undecided = Undecided { reason: "division by zero" };
 const LONG_PRODUCT: Undecided = Undecided { reason: "a product of more than 38 digits" };
+/// A float that is not the exact result.
+pub(crate) const ROUNDED: Undecided = Undecided { reason: "arithmetic of floats that rounds" };
 const TIE: Undecided = Undecided { reason: "money rounded at exactly half" };
 const WRONG_TYPE: Undecided = Undecided { reason: "a value of an unexpected type" };
 
@@ -42,16 +44,28 @@ pub(crate) fn exact(cell: Cell<'_>) -> Option<(i128, u8)> {
     }
 }
 
-/// A number as float. Only where the one division that this takes rounds correctly.
+/// A number as float. Only a whole one: before compatibility level 130 the division by a power of ten could be off by a
+/// bit (Microsoft, KB 4010261).
 pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     if let Datum::Float(value) = cell {
         return Ok(value);
     }
     let (value, scale) = exact(cell).ok_or(WRONG_TYPE)?;
-    if value.unsigned_abs() > 1 << 53 || scale > 22 {
+    let unit = power_of_ten(scale);
+    if value.unsigned_abs() > 1 << 53 || value % unit != 0 {
         return Err(Undecided { reason: "a decimal that float doesn't hold exactly" });
     }
-    Ok(value as f64 / 10f64.powi(scale.into()))
+    Ok((value / unit) as f64)
+}
+
+/// A float beside a number that float may not hold: their order, where a few last bits do not matter.
+fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
+    let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
+    let other = value as f64 / 10f64.powi(scale.into());
+    if (float - other).abs() <= other.abs() * (16.0 * f64::EPSILON) {
+        return Err(Undecided { reason: "a float beside a decimal that it doesn't hold exactly" });
+    }
+    float.partial_cmp(&other).ok_or(Undecided { reason: "a float that is not a number" })
 }
 
 /// Divides by a power of ten, halves away from zero, as conversions to a lower scale do (Microsoft, CAST and CONVERT).
@@ -242,15 +256,29 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
     fit_decimal(value, precision, scale)
 }
 
+/// Large enough for what a rounded result lost to be a number too.
+fn is_large(value: f64) -> bool {
+    value.abs() > 1e-270
+}
+
+/// Arithmetic of floats. Only what is exact: where it is rounded, the last bit is the library's and the processor's.
 fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
-    let value = match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Subtract => a - b,
-        BinaryOp::Multiply => a * b,
+    let b = if op == BinaryOp::Subtract { -b } else { b };
+    let (value, is_exact) = match op {
+        BinaryOp::Add | BinaryOp::Subtract => {
+            let sum = a + b;
+            let back = sum - a;
+            (sum, (a - (sum - back)) + (b - back) == 0.0)
+        }
+        BinaryOp::Multiply => (a * b, is_large(a * b) && a.mul_add(b, -(a * b)) == 0.0 || a == 0.0 || b == 0.0),
         BinaryOp::Divide if b == 0.0 => return Err(DIVIDE_BY_ZERO),
-        BinaryOp::Divide => a / b,
+        BinaryOp::Divide => (a / b, is_large(a / b) && is_large(a) && (a / b).mul_add(b, -a) == 0.0 || a == 0.0),
         _ => return Err(WRONG_TYPE),
     };
+    let is_exact = is_exact && (kind != xtype::REAL || f64::from(value as f32) == value);
+    if !is_exact || value == 0.0 && value.is_sign_negative() {
+        return Err(ROUNDED);
+    }
     fit_float(value, kind)
 }
 
@@ -272,7 +300,13 @@ pub(crate) fn order(a: Cell<'_>, b: Cell<'_>, single: bool) -> Result<Ordering, 
     }
     Ok(match (a, b) {
         (Datum::Float(_), _) | (_, Datum::Float(_)) => {
-            let (a, b) = (as_float(a)?, as_float(b)?);
+            let whole = (as_float(a), as_float(b));
+            let (a, b) = match (whole, a, b) {
+                ((Ok(a), Ok(b)), ..) => (a, b),
+                (_, Datum::Float(a), b) if !single => return float_order(a, b),
+                (_, a, Datum::Float(b)) if !single => return float_order(b, a).map(Ordering::reverse),
+                ((Err(why), _) | (_, Err(why)), ..) => return Err(why),
+            };
             let (a, b) = if single { (f64::from(a as f32), f64::from(b as f32)) } else { (a, b) };
             a.partial_cmp(&b).ok_or(Undecided { reason: "a float that is not a number" })?
         }

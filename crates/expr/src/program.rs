@@ -5,7 +5,7 @@ use format::types::TypeInfo;
 
 use crate::ast::{BinaryOp, CompareOp};
 use crate::compare;
-use crate::env::{Cell, Env, Outcome, Row, Scratch, Text, chars};
+use crate::env::{Cell, Env, Field, Outcome, Row, Scratch, Text, chars};
 use crate::functions::{self, Func};
 use crate::types::Ty;
 use crate::value::{Datum, Value, decode};
@@ -183,11 +183,15 @@ fn lend(value: &Datum<Box<[u8]>>) -> Cell<'_> {
     }
 }
 
+const NOT_KNOWN: Undecided = Undecided { reason: "a column's value is not known" };
+
 fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
-    if !env.row.is_available(index) {
-        return Err(Undecided { reason: "a column's value lies off the row" });
-    }
-    let Some(bytes) = env.row.column(index) else { return Ok(Datum::Null) };
+    let bytes = match env.row.field(index) {
+        Field::Null => return Ok(Datum::Null),
+        Field::Bytes(bytes) => bytes,
+        Field::OffRow => return Err(Undecided { reason: "a column's value lies off the row" }),
+        Field::Unknown => return Err(NOT_KNOWN),
+    };
     match decode(bytes, info) {
         Some(value) => Ok(value.map(Text::Lent)),
         None => Err(Undecided { reason: "a column's bytes are no value of its type" }),
@@ -204,7 +208,10 @@ impl Pred {
             Self::Not(term) => Ok(term.evaluate(env)?.map(|truth| !truth)),
             // A column is NULL or not whatever its bytes are.
             Self::IsNull(node) => match **node {
-                Node::Column(index, _) => Ok(Some(env.row.is_available(index) && env.row.column(index).is_none())),
+                Node::Column(index, _) => match env.row.field(index) {
+                    Field::Unknown => Err(NOT_KNOWN),
+                    field => Ok(Some(field == Field::Null)),
+                },
                 _ => Ok(Some(node.evaluate(env)?.is_null())),
             },
             Self::Compare(comparison, how) => {

@@ -170,61 +170,86 @@ pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
 /// assert_eq!(encode(Datum::Decimal(-150, 2), decimal), Some(vec![0, 150, 0, 0, 0]));
 /// ```
 pub fn encode(value: Value<'_>, target: TypeInfo) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    encode_into(value, target, &mut bytes).map(|()| bytes)
+}
+
+/// As [`encode`], appended to `out`; what it holds when nothing can be encoded means nothing.
+pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Option<()> {
     let length = usize::from(target.length);
-    let days3 = |days: i32| days.to_le_bytes().into_iter().take(3);
-    let time = |ticks: i64, bytes: usize| {
+    let days = |days: i32| Little(i64::from(days), 3);
+    let time = |ticks: i64, bytes: Option<usize>| {
         let unit = time_unit(target.scale);
-        (ticks % unit == 0).then(|| (ticks / unit).to_le_bytes().into_iter().take(bytes))
+        bytes.filter(|_| ticks % unit == 0).map(|bytes| Little(ticks / unit, bytes))
     };
-    Some(match (value, target.xtype) {
-        (Datum::Bit(value), xtype::BIT) => vec![u8::from(value)],
-        (Datum::Int(value), xtype::TINYINT) => vec![u8::try_from(value).ok()?],
-        (Datum::Int(value), xtype::SMALLINT) => i16::try_from(value).ok()?.to_le_bytes().to_vec(),
-        (Datum::Int(value), xtype::INT) => i32::try_from(value).ok()?.to_le_bytes().to_vec(),
-        (Datum::Int(value), xtype::BIGINT) => value.to_le_bytes().to_vec(),
-        (Datum::Money(value), xtype::MONEY) => value.to_le_bytes().to_vec(),
-        (Datum::Money(value), xtype::SMALLMONEY) => i32::try_from(value).ok()?.to_le_bytes().to_vec(),
+    match (value, target.xtype) {
+        (Datum::Bit(value), xtype::BIT) => out.push(value.into()),
+        (Datum::Int(value), xtype::TINYINT) => out.push(u8::try_from(value).ok()?),
+        (Datum::Int(value), xtype::SMALLINT) => out.extend(i16::try_from(value).ok()?.to_le_bytes()),
+        (Datum::Int(value), xtype::INT) => out.extend(i32::try_from(value).ok()?.to_le_bytes()),
+        (Datum::Int(value), xtype::BIGINT) => out.extend(value.to_le_bytes()),
+        (Datum::Money(value), xtype::MONEY) => out.extend(value.to_le_bytes()),
+        (Datum::Money(value), xtype::SMALLMONEY) => out.extend(i32::try_from(value).ok()?.to_le_bytes()),
         (Datum::Decimal(value, scale), xtype::DECIMAL | xtype::NUMERIC) if scale == target.scale => {
             let bytes = usize::from(format::types::fixed_length(target)?);
             if value.unsigned_abs() >= 10u128.checked_pow(target.precision.into())? {
                 return None;
             }
-            let magnitude = value.unsigned_abs().to_le_bytes();
-            std::iter::once(u8::from(value >= 0)).chain(magnitude).take(bytes).collect()
+            out.push(u8::from(value >= 0));
+            out.extend(value.unsigned_abs().to_le_bytes().into_iter().take(bytes.checked_sub(1)?));
         }
-        (Datum::Float(value), xtype::FLOAT) => value.to_le_bytes().to_vec(),
-        (Datum::Float(value), xtype::REAL) => (value as f32).to_le_bytes().to_vec(),
-        (Datum::Date(days), xtype::DATE) => days3(days).collect(),
-        (Datum::Time(ticks), xtype::TIME) => time(ticks, length)?.collect(),
-        (Datum::DateTime(days, ticks), xtype::DATETIME) => [ticks.to_le_bytes(), days.to_le_bytes()].concat(),
+        (Datum::Float(value), xtype::FLOAT) => out.extend(value.to_le_bytes()),
+        (Datum::Float(value), xtype::REAL) => out.extend((value as f32).to_le_bytes()),
+        (Datum::Date(day), xtype::DATE) => days(day).put(out),
+        (Datum::Time(ticks), xtype::TIME) => time(ticks, Some(length))?.put(out),
+        (Datum::DateTime(days, ticks), xtype::DATETIME) => {
+            out.extend(ticks.to_le_bytes());
+            out.extend(days.to_le_bytes());
+        }
         (Datum::SmallDateTime(days, minutes), xtype::SMALLDATETIME) => {
-            [minutes.to_le_bytes(), days.to_le_bytes()].concat()
+            out.extend(minutes.to_le_bytes());
+            out.extend(days.to_le_bytes());
         }
-        (Datum::DateTime2(days, ticks), xtype::DATETIME2) => {
-            time(ticks, length.checked_sub(3)?)?.chain(days3(days)).collect()
+        (Datum::DateTime2(day, ticks), xtype::DATETIME2) => {
+            time(ticks, length.checked_sub(3))?.put(out);
+            days(day).put(out);
         }
-        (Datum::DateTimeOffset(days, ticks, offset), xtype::DATETIMEOFFSET) => {
-            time(ticks, length.checked_sub(5)?)?.chain(days3(days)).chain(offset.to_le_bytes()).collect()
+        (Datum::DateTimeOffset(day, ticks, offset), xtype::DATETIMEOFFSET) => {
+            time(ticks, length.checked_sub(5))?.put(out);
+            days(day).put(out);
+            out.extend(offset.to_le_bytes());
         }
         (Datum::Ansi(bytes), xtype::VARCHAR)
         | (Datum::Unicode(bytes), xtype::NVARCHAR)
         | (Datum::Binary(bytes), xtype::VARBINARY)
             if bytes.len() <= length || matches!(length, 0 | 0xFFFF) =>
         {
-            bytes.to_vec()
+            out.extend_from_slice(bytes);
         }
-        (Datum::Ansi(bytes), xtype::CHAR) => padded(bytes, b" ", length)?,
-        (Datum::Unicode(bytes), xtype::NCHAR) => padded(bytes, b" \0", length)?,
-        (Datum::Binary(bytes), xtype::BINARY) => padded(bytes, b"\0", length)?,
-        (Datum::Binary(bytes), xtype::TIMESTAMP) if bytes.len() == length => bytes.to_vec(),
-        (Datum::Guid(bytes), xtype::UNIQUEIDENTIFIER) => bytes.to_vec(),
+        (Datum::Ansi(bytes), xtype::CHAR) => pad(bytes, b" ", length, out)?,
+        (Datum::Unicode(bytes), xtype::NCHAR) => pad(bytes, b" \0", length, out)?,
+        (Datum::Binary(bytes), xtype::BINARY) => pad(bytes, b"\0", length, out)?,
+        (Datum::Binary(bytes), xtype::TIMESTAMP) if bytes.len() == length => out.extend_from_slice(bytes),
+        (Datum::Guid(bytes), xtype::UNIQUEIDENTIFIER) => out.extend(bytes),
         _ => return None,
-    })
+    }
+    Some(())
 }
 
-fn padded(bytes: &[u8], fill: &[u8], length: usize) -> Option<Vec<u8>> {
+/// The lowest bytes of a number.
+struct Little(i64, usize);
+
+impl Little {
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend(self.0.to_le_bytes().into_iter().take(self.1));
+    }
+}
+
+fn pad(bytes: &[u8], fill: &[u8], length: usize, out: &mut Vec<u8>) -> Option<()> {
     let missing = length.checked_sub(bytes.len())?;
-    Some(bytes.iter().chain(fill.iter().cycle().take(missing)).copied().collect())
+    out.extend_from_slice(bytes);
+    out.extend(fill.iter().cycle().take(missing));
+    Some(())
 }
 
 /// Digits of a decimal with its point, as SQL Server prints them.

@@ -1,6 +1,6 @@
 //! Values that Microsoft's pages state, and what must stay undecided.
 
-use expr::{ColumnType, Datum, Row, Scratch, compile, encode, table::show};
+use expr::{ColumnType, Datum, Field, Row, Scratch, compile, encode, table::show};
 use format::collation::CollationId;
 use format::types::{TypeInfo, xtype};
 
@@ -31,11 +31,8 @@ fn over(text: &str, column: ColumnType, bytes: Option<&[u8]>) -> String {
 fn off_row(text: &str, column: ColumnType) -> String {
     struct OffRow;
     impl Row for OffRow {
-        fn column(&self, _: usize) -> Option<&[u8]> {
-            None
-        }
-        fn is_available(&self, _: usize) -> bool {
-            false
+        fn field(&self, _: usize) -> Field<'_> {
+            Field::OffRow
         }
     }
     let program = match compile(text, &|_| Some(column)) {
@@ -184,6 +181,53 @@ fn functions() {
         let text = format!("datediff({part},'2005-12-31 23:59:59.9999999','2006-01-01 00:00:00.0000000')");
         assert_eq!(show(&text), "1", "{part}");
     }
+}
+
+/// The examples of "Changes in compatibility level 130" (Microsoft, KB 4010261): a row may have been written before.
+#[test]
+fn what_compatibility_level_130_changed_is_not_told() {
+    let datetime = |text: &str| format!("CONVERT([datetime],'{text}',121)");
+    for text in [
+        "CONVERT([datetime],1.2E0)".to_owned(),
+        format!("CONVERT([int],{})", datetime("1899-12-31 12:00:00.000")),
+        format!("CONVERT([float],{})", datetime("1899-12-31 23:58:00.470")),
+        "CONVERT([float],CONVERT([numeric](38,0),'41538374868278625639929991208632320'))".to_owned(),
+        "CONVERT([float],CONVERT([numeric](18,10),'12345678.0123456781'))".to_owned(),
+        "CONVERT([numeric](1,1),1.4999999999999999E-1)".to_owned(),
+        "CONVERT([numeric](38,18),1E-18)".to_owned(),
+        "CONVERT([money],562949953421312.25E0)".to_owned(),
+        format!("CONVERT([time](7),{})", datetime("1900-01-01 00:00:00.003")),
+        "CONVERT([datetime],CONVERT([time](4),'00:00:00.0045'))".to_owned(),
+        "degrees(CONVERT([numeric](18,0),'1'))".to_owned(),
+        "CONVERT([numeric](38,2),'-1.15')+CONVERT([numeric](38,1),'10')".to_owned(),
+        "CONVERT([smallint],'0',NULL)".to_owned(),
+        format!("datepart(microsecond,{})", datetime("1900-01-01 00:00:00.003")),
+        format!("datediff(microsecond,{0},{0})", datetime("1900-01-01 00:00:00.003")),
+        format!("datediff(ms,{},{})", datetime("1900-01-01 00:00:00.997"), datetime("1900-01-01 00:00:01.000")),
+        format!("{}=CONVERT([datetime2](3),'1900-01-01 00:00:00.003',121)", datetime("1900-01-01 00:00:00.003")),
+        "round(-4.175E-1,(3))".to_owned(),
+    ] {
+        let shown = show(&text);
+        assert!(shown.starts_with("undecided: ") || shown.starts_with("unsupported: "), "{text} gives {shown}");
+    }
+}
+
+#[test]
+fn floats_are_told_where_nothing_is_rounded() {
+    gives(&[
+        ("2.5E0*2E0", "5"),
+        ("1E0/4E0", "0.25"),
+        ("1E0/3E0", "undecided: arithmetic of floats that rounds"),
+        ("1E-1+2E-1", "undecided: arithmetic of floats that rounds"),
+        ("5E-1-2.5E-1", "0.25"),
+        ("1E-200*1E-200", "undecided: arithmetic of floats that rounds"),
+        ("0E0*-1E0", "undecided: arithmetic of floats that rounds"),
+        ("sqrt(2E0)", "undecided: arithmetic of floats that rounds"),
+        ("1.1E0>1.0", "1"),
+        ("1.1E0=1.1", "undecided: a float beside a decimal that it doesn't hold exactly"),
+        ("1.1>1.0E0", "1"),
+        ("2E0=2.0", "1"),
+    ]);
 }
 
 #[test]

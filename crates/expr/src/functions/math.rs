@@ -6,7 +6,7 @@ use super::{Func, WRONG, integer};
 use crate::Undecided;
 use crate::env::{Cell, Env, Outcome};
 use crate::numeric::{
-    OVERFLOW, as_float, exact, fit_decimal, fit_float, fit_integer, fit_money, power_of_ten, rescale,
+    OVERFLOW, ROUNDED, as_float, exact, fit_decimal, fit_float, fit_integer, fit_money, power_of_ten, rescale,
 };
 use crate::program::CallTypes;
 use crate::types::Ty;
@@ -86,14 +86,18 @@ pub(super) fn float_function(func: Func, a: Cell<'_>, b: Cell<'_>, types: &CallT
     match func {
         Func::Square => {
             let value = as_float(a)?;
-            fit_float(value * value, to.kind())
+            let square = value * value;
+            if value.mul_add(value, -square) != 0.0 { Err(ROUNDED) } else { fit_float(square, to.kind()) }
         }
         Func::Sqrt => {
             let value = as_float(a)?;
+            let root = value.sqrt();
             if value < 0.0 {
                 Err(Undecided { reason: "root of a negative number" })
+            } else if root.mul_add(root, -value) != 0.0 {
+                Err(ROUNDED)
             } else {
-                fit_float(value.sqrt(), to.kind())
+                fit_float(root, to.kind())
             }
         }
         _ => {
