@@ -13,7 +13,7 @@ use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::PageBounds;
 use crate::units::{Unit, UnitIndex, Units};
-use crate::{columns, index_match, lob};
+use crate::{columns, computed, index_match, lob};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -30,6 +30,7 @@ pub(crate) struct Context<'a> {
     /// Where facts go that do not fit into memory.
     pub(crate) space: &'a Space,
     pub(crate) columns: columns::Plans,
+    pub(crate) computed: computed::Plans,
     pub(crate) lob: lob::Plans,
     pub(crate) indexes: index_match::Plans,
 }
@@ -64,6 +65,7 @@ impl<'a> Context<'a> {
         let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout)).collect();
         let rows_hold_versions = has_version_store(database);
         let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
+        let computed = computed::Plans::new(database, &units);
         let indexes = index_match::Plans::new(database, &units);
         Self {
             source,
@@ -76,6 +78,7 @@ impl<'a> Context<'a> {
             space,
             hash: FactHash::new(options.hash_seed),
             columns,
+            computed,
             lob,
             indexes,
         }

@@ -18,14 +18,18 @@ use crate::pinpoint;
 use crate::registry::Phase;
 use crate::sweep::{Forwarding, Partial, forwarding};
 use crate::units::UnitIndex;
+use crate::values::Room;
 
 pub(crate) use hash::{RowHash, Standing, standing};
 pub(crate) use plan::{Cell, Plan, Plans, Side, Work};
 
 /// What one thread, or all, added up, by plan.
+#[derive(Default)]
 pub(crate) struct Sums {
     plans: Vec<PlanSums>,
-    scratch: expr::Scratch,
+    /// What came of it.
+    pub(crate) compared: Compared,
+    room: Room,
 }
 
 /// The two sides of one index.
@@ -41,12 +45,18 @@ pub(crate) struct PlanSums {
     unhashed: u64,
 }
 
-impl Sums {
-    /// Nothing yet.
-    pub(crate) fn new(_units: usize) -> Self {
-        Self { plans: Vec::new(), scratch: expr::Scratch::default() }
-    }
+/// How much of what was asked for was compared.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Compared {
+    /// Nonclustered indexes that the run covers.
+    pub(crate) indexes_in_scope: u64,
+    /// Those that were compared with their table.
+    pub(crate) indexes: u64,
+    /// Their rows.
+    pub(crate) rows: u64,
+}
 
+impl Sums {
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.plans.len() < other.plans.len() {
@@ -101,7 +111,7 @@ pub(crate) fn row(
     }
     let Some(locator) = locator_of(at, record) else { return };
     for work in work {
-        let standing = standing(&context.hash, work, record, locator, &mut sums.scratch);
+        let standing = standing(&context.hash, work, record, locator, &mut sums.room);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
         match (standing, work.side) {
             (Standing::LeftOut, _) => continue,
@@ -117,9 +127,11 @@ pub(crate) fn row(
 }
 
 /// After the sweep: indexes whose sums differ get a second, exact look.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    let mut compared = Compared::default();
     for (name, reason) in context.indexes.left_out() {
         if in_scope(context, &name.units) {
+            compared.indexes_in_scope += 1;
             coverage.note("index rows against table rows", &name.text, reason, 1);
         }
     }
@@ -131,20 +143,26 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
             continue;
         }
         let sums = swept.indexes.get(at);
+        compared.indexes_in_scope += 1;
         if units().any(|unit| damaged.contains(unit)) {
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
             coverage.note("index rows against table rows", &plan.name, "its table or the index itself is damaged", 1);
         } else if sums.unhashed > 0 {
             let reason = "rows with values that lie off the row, or with expressions whose value is not certain";
             coverage.note("index rows against table rows", &plan.name, reason, sums.unhashed);
-        } else if sums.table != sums.index {
-            differing.push(at);
+        } else {
+            compared.indexes += 1;
+            compared.rows += sums.index_rows;
+            if sums.table != sums.index {
+                differing.push(at);
+            }
         }
         for column in &plan.not_compared {
             let reason = format!("included column {column} is stored off the row: not compared yet");
             coverage.note("index rows against table rows", &plan.name, reason, 0);
         }
     }
+    swept.indexes.compared = compared;
     for plan in differing {
         findings.extend(pinpoint::index_rows(context, plan, swept.indexes.get(plan)));
     }

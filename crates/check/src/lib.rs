@@ -4,6 +4,7 @@ mod accounting;
 mod audit;
 mod catalog_rules;
 mod columns;
+mod computed;
 mod context;
 mod coverage;
 mod encryption;
@@ -26,6 +27,7 @@ mod spill;
 mod survey;
 mod sweep;
 mod units;
+mod values;
 
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use finding::{Finding, Names, Owner, Value};

@@ -13,7 +13,7 @@ use crate::pinpoint;
 use crate::progress::Progress;
 use crate::sweep::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, index_match, lob};
+use crate::{columns, computed, index_match, lob};
 
 /// Compares what the sweep added up.
 pub(crate) fn reckon(
@@ -52,6 +52,7 @@ pub(crate) fn reckon(
     }
     if !context.options.physical_only {
         columns::reckon(context, swept, findings, coverage);
+        computed::reckon(context, swept, coverage);
         lob::reckon(context, swept, findings, coverage);
         bounds::check(context, swept, findings, coverage);
         counts::check(context, findings);

@@ -172,6 +172,12 @@ pub struct Statistics {
     pub column_values_not_verified: u64,
     /// Threads that judged pages.
     pub threads: usize,
+    /// Nonclustered indexes that the run covers.
+    pub indexes_in_scope: u64,
+    /// Those whose rows were compared with the rows of their table.
+    pub indexes_compared: u64,
+    /// Their rows.
+    pub index_rows_compared: u64,
     /// Wall time.
     pub seconds: f64,
     /// By phase.

@@ -1,56 +1,12 @@
 //! Which columns of which rows are compared: worked out from the catalogue once, before the sweep.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::sync::Arc;
 
-use catalog::{Database, ExpressionKind, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
-use format::collation::CollationId;
+use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
 
 use crate::units::{UnitIndex, Units};
-
-/// A column of a row and how to find it.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    /// Where it lies.
-    pub(crate) column: RowsetColumn,
-    /// The row is one of the index.
-    pub(crate) in_index: bool,
-    /// The uniquifier of a clustered index that is not unique.
-    pub(crate) is_uniquifier: bool,
-}
-
-impl Column {
-    /// Added with a default.
-    pub(crate) fn has_default(&self) -> bool {
-        self.column.status & column_status::HAS_DEFAULT != 0
-    }
-
-    /// Position of a bit column in its byte.
-    pub(crate) fn bit(&self) -> Option<u8> {
-        // A sparse bit has a byte of its own.
-        let bit = if self.column.is_sparse() && !self.in_index { 0 } else { self.column.leaf_bit };
-        (self.column.info.xtype == xtype::BIT).then_some(bit)
-    }
-}
-
-/// An expression over the columns of a row of the table.
-#[derive(Clone)]
-pub(crate) struct Formula {
-    /// Compiled once.
-    pub(crate) program: Arc<expr::Program>,
-    /// The columns it names, in its order.
-    pub(crate) columns: Vec<Column>,
-    /// Type that the index stores; without meaning for a filter.
-    pub(crate) target: TypeInfo,
-}
-
-impl fmt::Debug for Formula {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "formula of {} columns", self.columns.len())
-    }
-}
+use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
 /// A value that both sides have.
 #[derive(Clone, Debug)]
@@ -229,7 +185,7 @@ impl Builder<'_> {
         let mut work = Vec::new();
         for rowset in self.index {
             let cells =
-                origins.iter().map(|(id, origin, _)| index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
+                origins.iter().map(|(id, origin, _)| self.index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
             let cells = cells.ok_or("its partitions have different columns")?;
             let work_of = |unit| (unit, Work { plan: at, side: Side::Index, cells, filter: None });
             work.extend(in_row_unit(self.database, rowset).map(work_of));
@@ -240,7 +196,7 @@ impl Builder<'_> {
                 .map(|(_, origin, info)| self.table_cell(rowset, *origin, *info))
                 .collect::<Result<_, _>>()?;
             let filter = match index.is_filtered() {
-                true => Some(self.formula(rowset, ExpressionKind::Filter, self.index_id.cast_unsigned())?),
+                true => Some(Expressions { database: self.database, rowset }.filter(self.index_id)?),
                 false => None,
             };
             let work_of = |unit| (unit, Work { plan: at, side: Side::Table, cells, filter });
@@ -326,6 +282,17 @@ impl Builder<'_> {
             .collect()
     }
 
+    fn index_cell(&self, rowset: &Rowset, id: u32, origin: Origin) -> Option<Cell> {
+        let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
+        let table = self.table.first()?;
+        Some(Cell::Column(Box::new(Column {
+            column: column.clone(),
+            in_index: true,
+            is_uniquifier: matches!(origin, Origin::Uniquifier),
+            is_computed: matches!(origin, Origin::Column(id) if table.layout.column(id).is_none()),
+        })))
+    }
+
     fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Cell, String> {
         let column = match origin {
             Origin::Locator => return Ok(Cell::Locator),
@@ -336,7 +303,7 @@ impl Builder<'_> {
         };
         let name = || self.column_name(origin);
         let Some(column) = column else {
-            return Ok(Cell::Computed(Box::new(self.formula_of_column(rowset, origin, info)?)));
+            return Ok(Cell::Computed(Box::new(self.formula(rowset, origin, info)?)));
         };
         if is_sparse_and_padded(column) {
             return Err(format!("column {} is sparse, of a type that may be stored without its padding", name()));
@@ -345,55 +312,17 @@ impl Builder<'_> {
             return Err(format!("column {} has another type in the table", name()));
         }
         let is_uniquifier = matches!(origin, Origin::Uniquifier);
-        Ok(Cell::Column(Box::new(Column { column: column.clone(), in_index: false, is_uniquifier })))
+        Ok(Cell::Column(Box::new(Column { is_uniquifier, ..Column::of_table(column) })))
     }
 
-    /// The definition of a computed column, if its result has exactly the type that the index stores.
-    fn formula_of_column(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, String> {
-        let name = self.column_name(origin);
-        let Origin::Column(id) = origin else { return Err(format!("column {name} is not in its table")) };
-        let formula = self.formula(rowset, ExpressionKind::ComputedColumn, id)?;
-        let result = formula.program.result_type().ok_or("a condition as column")?;
-        if (result.xtype, result.precision, result.scale) != (info.xtype, info.precision, info.scale) {
-            return Err(format!("computed column {name}: its type could not be derived"));
+    /// The definition of a computed column that the table does not store.
+    fn formula(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, String> {
+        match origin {
+            Origin::Column(id) => Expressions { database: self.database, rowset }
+                .computed_column(id, info)
+                .map_err(|why| format!("column {}: {why}", self.column_name(origin))),
+            _ => Err(format!("column {} is not in its table", self.column_name(origin))),
         }
-        Ok(Formula { target: info, ..formula })
-    }
-
-    /// The expression that the catalogue keeps for a column or index, compiled against the columns of `rowset`.
-    fn formula(&self, rowset: &Rowset, kind: ExpressionKind, sub_id: u32) -> Result<Formula, String> {
-        let text = self
-            .database
-            .expressions
-            .iter()
-            .find(|text| (text.object_id, text.kind) == (self.object_id, kind) && text.sub_id.cast_unsigned() == sub_id)
-            .and_then(|expression| expression.text.as_deref())
-            .ok_or("its expression is not in the catalogue")?;
-        if !text.is_ascii() {
-            return Err(format!("expression {text}: its characters depend on the code page"));
-        }
-        let columns = self.database.columns.get(&self.object_id);
-        let stored = |name: &str| {
-            let column = columns?.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
-            rowset.layout.column(column.id).filter(|column| !is_sparse_and_padded(column))
-        };
-        let lookup = |name: &str| {
-            stored(name).map(|column| expr::ColumnType {
-                info: column.info,
-                collation: column.collation,
-                nullable: true,
-            })
-        };
-        let collation = CollationId(self.database.boot.as_ref().map_or(0, |boot| boot.collation));
-        let program = expr::compile_within(text, collation, &lookup)
-            .map_err(|unsupported| format!("expression {text} is not evaluated: {}", unsupported.what))?;
-        let columns = program
-            .columns()
-            .iter()
-            .map(|name| Some(Column { column: stored(name)?.clone(), in_index: false, is_uniquifier: false }))
-            .collect::<Option<Vec<_>>>()
-            .ok_or("an expression names a column that is not stored")?;
-        Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
     }
 
     fn column_name(&self, origin: Origin) -> String {
@@ -420,17 +349,6 @@ impl Builder<'_> {
         };
         key.into_iter().filter_map(|column| origins.iter().position(|(_, origin, _)| is(origin, column))).collect()
     }
-}
-
-fn index_cell(rowset: &Rowset, id: u32, origin: Origin) -> Option<Cell> {
-    let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
-    let is_uniquifier = matches!(origin, Origin::Uniquifier);
-    Some(Cell::Column(Box::new(Column { column: column.clone(), in_index: true, is_uniquifier })))
-}
-
-/// Whether a value of a sparse column has all of its type's bytes is known of the other types only.
-fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
-    column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
 }
 
 /// Types whose values may lie in LOB pages, in the table and in the index each in its own.

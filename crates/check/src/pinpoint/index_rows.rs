@@ -18,6 +18,7 @@ use crate::index_match::{Cell, Plan, PlanSums, RowHash, Side, Standing, Work, lo
 use crate::registry;
 use crate::sweep::record;
 use crate::units::UnitIndex;
+use crate::values::Room;
 
 /// Rows a cell holds on average, at most while the number of cells is within its bounds.
 const ROWS_A_CELL: u64 = 64;
@@ -51,7 +52,7 @@ pub(crate) fn index_rows(context: &Context<'_>, plan_index: usize, sums: PlanSum
                     let at = RecordId { page: id, slot: slot as u16 };
                     let Some(locator) = locator_of(at, &record) else { continue };
                     for work in &work {
-                        let standing = standing(&context.hash, work, &record, locator, &mut expr::Scratch::default());
+                        let standing = standing(&context.hash, work, &record, locator, &mut Room::default());
                         if let Standing::Indexed(hash) = standing {
                             visit(work, at, &record, locator, hash);
                         }
@@ -124,11 +125,11 @@ fn texts(plan: &Plan, work: &Work, record: &Record<'_>, locator: RecordId) -> (S
             Stored::Plain(bytes) if column.in_index && info.is_none() => {
                 RecordId::read(bytes, 0).map_or_else(|| "?".to_owned(), |rid| rid.to_string())
             }
-            Stored::Plain(bytes) => value::text(column.column.info, bytes, column.bit().unwrap_or_default()),
+            Stored::Plain(bytes) => value::text(column.column.info, bytes, 0),
             _ => "NULL".to_owned(),
         },
-        (Some(Cell::Computed(formula)), _) => match formula.value(record, &mut expr::Scratch::default()) {
-            Some(Some(bytes)) => value::text(formula.target, &bytes, 0),
+        (Some(Cell::Computed(formula)), _) => match formula.value(record, &mut Room::default()) {
+            Some(Some(bytes)) => value::text(formula.target, bytes, 0),
             _ => "NULL".to_owned(),
         },
         _ => locator.to_string(),

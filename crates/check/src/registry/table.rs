@@ -470,6 +470,11 @@ checks! {
         must "A record has no more columns than its table or index, and no value is longer than its column allows.",
         cause "The record was changed after it was written, or the catalogue was.",
         action "Restore the page from a backup; if many rows of a table are named, look at the catalogue first.";
+    COMPUTED_VALUE = "column.computed-value", 2537 state 1, Column, Consistency, AllowDataLoss, false,
+        "Table error: {owner_lower}, page {page}, row {slot}. The record check (valid computed column) failed. The values are {column} and 0.",
+        must "A persisted computed column holds the value that its definition gives for the row.",
+        cause "The value, or one that it is computed from, was changed in the row, or a function it uses gave another value then.",
+        action "Update a column that the computed one depends on to its own value, so that it is computed again; if the other columns may be wrong, compare the row with a backup first. The first value is the column's id.";
     ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false,
         "{owner}, page {page}, row {slot}: Row contains a NULL versioning timestamp, but its version chain pointer is not NULL. Version chain points to page {version_page}, slot {version_slot}.",
         must "A row whose version tag names no transaction points to no older version (up to SQL Server 2017).",

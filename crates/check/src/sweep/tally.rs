@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::spill::{Fact, Run};
 use crate::units::UnitIndex;
-use crate::{columns, index_match, lob};
+use crate::{columns, computed, index_match, lob};
 
 /// The sums of one thread, or of all.
 pub(crate) struct Partial {
@@ -22,6 +22,8 @@ pub(crate) struct Partial {
     pub(crate) bounds: Vec<Run<PageBounds>>,
     /// What rows say of their columns.
     pub(crate) columns: columns::Sums,
+    /// What rows say of persisted computed columns.
+    pub(crate) computed: computed::Sums,
     /// What rows and text pages say of off-row values.
     pub(crate) lob: lob::Sums,
     /// What rows say of the indexes of their table.
@@ -244,8 +246,9 @@ impl Partial {
             nodes: Vec::new(),
             bounds: vec![Run::default()],
             columns: columns::Sums::new(units),
+            computed: computed::Sums::default(),
             lob: lob::Sums::new(units),
-            indexes: index_match::Sums::new(units),
+            indexes: index_match::Sums::default(),
             read_errors: Vec::new(),
             pages_read: 0,
             pages_allocated: 0,
@@ -262,6 +265,7 @@ impl Partial {
         self.nodes.extend(other.nodes);
         self.bounds.extend(other.bounds);
         self.columns.merge(other.columns);
+        self.computed.merge(other.computed);
         self.lob.merge(other.lob);
         self.indexes.merge(other.indexes);
         self.read_errors.extend(other.read_errors);

@@ -13,7 +13,7 @@ use crate::finding::Finding;
 use crate::registry;
 use crate::survey::Allocation;
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, index_match, lob};
+use crate::{columns, computed, index_match, lob};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
@@ -218,6 +218,7 @@ impl Target {
             let Some(record) = tree_page::record(page, *span) else { continue };
             let at = RecordId { page: id, slot: slot as u16 };
             columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
+            computed::row(context, unit, at, &record, &mut partial.computed, &mut partial.findings);
             lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
             index_match::row(context, unit, at, &record, &mut partial.indexes, &mut partial.findings);
         }

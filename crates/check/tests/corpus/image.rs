@@ -61,6 +61,15 @@ impl Image {
         })
     }
 
+    /// Checks the file with a catalogue that says something else.
+    pub fn check_as(&self, alter: impl FnOnce(&mut Database)) -> Report {
+        self.with_files(|files| {
+            let mut database = catalog::load(files);
+            alter(&mut database);
+            check::run(files, &database, &Options::default(), &Silent)
+        })
+    }
+
     /// The catalogue as it is now.
     pub fn database(&self) -> Database {
         self.with_files(|files| catalog::load(files))

@@ -11,6 +11,7 @@
 )]
 
 mod columns;
+mod computed;
 mod damage;
 mod hostile;
 mod image;
@@ -33,6 +34,7 @@ fn main() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
             trials.extend(columns::trials(&corpus));
+            trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
             trials.extend(hostile::trials(&corpus));
             trials.extend(index_rows::trials(&corpus));
@@ -42,8 +44,18 @@ fn main() {
             trials.extend(sparse::trials(&corpus));
         }
         None => {
-            for group in ["sound", "columns", "damage", "hostile", "index rows", "invariance", "legal", "lob", "sparse"]
-            {
+            for group in [
+                "sound",
+                "columns",
+                "computed",
+                "damage",
+                "hostile",
+                "index rows",
+                "invariance",
+                "legal",
+                "lob",
+                "sparse",
+            ] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
             }

@@ -1,0 +1,194 @@
+//! Values of rows: columns where they lie, and what the catalogue's expressions give for a row. Compiled once, evaluated
+//! without allocation per row.
+
+use std::fmt;
+use std::sync::Arc;
+
+use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, Stored, column_status};
+use expr::Field;
+use format::collation::CollationId;
+use format::record::Record;
+use format::types::{TypeInfo, xtype};
+
+/// A column of a row and how to find it.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// Where it lies.
+    pub(crate) column: RowsetColumn,
+    /// The row is one of the index.
+    pub(crate) in_index: bool,
+    /// The uniquifier of a clustered index that is not unique.
+    pub(crate) is_uniquifier: bool,
+    /// The row is one of the index, and the table computes the value.
+    pub(crate) is_computed: bool,
+}
+
+impl Column {
+    /// A column of a heap or clustered index.
+    pub(crate) fn of_table(column: &RowsetColumn) -> Self {
+        Self { column: column.clone(), in_index: false, is_uniquifier: false, is_computed: false }
+    }
+
+    /// Position of a bit column in its byte.
+    pub(crate) fn bit(&self) -> Option<u8> {
+        // A sparse bit has a byte of its own.
+        let bit = if self.column.is_sparse() && !self.in_index { 0 } else { self.column.leaf_bit };
+        (self.column.info.xtype == xtype::BIT).then_some(bit)
+    }
+
+    /// What a leaf record has for the column, absent values resolved, bits as 0 or 1.
+    pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
+        let stored = self.column.stored(Level::Leaf, record);
+        match stored {
+            // Absent, empty or NULL is 0 (format.md 7.2).
+            Stored::Absent | Stored::Null | Stored::Plain(&[]) if self.is_uniquifier => Stored::Plain(&[0; 4]),
+            Stored::Absent if self.in_index => Stored::Plain(&[]),
+            Stored::Absent => match &self.column.default {
+                Some(default) => Stored::Plain(default),
+                None if self.column.status & column_status::HAS_DEFAULT != 0 => Stored::Absent,
+                None => Stored::Null,
+            },
+            Stored::Plain(bytes) => match self.bit() {
+                Some(bit) => {
+                    Stored::Plain(if bytes.first().is_some_and(|byte| byte >> bit & 1 != 0) { &[1] } else { &[0] })
+                }
+                None => stored,
+            },
+            _ => stored,
+        }
+    }
+}
+
+/// An expression over the columns of a row of a table.
+#[derive(Clone)]
+pub(crate) struct Formula {
+    program: Arc<expr::Program>,
+    /// The columns it names, in its order.
+    columns: Vec<Column>,
+    /// Type that its value is stored with; without meaning for a filter.
+    pub(crate) target: TypeInfo,
+}
+
+impl fmt::Debug for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "formula of {} columns", self.columns.len())
+    }
+}
+
+/// What evaluations need; kept from row to row.
+#[derive(Default)]
+pub(crate) struct Room {
+    scratch: expr::Scratch,
+    bytes: Vec<u8>,
+}
+
+/// A row as an expression sees it.
+struct Row<'f, 'r> {
+    columns: &'f [Column],
+    record: Record<'r>,
+}
+
+impl expr::Row for Row<'_, '_> {
+    fn field(&self, index: usize) -> Field<'_> {
+        match self.columns.get(index).map(|column| column.value(&self.record)) {
+            Some(Stored::Null) => Field::Null,
+            Some(Stored::Plain(bytes)) => Field::Bytes(bytes),
+            Some(Stored::Complex(_)) => Field::OffRow,
+            Some(Stored::Absent) | None => Field::Unknown,
+        }
+    }
+}
+
+impl Formula {
+    /// Whether the row satisfies the filter; `None` when that is not certain.
+    pub(crate) fn matches(&self, record: &Record<'_>, room: &mut Room) -> Option<bool> {
+        let row = Row { columns: &self.columns, record: *record };
+        self.program.matches(&row, &mut room.scratch).ok()
+    }
+
+    /// The value's stored bytes, `Some(None)` for NULL; `None` when it is not certain.
+    pub(crate) fn value<'a>(&self, record: &Record<'_>, room: &'a mut Room) -> Option<Option<&'a [u8]>> {
+        let row = Row { columns: &self.columns, record: *record };
+        let Room { scratch, bytes } = room;
+        let value = self.program.evaluate(&row, scratch).ok()?;
+        if value.is_null() {
+            return Some(None);
+        }
+        bytes.clear();
+        expr::encode_into(value, self.target, bytes)?;
+        Some(Some(bytes))
+    }
+}
+
+/// Whether bytes are a decimal's zero: what sign a zero has that was computed nobody has described.
+pub(crate) fn is_zero_decimal(info: TypeInfo, bytes: &[u8]) -> bool {
+    let is_decimal = matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC);
+    is_decimal && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
+}
+
+/// The expressions of a table over the rows of one of its rowsets.
+pub(crate) struct Expressions<'a> {
+    /// The database.
+    pub(crate) database: &'a Database,
+    /// The table's.
+    pub(crate) rowset: &'a Rowset,
+}
+
+impl Expressions<'_> {
+    /// The filter of an index.
+    pub(crate) fn filter(&self, index_id: i32) -> Result<Formula, String> {
+        self.formula(ExpressionKind::Filter, index_id.cast_unsigned())
+    }
+
+    /// The definition of a computed column, if its result has exactly the type `info` with which it is stored.
+    pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, String> {
+        let formula = self.formula(ExpressionKind::ComputedColumn, id)?;
+        let result = formula.program.result_type().ok_or("a condition as column")?;
+        let key = |info: TypeInfo| (info.xtype, info.precision, info.scale, info.length);
+        if key(result) != key(info) {
+            let (result, info) = (result.declaration(), info.declaration());
+            return Err(format!("a computed column of type {info}: {result} was derived from its definition"));
+        }
+        Ok(Formula { target: info, ..formula })
+    }
+
+    /// The expression that the catalogue keeps for a column or index, compiled against the columns of the rowset.
+    fn formula(&self, kind: ExpressionKind, sub_id: u32) -> Result<Formula, String> {
+        let object_id = self.rowset.object_id;
+        let text = self
+            .database
+            .expressions
+            .iter()
+            .find(|text| (text.object_id, text.kind, text.sub_id.cast_unsigned()) == (object_id, kind, sub_id))
+            .and_then(|expression| expression.text.as_deref())
+            .ok_or("its expression is not in the catalogue")?;
+        if !text.is_ascii() {
+            return Err(format!("expression {text}: its characters depend on the code page"));
+        }
+        let lookup = |name: &str| {
+            self.stored(name).map(|column| expr::ColumnType {
+                info: column.info,
+                collation: column.collation,
+                nullable: true,
+            })
+        };
+        let collation = CollationId(self.database.boot.as_ref().map_or(0, |boot| boot.collation));
+        let program = expr::compile_within(text, collation, &lookup)
+            .map_err(|unsupported| format!("expression {text} is not evaluated: {}", unsupported.what))?;
+        let columns = program.columns().iter().map(|name| self.stored(name).map(Column::of_table));
+        let columns = columns.collect::<Option<_>>().ok_or("an expression names a column that is not stored")?;
+        Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
+    }
+
+    /// The column of that name, if the rows store it.
+    fn stored(&self, name: &str) -> Option<&RowsetColumn> {
+        let columns = self.database.columns.get(&self.rowset.object_id)?;
+        let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
+        self.rowset.layout.column(column.id).filter(|column| !is_sparse_and_padded(column))
+    }
+}
+
+/// Whether a value of a sparse column has all of its type's bytes is known of the other types only.
+pub(crate) fn is_sparse_and_padded(column: &RowsetColumn) -> bool {
+    column.is_sparse() && matches!(column.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY)
+}
