@@ -60,6 +60,10 @@ impl PageSource for Metered<'_> {
         self.inner.files()
     }
 
+    fn prefetch(&self, first: PageId, pages: u32) {
+        self.inner.prefetch(first, pages);
+    }
+
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let start = Instant::now();
         let result = self.inner.read(first, buffer);

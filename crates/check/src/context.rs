@@ -22,6 +22,8 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
+    /// The batch that is checked now, of how many; `None` for all of them.
+    pub(crate) batch: Option<(u32, u32)>,
     /// By rowset.
     keys: Vec<Option<Keys>>,
     /// Accelerated database recovery is, or was, on.
@@ -73,6 +75,7 @@ impl<'a> Context<'a> {
             options,
             units,
             survey,
+            batch: None,
             keys,
             rows_hold_versions,
             space,
@@ -105,8 +108,13 @@ impl<'a> Context<'a> {
         Known { clean: self.is_clean(), rows_hold_versions: self.rows_hold_versions }
     }
 
-    /// Whether the run covers a unit.
+    /// Whether the run, or its batch, covers a unit. A table and its indexes are in one batch.
     pub(crate) fn in_scope(&self, unit: &Unit) -> bool {
+        if let Some((batch, batches)) = self.batch
+            && unit.owner.object_id.unsigned_abs() % batches != batch
+        {
+            return false;
+        }
         match &self.options.scope {
             Scope::Database => true,
             Scope::Allocation => false,
@@ -115,6 +123,11 @@ impl<'a> Context<'a> {
                 unit.row.and_then(|row| self.database.units.get(row)).is_some_and(|row| row.filegroup == *group)
             }
         }
+    }
+
+    /// Whether the run, or its batch, covers pages in use that no unit claims.
+    pub(crate) fn covers_unclaimed(&self) -> bool {
+        self.options.scope == Scope::Database && self.batch.is_none_or(|(batch, _)| batch == 0)
     }
 
     /// Whether the logical checks of a unit's B-tree are asked for and possible.

@@ -31,7 +31,7 @@ mod values;
 
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use finding::{Finding, Names, Owner, Value};
-pub use options::{DEFAULT_MEMORY_BYTES, Options, Scope};
+pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{
     DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts, Sample,

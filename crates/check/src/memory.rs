@@ -4,11 +4,12 @@ use catalog::Database;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
-use crate::options::{DEFAULT_MEMORY_BYTES, Options};
+use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
 pub(crate) const CHUNK_PAGES: u32 = 128;
 
+const BYTES_A_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
 const BYTES_A_PAGE: u64 = 2;
 /// Sums of one unit in one thread, and what is known of it before.
@@ -21,6 +22,11 @@ const BASE_BYTES: u64 = 12 << 20;
 const BYTES_A_COLUMN: u64 = 1500;
 /// Facts need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
+
+/// Chunks in memory at once when threads read for others: one in each hand, and one waiting for each that judges.
+pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
+    readers + 2 * threads
+}
 
 /// What a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,10 +43,18 @@ impl Needs {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
         let columns: u64 = database.rowsets.iter().map(|rowset| rowset.layout.columns.len() as u64).sum();
-        let a_thread = BYTES_A_THREAD
-            + u64::from(CHUNK_PAGES) * PAGE_BYTES as u64
-            + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD;
-        let fixed = BASE_BYTES + pages * BYTES_A_PAGE + columns * BYTES_A_COLUMN + threads * a_thread;
+        let readers = match options.readers {
+            Readers::Own => 0,
+            Readers::Count(readers) => usize::from(readers),
+            Readers::PerFile => source.files().len(),
+        };
+        let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
+        let a_thread = BYTES_A_THREAD + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD;
+        let fixed = BASE_BYTES
+            + pages * BYTES_A_PAGE
+            + columns * BYTES_A_COLUMN
+            + threads * a_thread
+            + buffers as u64 * BYTES_A_CHUNK;
         Self { fixed, pages }
     }
 

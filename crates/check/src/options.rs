@@ -29,6 +29,18 @@ impl Scope {
     }
 }
 
+/// Who reads the pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Readers {
+    /// Each thread reads what it judges, and tells the system what comes next.
+    #[default]
+    Own,
+    /// So many threads that do nothing but read, in page order.
+    Count(u16),
+    /// One such thread a file, as with trace flag 2549: for files on disks of their own.
+    PerFile,
+}
+
 /// Options of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -45,6 +57,11 @@ pub struct Options {
     pub data_purity: Option<bool>,
     /// Threads; 0 for one a processor.
     pub max_threads: usize,
+    /// Who reads.
+    pub readers: Readers,
+    /// In how many passes over the files the tables are checked; 0 counts as 1. Each pass reads the pages of its tables,
+    /// so that facts are kept for fewer of them at once. A table with all its indexes is never divided.
+    pub batches: u16,
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes a page. Never below what
     /// [`crate::minimum_memory_bytes`] says. The findings do not depend on it.
     pub memory_bytes: Option<u64>,

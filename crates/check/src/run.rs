@@ -45,20 +45,25 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
     phases.end("survey", &space);
 
-    let context = Context::new(source, database, options, units, survey, &space);
-    let mut swept = if options.scope == Scope::Allocation {
-        Partial::new(context.units.list().len())
-    } else {
-        sweep::sweep(&context, &metered.meter, progress)
-    };
-    findings.append(&mut swept.findings);
-    phases.end("sweep", &space);
-
+    let mut context = Context::new(source, database, options, units, survey, &space);
     if options.scope == Scope::Database && !options.physical_only {
         catalog_rules::check(database, &mut findings);
     }
-    reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
-    phases.end("reckon", &space);
+    let mut swept = Partial::new(context.units.list().len());
+    let batches = u32::from(options.batches.max(1));
+    for batch in 0..batches {
+        context.batch = (batches > 1).then_some((batch, batches));
+        let mut part = match options.scope {
+            Scope::Allocation => Partial::new(context.units.list().len()),
+            _ => sweep::sweep(&context, &metered.meter, progress),
+        };
+        findings.append(&mut part.findings);
+        phases.end("sweep", &space);
+        reckon::reckon(&context, &mut part, &mut findings, &mut coverage, progress);
+        phases.end("reckon", &space);
+        swept.merge(part);
+    }
+    context.batch = None;
 
     let findings = settle(&context, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);

@@ -1,11 +1,10 @@
-//! Facts about pages, in page order, in bounded memory: what does not fit goes to temporary files.
+//! Facts about pages in bounded memory: what does not fit goes to temporary files.
 //!
-//! A thread takes pages in ascending order, so that what it notes is sorted. Each thread has one run; runs are read back
-//! side by side, a window of pages at a time. Nothing is sorted or copied, and without a spill nothing is written.
+//! Each thread has one run: what it keeps, and sorted segments in a file. All of them are read back side by side, a window
+//! of pages at a time. Without a spill nothing is written or copied, and there is one window.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -73,10 +72,17 @@ impl Space {
     }
 }
 
-/// The facts of one thread, by ascending page.
+/// The facts of one thread.
 pub(crate) struct Run<F> {
     kept: Vec<F>,
-    spilled: Option<File>,
+    spilled: Option<Spilled>,
+}
+
+/// Facts in a file: segments, each sorted by page.
+struct Spilled {
+    file: File,
+    /// Start and end of each segment, in bytes.
+    segments: Vec<(u64, u64)>,
 }
 
 impl<F> Default for Run<F> {
@@ -86,7 +92,7 @@ impl<F> Default for Run<F> {
 }
 
 impl<F: Fact> Run<F> {
-    /// Notes a fact of a page behind all noted before.
+    /// Notes a fact; at most one of each page.
     pub(crate) fn push(&mut self, fact: F) {
         self.kept.push(fact);
     }
@@ -105,19 +111,24 @@ impl<F: Fact> Run<F> {
     }
 
     fn write(&mut self, space: &Space) -> io::Result<()> {
-        let file = match &mut self.spilled {
-            Some(file) => file,
-            None => self.spilled.insert(space.file()?),
+        let spilled = match &mut self.spilled {
+            Some(spilled) => spilled,
+            None => self.spilled.insert(Spilled { file: space.file()?, segments: Vec::new() }),
         };
+        self.kept.sort_unstable_by_key(Fact::page);
+        let start = spilled.segments.last().map_or(0, |(_, end)| *end);
+        let mut end = start;
         let mut buffer = Vec::with_capacity(FACTS_A_WRITE * F::BYTES);
         for facts in self.kept.chunks(FACTS_A_WRITE) {
             buffer.resize(facts.len() * F::BYTES, 0);
             for (fact, bytes) in facts.iter().zip(buffer.chunks_exact_mut(F::BYTES)) {
                 fact.write(bytes);
             }
-            file.write_all(&buffer)?;
+            spilled.file.write_all(&buffer)?;
+            end += buffer.len() as u64;
             space.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
         }
+        spilled.segments.push((start, end));
         Ok(())
     }
 }
@@ -126,33 +137,36 @@ const FACTS_A_WRITE: usize = 4096;
 
 /// Reads runs side by side, a window of pages at a time.
 pub(crate) struct Windows<'a, F> {
+    files: Vec<File>,
     cursors: Vec<Cursor<F>>,
-    facts_a_run: usize,
+    facts_a_cursor: usize,
     space: &'a Space,
     start: Option<PageId>,
     ended: bool,
 }
 
+/// A segment, or what a run had kept in memory.
 struct Cursor<F> {
-    spilled: Option<File>,
-    kept: Vec<F>,
+    /// Index into [`Windows::files`], and the bytes that were not read yet.
+    left: Option<(usize, u64, u64)>,
     window: Vec<F>,
-    fact: PhantomData<F>,
 }
 
 impl<'a, F: Fact> Windows<'a, F> {
     /// Windows of about `facts` facts; of all of them when nothing was spilled.
     pub(crate) fn new(runs: Vec<Run<F>>, facts: usize, space: &'a Space) -> Self {
-        let facts_a_run = (facts / runs.len().max(1)).max(FACTS_A_WRITE);
-        let cursors = runs.into_iter().map(|mut run| {
-            if let Some(Err(error)) = run.spilled.as_mut().map(|file| file.seek(SeekFrom::Start(0))) {
-                space.failed(&error);
-                run.spilled = None;
+        let (mut files, mut cursors) = (Vec::new(), Vec::new());
+        for Run { mut kept, spilled } in runs {
+            kept.sort_unstable_by_key(Fact::page);
+            cursors.push(Cursor { left: None, window: kept });
+            if let Some(Spilled { file, segments }) = spilled {
+                let cursor = |(start, end)| Cursor { left: Some((files.len(), start, end)), window: Vec::new() };
+                cursors.extend(segments.into_iter().map(cursor));
+                files.push(file);
             }
-            // The tail is the window itself until something has to be read back before it.
-            Cursor { spilled: run.spilled, kept: run.kept, window: Vec::new(), fact: PhantomData }
-        });
-        Self { cursors: cursors.collect(), facts_a_run, space, start: None, ended: false }
+        }
+        let facts_a_cursor = (facts / cursors.len().max(1)).max(LEAST_FACTS_A_CURSOR);
+        Self { files, cursors, facts_a_cursor, space, start: None, ended: false }
     }
 
     /// Moves on to the next pages; `None` behind the last.
@@ -162,12 +176,12 @@ impl<'a, F: Fact> Windows<'a, F> {
         }
         let mut end = None;
         for cursor in &mut self.cursors {
-            if let Err(error) = cursor.fill(self.start, self.facts_a_run) {
+            if let Err(error) = cursor.fill(&mut self.files, self.start, self.facts_a_cursor) {
                 self.space.failed(&error);
-                cursor.spilled = None;
+                cursor.left = None;
             }
-            // What is still in a file begins behind this page.
-            if cursor.spilled.is_some()
+            // What is still in the file begins behind this page.
+            if cursor.left.is_some()
                 && let Some(last) = cursor.window.last()
             {
                 end = Some(end.map_or(last.page(), |end: PageId| end.min(last.page())));
@@ -179,26 +193,23 @@ impl<'a, F: Fact> Windows<'a, F> {
     }
 }
 
+const LEAST_FACTS_A_CURSOR: usize = 256;
+
 impl<F: Fact> Cursor<F> {
     /// Drops the facts of pages up to `done` and reads on.
-    fn fill(&mut self, done: Option<PageId>, facts: usize) -> io::Result<()> {
+    fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize) -> io::Result<()> {
         let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
         self.window.drain(..used);
-        if let Some(file) = &mut self.spilled {
-            let wanted = facts.saturating_sub(self.window.len()).max(1);
-            let mut buffer = Vec::new();
-            file.take((wanted * F::BYTES) as u64).read_to_end(&mut buffer)?;
+        let Some((index, start, end)) = self.left else { return Ok(()) };
+        let wanted = facts.saturating_sub(self.window.len()) * F::BYTES;
+        let wanted = (wanted as u64).min(end - start);
+        if let Some(file) = files.get_mut(index) {
+            let mut buffer = vec![0; wanted as usize];
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut buffer)?;
             self.window.extend(buffer.chunks_exact(F::BYTES).filter_map(F::read));
-            if buffer.len() < wanted * F::BYTES {
-                self.spilled = None;
-            }
         }
-        if self.spilled.is_none() && !self.kept.is_empty() {
-            match self.window.is_empty() {
-                true => self.window = std::mem::take(&mut self.kept),
-                false => self.window.append(&mut self.kept),
-            }
-        }
+        self.left = (start + wanted < end).then_some((index, start + wanted, end));
         Ok(())
     }
 }
@@ -251,12 +262,12 @@ mod tests {
         }
     }
 
-    /// Two threads that take turns of uneven length.
+    /// Two threads that take turns of uneven length, out of order.
     fn runs(pages: u32, limit: usize, space: &Space) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
-        for page in 0..pages {
-            let run = &mut runs[usize::from(page / 128 % 3 == 0)];
-            run.push(Number(page));
+        for chunk in 0..pages / 100 {
+            let run = &mut runs[usize::from(chunk % 3 == 0)];
+            (0..100).for_each(|page| run.push(Number((chunk ^ 5) * 100 + page)));
             run.bound(limit, space);
         }
         runs
@@ -264,20 +275,18 @@ mod tests {
 
     #[test]
     fn every_fact_is_in_exactly_one_window_whatever_was_spilled() {
-        for limit in [usize::MAX, 30_000, 5000, 1] {
+        for limit in [usize::MAX, 30_000, 5000, 100] {
             let space = Space::default();
-            let pages = 60_000;
+            let pages = 80_000;
             let mut windows = Windows::new(runs(pages, limit, &space), 10_000, &space);
             let mut seen = vec![0; pages as usize];
-            let mut count = 0;
             while let Some(window) = windows.advance() {
-                count += 1;
                 for (page, seen) in seen.iter_mut().enumerate() {
                     *seen += u32::from(window.get(PageId::new(1, page as u32)) == Some(Number(page as u32)));
                 }
             }
             assert!(seen.iter().all(|seen| *seen == 1), "limit {limit}");
-            assert_eq!(count > 1, space.spilled_bytes() > 0, "limit {limit}");
+            assert_eq!(space.spilled_bytes() > 0, limit != usize::MAX, "limit {limit}");
             assert_eq!(space.error(), None);
         }
     }

@@ -1,117 +1,146 @@
 //! Sweep: one sequential pass over the files in page order, in parallel ranges. Each page is the target exactly once;
 //! what relates two pages becomes a term of an order-free sum on both sides, what is an inequality a small fact.
 
+mod chunks;
+mod feed;
 mod tally;
 mod target;
 mod tree_page;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use format::PageId;
 use format::page::PAGE_BYTES;
-use format::{PageBytes, PageId};
-use source::ReadError;
+use source::{PageBuffer, ReadError};
 
 use crate::accounting::Meter;
 use crate::context::Context;
-use crate::memory::CHUNK_PAGES;
+use crate::memory::{self, CHUNK_PAGES};
+use crate::options::Readers;
 use crate::progress::Progress;
 
+use chunks::Chunks;
+use feed::{Counter, Loaded, Queue};
 pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
 pub(crate) use target::{Forwarding, Role, Target, Verdict, any_in_scope, forwarding, is_leaf, is_leaf_of, role};
 pub(crate) use tree_page::{child, level_of, record};
 
-struct Chunk {
-    first: PageId,
-    pages: u32,
-}
-
 /// Reads every page of the scope once.
 pub(crate) fn sweep(context: &Context<'_>, meter: &Meter, progress: &dyn Progress) -> Partial {
-    let mut chunks = Vec::new();
-    let mut total = 0;
-    for file in &context.survey.files {
-        for first in (0..file.pages).step_by(CHUNK_PAGES as usize) {
-            let pages = CHUNK_PAGES.min(file.pages - first);
-            chunks.push(Chunk { first: PageId::new(file.file_id, first), pages });
-            total += u64::from(pages);
+    let chunks = Chunks::of(&context.survey.files);
+    progress.phase("sweep", chunks.pages());
+    let sweep = Sweep { context, meter, progress, chunks: &chunks, merged: Mutex::default(), ends: Mutex::default() };
+    let threads = context.options.threads();
+    match context.options.readers {
+        Readers::Own => sweep.own(threads),
+        Readers::Count(readers) => {
+            let counter = Counter::new(chunks.all());
+            sweep.queued(threads, &vec![&counter; usize::from(readers.max(1))]);
+        }
+        Readers::PerFile => {
+            let counters: Vec<Counter> = chunks.by_file().into_iter().map(Counter::new).collect();
+            sweep.queued(threads, &counters.iter().collect::<Vec<_>>());
         }
     }
-    progress.phase("sweep", total);
-    let threads = context.options.threads();
-    let next = AtomicUsize::new(0);
-    let ends = Mutex::new(Vec::new());
-    let merged = Mutex::new(Partial::new(context.units.list().len()));
-    thread::scope(|scope| {
-        for _ in 0..threads.min(chunks.len()).max(1) {
-            scope.spawn(|| {
-                let partial = work(context, &chunks, &next, meter, progress);
-                let waits = Instant::now();
-                let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
-                meter.locked(waits.elapsed());
-                merged.merge(partial);
-                ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-            });
-        }
-    });
     // What the slowest thread took longer than each of the others.
-    for end in ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for end in sweep.ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         meter.idle(end.elapsed());
     }
-    let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let merged = sweep.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut merged = merged.unwrap_or_else(|| Partial::new(context.units.list().len()));
     merged.sort();
     merged
 }
 
-/// Takes chunks until none is left.
-fn work(
-    context: &Context<'_>,
-    chunks: &[Chunk],
-    next: &AtomicUsize,
-    meter: &Meter,
-    progress: &dyn Progress,
-) -> Partial {
-    let mut partial = Partial::new(context.units.list().len());
-    let mut target = Target::default();
-    let mut buffer = vec![0; CHUNK_PAGES as usize * PAGE_BYTES];
-    while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-        read_chunk(context, chunk, &mut buffer, &mut partial, |id, bytes, partial| {
-            target.page(context, id, bytes, partial)
-        });
-        if let Some(run) = partial.bounds.first_mut() {
-            run.bound(context.bounds_a_thread(), context.space);
-        }
-        meter.sample(context.space);
-        progress.advance(chunk.pages.into());
-    }
-    partial
+struct Sweep<'a> {
+    context: &'a Context<'a>,
+    meter: &'a Meter,
+    progress: &'a dyn Progress,
+    chunks: &'a Chunks,
+    merged: Mutex<Option<Partial>>,
+    ends: Mutex<Vec<Instant>>,
 }
 
-/// Reads a chunk; where the whole of it cannot be read, page by page, so that a bad sector costs one page.
-fn read_chunk(
-    context: &Context<'_>,
-    chunk: &Chunk,
-    buffer: &mut [u8],
-    partial: &mut Partial,
-    mut visit: impl FnMut(PageId, &mut PageBytes, &mut Partial),
-) {
-    let buffer = &mut buffer[..chunk.pages as usize * PAGE_BYTES];
-    if !target::any_in_scope(context, chunk.first, chunk.pages) {
-        return;
+impl Sweep<'_> {
+    /// Each thread reads what it judges.
+    fn own(&self, threads: usize) {
+        let counter = Counter::new(self.chunks.all());
+        thread::scope(|scope| {
+            for _ in 0..threads.max(1) {
+                scope.spawn(|| {
+                    let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
+                    self.work(|used| {
+                        let buffer = used.or_else(|| spare.take())?;
+                        let passed = |pages: u32| self.progress.advance(pages.into());
+                        feed::read_next(self.context, self.chunks, &counter, buffer, passed)
+                    });
+                });
+            }
+        });
     }
-    let whole = context.source.read(chunk.first, buffer);
-    let failed = whole.is_err();
-    for (page, bytes) in (chunk.first.page..).zip(buffer.chunks_exact_mut(PAGE_BYTES)).take(chunk.pages as usize) {
-        let id = PageId::new(chunk.first.file, page);
+
+    /// A thread for each of `counters` reads; others judge.
+    fn queued(&self, threads: usize, counters: &[&Counter]) {
+        let queue = Queue::new(counters.len(), memory::queue_buffers(counters.len(), threads));
+        thread::scope(|scope| {
+            for counter in counters {
+                scope.spawn(|| {
+                    let passed = |pages: u32| self.progress.advance(pages.into());
+                    queue.read_all(self.context, self.chunks, counter, passed);
+                });
+            }
+            for _ in 0..threads.max(1) {
+                scope.spawn(|| {
+                    self.work(|used| {
+                        used.into_iter().for_each(|buffer| queue.give_back(buffer));
+                        queue.take(self.meter)
+                    });
+                });
+            }
+        });
+    }
+
+    /// Judges the pages that `next` hands out, which gets the buffer of the chunk before.
+    fn work(&self, mut next: impl FnMut(Option<PageBuffer>) -> Option<Loaded>) {
+        let context = self.context;
+        let mut partial = Partial::new(context.units.list().len());
+        let mut target = Target::default();
+        let mut used = None;
+        while let Some(mut loaded) = next(used.take()) {
+            judge(context, &mut loaded, &mut target, &mut partial);
+            if let Some(run) = partial.bounds.first_mut() {
+                run.bound(context.bounds_a_thread(), context.space);
+            }
+            self.meter.sample(context.space);
+            self.progress.advance(loaded.chunk.pages.into());
+            used = Some(loaded.buffer);
+        }
+        let waits = Instant::now();
+        let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        self.meter.locked(waits.elapsed());
+        match merged.as_mut() {
+            Some(merged) => merged.merge(partial),
+            None => *merged = Some(partial),
+        }
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+    }
+}
+
+/// Judges the pages of a chunk. Where the whole of it could not be read, each is read by itself, so that a bad sector
+/// costs one page.
+fn judge(context: &Context<'_>, loaded: &mut Loaded, target: &mut Target, partial: &mut Partial) {
+    let (first, failed) = (loaded.chunk.first, loaded.failed);
+    for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
+        let id = PageId::new(first.file, page);
         if failed && let Err(error) = context.source.read(id, bytes) {
             unread(context, id, &error, partial);
             continue;
         }
         partial.pages_read += 1;
         if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
-            visit(id, bytes, partial);
+            target.page(context, id, bytes, partial);
         }
     }
 }

@@ -16,7 +16,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
         yield_to_others();
     }
-    let source = DataFiles::open(&arguments.paths)?;
+    let mut source = DataFiles::open(&arguments.paths)?;
+    if arguments.direct {
+        source.read_directly()?;
+    }
     let database = catalog::load(&source);
     warn(&database);
     let options = Options {
@@ -26,6 +29,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         data_purity: arguments.no_data_purity.then_some(false),
         max_threads: arguments.maxdop.into(),
         extended_logical_checks: arguments.extended_logical_checks,
+        readers: arguments.readers,
+        batches: arguments.batches,
         memory_bytes: arguments.memory,
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,

@@ -226,6 +226,28 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
     pub(crate) maxdop: u16,
 
+    /// Who reads: N threads that do nothing else, or one a file (per-file)
+    ///
+    /// By default each thread reads what it judges, and tells the system what comes next: the fastest for data in memory
+    /// or on one disk. per-file is for files on disks of their own, as trace flag 2549; N for disks that need many reads
+    /// under way. Both take one megabyte of memory a reader and more switches between threads.
+    #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
+    pub(crate) readers: check::Readers,
+
+    /// Check the tables in N passes over the files
+    ///
+    /// 'one', and 'auto' too, read every page once: sums need so little memory that there is no gain in less. N passes
+    /// read pages of their own tables only, some of them twice, and need an Nth of the space for temporary files. The
+    /// opposite of trace flag 2562.
+    #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
+    pub(crate) batches: u16,
+
+    /// Read past the system's cache
+    ///
+    /// For a database larger than memory: the check does not evict what other programs need.
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) direct: bool,
+
     /// Read SIZE bytes a second at most, such as 200MB
     ///
     /// For a disk that others need too; the check takes longer accordingly.
@@ -286,6 +308,23 @@ impl CheckArguments {
             FormatKind::Json => Format::Json,
             FormatKind::Tableresults => Format::TableResults,
         }
+    }
+}
+
+fn readers(text: &str) -> Result<check::Readers, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(check::Readers::Own),
+        ("per-file", _) => Ok(check::Readers::PerFile),
+        (_, Ok(count @ 1..=256)) => Ok(check::Readers::Count(count)),
+        _ => Err("neither per-file nor a number from 1 to 256".to_owned()),
+    }
+}
+
+fn batches(text: &str) -> Result<u16, String> {
+    match (text, text.parse()) {
+        ("auto" | "one", _) => Ok(1),
+        (_, Ok(count @ 1..=1000)) => Ok(count),
+        _ => Err("neither auto, one, nor a number from 1 to 1000".to_owned()),
     }
 }
 

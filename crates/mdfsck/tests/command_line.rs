@@ -325,6 +325,29 @@ fn with_database() -> Vec<(&'static str, Test)> {
             let peak = number(&summary["memory_peak"]);
             ensure(peak == 0 || peak <= number(&estimate["memory_bytes"]), format!("peak {peak}, {estimate}"))
         }),
+        ("who reads, and in how many passes, does not change the results", |folder| {
+            for page in [300, 301, 500, 640] {
+                edit(&folder.join("a.mdf"), page, |bytes| bytes[1000] ^= 0xFF);
+            }
+            let plain = mdfsck(folder, &["check", "a.mdf"]).stdout;
+            ensure(text(&plain).contains("Msg "), "no findings")?;
+            let ways: [&[&str]; 7] = [
+                &["--readers", "1"],
+                &["--readers", "5", "--maxdop", "1"],
+                &["--readers", "per-file", "--maxdop", "3"],
+                &["--batches", "one"],
+                &["--batches", "7"],
+                &["--batches", "40", "--readers", "2"],
+                &["--direct"],
+            ];
+            for way in ways {
+                let output = mdfsck(folder, &[&["check"][..], way, &["a.mdf"]].concat());
+                // Some file systems know no direct reads.
+                let ok = output.stdout == plain || way == ["--direct"] && output.status.code() == Some(4);
+                ensure(ok, format!("{way:?}: {}", text(&output.stdout)))?;
+            }
+            refused_by_usage(&mdfsck(folder, &["check", "--readers", "0", "a.mdf"]), &["--readers", "per-file"])
+        }),
         ("--io-limit, --nice and --stats change the cost and what is told of it, not the results", |folder| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
             let output = mdfsck(folder, &["check", "--io-limit", "60MB", "--nice", "--stats", "a.mdf"]);

@@ -10,6 +10,7 @@ use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType, version};
 
+use crate::buffer::is_aligned;
 use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
@@ -18,6 +19,8 @@ use crate::{DataFile, OpenError, PageSource, ReadError};
 pub struct DataFiles {
     files: Vec<DataFile>,
     handles: Vec<File>,
+    /// The same files, read past the system's cache; empty unless asked for.
+    direct: Vec<File>,
 }
 
 impl DataFiles {
@@ -51,9 +54,21 @@ impl DataFiles {
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let this = Self { files, handles };
+        let this = Self { files, handles, direct: Vec::new() };
         this.check_one_database()?;
         Ok(this)
+    }
+
+    /// Reads past the system's cache from now on, so that a check of a large database does not evict what others need.
+    ///
+    /// # Errors
+    /// When the system, or the file system, does not know such reads.
+    pub fn read_directly(&mut self) -> Result<(), OpenError> {
+        let open = |file: &DataFile| {
+            open_direct(&file.path).map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
+        };
+        self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// One primary, no file twice, all of one database, new enough.
@@ -105,6 +120,8 @@ impl PageSource for DataFiles {
         else {
             return Err(ReadError::NoSuchFile { file_id: first.file });
         };
+        let direct = position.and_then(|at| self.direct.get(at)).filter(|_| is_aligned(buffer));
+        let handle = direct.unwrap_or(handle);
         let offset = u64::from(first.page) * PAGE_BYTES as u64;
         let wanted = file.pages.saturating_sub(first.page) as usize * PAGE_BYTES;
         let wanted = wanted.min(buffer.len());
@@ -119,6 +136,41 @@ impl PageSource for DataFiles {
         }
         Ok(read / PAGE_BYTES)
     }
+
+    fn prefetch(&self, first: PageId, pages: u32) {
+        let position = self.files.iter().position(|file| file.file_id == first.file);
+        if let (Some(handle), true) = (position.and_then(|at| self.handles.get(at)), self.direct.is_empty()) {
+            will_need(handle, u64::from(first.page) * PAGE_BYTES as u64, u64::from(pages) * PAGE_BYTES as u64);
+        }
+    }
+}
+
+/// A hint, which may fail without harm.
+#[cfg(target_os = "linux")]
+fn will_need(file: &File, offset: u64, bytes: u64) {
+    let _ = rustix::fs::fadvise(file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn will_need(_file: &File, _offset: u64, _bytes: u64) {}
+
+#[cfg(target_os = "linux")]
+fn open_direct(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(windows)]
+fn open_direct(path: &Path) -> io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_FLAG_NO_BUFFERING: u32 = 0x2000_0000;
+    fs::OpenOptions::new().read(true).custom_flags(FILE_FLAG_NO_BUFFERING).open(path)
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+fn open_direct(_path: &Path) -> io::Result<File> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "not known on this system"))
 }
 
 /// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.

@@ -14,6 +14,14 @@ pub enum OpenError {
         /// What the system said.
         cause: io::Error,
     },
+    /// Reads past the system's cache were asked for.
+    #[error("{}: cannot be read past the system's cache: {cause}; leave out --direct", path.display())]
+    Direct {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// `-` was given.
     #[error(
         "-: data files are read in several places at once and cannot come from standard input; give the path of the .mdf file"

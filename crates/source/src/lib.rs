@@ -4,11 +4,13 @@
 //! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, opened shared and read-only, with
 //! large positioned reads; never a mapping, never a write.
 
+mod buffer;
 mod data_files;
 mod error;
 mod identify;
 mod throttle;
 
+pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};
 pub use identify::{FileKind, identify};
@@ -53,6 +55,11 @@ pub trait PageSource: Sync {
     /// # Errors
     /// [`ReadError`] when the file is not one of [`Self::files`] or the system cannot read it.
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError>;
+
+    /// Says that so many pages from `first` on will be read soon. Does nothing unless the source can make use of it.
+    fn prefetch(&self, first: PageId, pages: u32) {
+        let _ = (first, pages);
+    }
 
     /// The file with id `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {

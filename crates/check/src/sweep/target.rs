@@ -43,7 +43,7 @@ pub(super) fn is_in_scope(context: &Context<'_>, id: PageId) -> bool {
     }
     match context.survey.owner(id).and_then(|unit| context.units.get(unit)) {
         Some(unit) => context.in_scope(unit),
-        None => context.options.scope == crate::Scope::Database,
+        None => context.covers_unclaimed(),
     }
 }
 
@@ -87,9 +87,12 @@ impl Target {
             Allocation::Used(byte) => Some(byte),
             Allocation::Unknown => None,
         };
+        if !is_in_scope(context, id) {
+            return Verdict::Passed;
+        }
         partial.pages_allocated += u64::from(byte.is_some());
         let is_iam = context.survey.file(id.file).is_some_and(|file| file.is_iam(id.page));
-        if FixedPage::at(id).is_some() || is_iam || !is_in_scope(context, id) {
+        if FixedPage::at(id).is_some() || is_iam {
             return Verdict::Passed;
         }
         let owner = context.survey.owner(id);

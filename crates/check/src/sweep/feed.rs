@@ -1,0 +1,145 @@
+//! How chunks come to the threads that judge them: each reads its own, or threads that do nothing else read ahead.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Instant;
+
+use format::page::PAGE_BYTES;
+use source::PageBuffer;
+
+use super::chunks::{Chunk, Chunks};
+use super::target;
+use crate::accounting::Meter;
+use crate::context::Context;
+use crate::memory::CHUNK_PAGES;
+
+/// Chunks told to the system before they are read, for each thread.
+const CHUNKS_AHEAD: u64 = 4;
+
+/// A chunk as it was read.
+pub(super) struct Loaded {
+    pub(super) chunk: Chunk,
+    pub(super) buffer: PageBuffer,
+    /// The whole of it could not be read: its pages must be read one by one.
+    pub(super) failed: bool,
+}
+
+impl Loaded {
+    /// The pages.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        let length = self.chunk.pages as usize * PAGE_BYTES;
+        self.buffer.bytes().get_mut(..length).unwrap_or_default()
+    }
+}
+
+/// Numbers of chunks, handed out in order.
+pub(super) struct Counter {
+    next: AtomicU64,
+    end: u64,
+}
+
+impl Counter {
+    pub(super) fn new(range: Range<u64>) -> Self {
+        Self { next: AtomicU64::new(range.start), end: range.end }
+    }
+
+    fn take(&self) -> Option<u64> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        (number < self.end).then_some(number)
+    }
+}
+
+/// Reads the next chunk that has pages in scope; `passed` is told of the pages of all others.
+pub(super) fn read_next(
+    context: &Context<'_>,
+    chunks: &Chunks,
+    counter: &Counter,
+    mut buffer: PageBuffer,
+    mut passed: impl FnMut(u32),
+) -> Option<Loaded> {
+    loop {
+        let number = counter.take()?;
+        let chunk = chunks.get(number)?;
+        if !target::any_in_scope(context, chunk.first, chunk.pages) {
+            passed(chunk.pages);
+            continue;
+        }
+        if let Some(later) = chunks.get(number + CHUNKS_AHEAD * context.options.threads() as u64) {
+            context.source.prefetch(later.first, later.pages);
+        }
+        let length = chunk.pages as usize * PAGE_BYTES;
+        let failed = context.source.read(chunk.first, buffer.bytes().get_mut(..length).unwrap_or_default()).is_err();
+        return Some(Loaded { chunk, buffer, failed });
+    }
+}
+
+/// Between threads that read and threads that judge: chunks one way, buffers back.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    ready: Condvar,
+    free: Condvar,
+}
+
+struct State {
+    loaded: VecDeque<Loaded>,
+    buffers: Vec<PageBuffer>,
+    /// Buffers that may still be made.
+    unmade: usize,
+    readers: usize,
+}
+
+impl Queue {
+    /// A queue with so many buffers, filled by so many readers.
+    pub(super) fn new(readers: usize, buffers: usize) -> Self {
+        let state = State { loaded: VecDeque::new(), buffers: Vec::new(), unmade: buffers, readers };
+        Self { state: Mutex::new(state), ready: Condvar::new(), free: Condvar::new() }
+    }
+
+    /// Reads until `counter` has no more.
+    pub(super) fn read_all(&self, context: &Context<'_>, chunks: &Chunks, counter: &Counter, passed: impl Fn(u32)) {
+        while let Some(loaded) = read_next(context, chunks, counter, self.buffer(), &passed) {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).loaded.push_back(loaded);
+            self.ready.notify_one();
+        }
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).readers -= 1;
+        self.ready.notify_all();
+    }
+
+    fn buffer(&self) -> PageBuffer {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(buffer) = state.buffers.pop() {
+                return buffer;
+            }
+            if state.unmade > 0 {
+                state.unmade -= 1;
+                return PageBuffer::new(CHUNK_PAGES);
+            }
+            state = self.free.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The next chunk; `None` when all were read and taken.
+    pub(super) fn take(&self, meter: &Meter) -> Option<Loaded> {
+        let start = Instant::now();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(loaded) = state.loaded.pop_front() {
+                meter.idle(start.elapsed());
+                return Some(loaded);
+            }
+            if state.readers == 0 {
+                return None;
+            }
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Gives a buffer back.
+    pub(super) fn give_back(&self, buffer: PageBuffer) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).buffers.push(buffer);
+        self.free.notify_one();
+    }
+}
