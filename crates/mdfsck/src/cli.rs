@@ -73,6 +73,12 @@ Examples:
   mdfsck lint sales.mdf
   mdfsck lint --json /data/sales | jq .rule";
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  mdfsck bench sales.mdf
+  mdfsck bench --maxdop 1,2,4,8 --configurations full,physical --html bench.html /data/sales
+  mdfsck bench --save before sales.mdf && ... && mdfsck bench --against before sales.mdf";
+
 const PAGE_EXAMPLES: &str = "\
 Examples:
   mdfsck page 1:9 sales.mdf               the boot page
@@ -130,6 +136,13 @@ pub(crate) enum Command {
     /// For those who still run it. Reads the catalogue only.
     #[command(after_long_help = LINT_EXAMPLES)]
     Lint(LintArguments),
+
+    /// Measure what a check costs on this machine
+    ///
+    /// Checks a database over and over: each configuration at each degree of parallelism, memory grant and state of the
+    /// cache, in turns, each run a process of its own. Tells the median, the spread, and where the time went.
+    #[command(after_long_help = BENCH_EXAMPLES)]
+    Bench(BenchArguments),
 
     /// Show one page, field by field
     ///
@@ -387,6 +400,54 @@ pub(crate) struct LintArguments {
     /// Print one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    /// All data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Degrees of parallelism
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]
+    pub(crate) maxdop: Vec<u16>,
+
+    /// Configurations: full or physical, alone or with /batches, /per-file or /both
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "full,physical")]
+    #[arg(value_parser = crate::bench::configuration)]
+    pub(crate) configurations: Vec<crate::bench::Configuration>,
+
+    /// Memory grants; by default that of a check
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
+    pub(crate) memory: Vec<u64>,
+
+    /// With the files in the system's cache, or dropped from it before each run
+    #[arg(long, value_name = "STATE,...", value_delimiter = ',', value_enum, default_value = "warm")]
+    pub(crate) cache: Vec<crate::bench::Cache>,
+
+    /// Runs of each cell
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: u16,
+
+    /// Write all figures to FILE as JSON
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a line a cell to FILE as CSV
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write a page with charts to FILE
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Keep the results as a baseline, in .mdfsck-bench below the current folder
+    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
+    pub(crate) save: Option<String>,
+
+    /// Tell the change against a baseline, and whether it is outside the noise
+    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
+    pub(crate) against: Option<String>,
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! mdfsck: is this SQL Server database sound? The command line.
 
+mod bench;
 mod check;
 mod cli;
 mod explain;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => look::info(&arguments),
         Command::Tables(arguments) => look::tables(&arguments),
         Command::Lint(arguments) => look::lint(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),

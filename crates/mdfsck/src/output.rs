@@ -25,19 +25,23 @@ fn unwritable(path: &Path, cause: &io::Error) -> Failure {
 
 /// An existing file that is an input, or any data, log or backup file, is never overwritten.
 fn refuse_database_files(path: &Path, inputs: &DataFiles) -> Result<(), Failure> {
-    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     let same = |input: &Path| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     if inputs.files().iter().any(|file| same(&file.path)) {
         return Err(Failure::usage(format!("--output {}: is one of the files to be checked", path.display())));
     }
+    refuse_sql_server_file(path)
+}
+
+/// A data, log or backup file is never overwritten, whatever its name.
+pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     // Found by content, so that hard links to inputs and logs beside them are safe too. Only regular files are read: a
     // pipe would not end.
-    if metadata.is_file() {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(IDENTIFY_BYTES).read_to_end(&mut start));
         read.map_err(|cause| unwritable(path, &cause))?;
         if identify(&start) != FileKind::Other {
-            let text = format!("--output {}: is a SQL Server file and will not be overwritten", path.display());
+            let text = format!("{}: is a SQL Server file and will not be overwritten", path.display());
             return Err(Failure::usage(text));
         }
     }

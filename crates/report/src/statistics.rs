@@ -55,6 +55,30 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     )
 }
 
+/// Writes figures of the columns `heads`, the first of which are names, and perhaps a remark for each row.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_figures(
+    heads: &[&str],
+    rows: impl Iterator<Item = (Vec<String>, Option<String>)>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let mut lines = vec![heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>()];
+    let mut has_remarks = false;
+    for (mut cells, remark) in rows {
+        has_remarks |= remark.is_some();
+        cells.extend(remark);
+        lines.push(cells);
+    }
+    if let (true, Some(heads)) = (has_remarks, lines.first_mut()) {
+        heads.push("against".to_owned());
+    }
+    lines.into_iter().for_each(|cells| table.row(cells));
+    table.write(0, out)
+}
+
 /// The same, with the series, as one JSON object.
 pub(crate) fn line(report: &Report) -> Json {
     let statistics = &report.statistics;

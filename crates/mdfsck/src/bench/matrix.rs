@@ -1,0 +1,79 @@
+//! What is measured: every configuration at every degree of parallelism, memory grant and state of the cache.
+
+use crate::size;
+
+/// How a check is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Configuration {
+    /// As on the command line and in results.
+    pub(crate) name: &'static str,
+    /// The options of `mdfsck check` that make it.
+    pub(crate) options: &'static [&'static str],
+}
+
+/// All configurations. Those that the articles on CHECKDB measure: all or PHYSICAL_ONLY, one batch or several (trace flag
+/// 2562), readers of their own for each file (2549), and both.
+pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
+    Configuration { name: "full", options: &[] },
+    Configuration { name: "full/batches", options: &["--batches", "4"] },
+    Configuration { name: "full/per-file", options: &["--readers", "per-file"] },
+    Configuration { name: "full/both", options: &["--batches", "4", "--readers", "per-file"] },
+    Configuration { name: "physical", options: &["--physical-only"] },
+    Configuration { name: "physical/batches", options: &["--physical-only", "--batches", "4"] },
+    Configuration { name: "physical/per-file", options: &["--physical-only", "--readers", "per-file"] },
+    Configuration { name: "physical/both", options: &["--physical-only", "--batches", "4", "--readers", "per-file"] },
+];
+
+/// Whether the files are in the system's cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Cache {
+    /// They are.
+    Warm,
+    /// They were dropped from it before each run.
+    Cold,
+}
+
+impl Cache {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Warm => "warm",
+            Self::Cold => "cold",
+        }
+    }
+}
+
+/// One cell of the matrix.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cell {
+    pub(crate) configuration: Configuration,
+    pub(crate) maxdop: u16,
+    /// Bytes; `None` for the default grant.
+    pub(crate) memory: Option<u64>,
+    pub(crate) cache: Cache,
+}
+
+impl Cell {
+    /// Identifies the cell in results and baselines.
+    pub(crate) fn name(&self) -> String {
+        let memory = self.memory.map_or_else(|| "default".to_owned(), size::text);
+        format!("{} dop {} memory {memory} {}", self.configuration.name, self.maxdop, self.cache.name())
+    }
+
+    /// Arguments of `mdfsck check`, without the files.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = vec!["check".into(), "--format".into(), "json".into()];
+        arguments.extend(["--maxdop".to_owned(), self.maxdop.to_string()]);
+        arguments.extend(self.configuration.options.iter().map(|option| (*option).to_owned()));
+        if let Some(memory) = self.memory {
+            arguments.extend(["--memory".to_owned(), memory.to_string()]);
+        }
+        arguments
+    }
+}
+
+/// Reads the name of a configuration.
+pub(crate) fn configuration(text: &str) -> Result<Configuration, String> {
+    let names: Vec<&str> = CONFIGURATIONS.iter().map(|configuration| configuration.name).collect();
+    let found = CONFIGURATIONS.iter().find(|configuration| configuration.name == text);
+    found.copied().ok_or_else(|| format!("not one of {}", names.join(", ")))
+}
