@@ -263,6 +263,8 @@ pub struct TableColumn {
     pub id: u32,
     /// Name.
     pub name: String,
+    /// Its type in sysscalartypes; see [`format::types::user_type`] for those of the engine.
+    pub user_type: i32,
     /// Status bits (format.md 10, object 41).
     pub status: u32,
 }

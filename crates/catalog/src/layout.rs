@@ -16,6 +16,8 @@ pub mod column_status {
     pub const UNIQUIFIER: u32 = 0x10;
     /// FILESTREAM column.
     pub const FILESTREAM: u32 = 0x20;
+    /// Marks rows that an online build of the index has to take out again.
+    pub const ANTI_MATTER: u32 = 0x40;
     /// Declared NOT NULL.
     pub const NOT_NULL: u32 = 0x80;
     /// Sparse.

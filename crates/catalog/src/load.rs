@@ -180,8 +180,8 @@ fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
 }
 
 /// The columns of syscolpars that make the names of all others readable, by column id.
-const SYSCOLPARS_COLUMNS: [(u32, &str); 6] =
-    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (11, "status")];
+const SYSCOLPARS_COLUMNS: [(u32, &str); 7] =
+    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (6, "utype"), (11, "status")];
 
 /// Reads tables whose columns are found by name.
 struct Loader<'a> {
@@ -200,6 +200,7 @@ impl Loader<'_> {
                 columns.entry(row.int("id")).or_default().push(TableColumn {
                     id: row.number("colid") as u32,
                     name: row.text("name"),
+                    user_type: row.int("utype"),
                     status: row.number("status") as u32,
                 });
             }

@@ -2,6 +2,7 @@
 //!
 //! What a rowset's rows must obey is compiled once (`program`); a row is checked where it lies.
 
+mod anti_matter;
 mod names;
 mod program;
 mod sparse;
@@ -20,6 +21,7 @@ use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
+pub(crate) use anti_matter::metadata as anti_matter;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
 
@@ -118,6 +120,9 @@ pub(crate) fn row(
     let mut check = RowCheck { context, program, unit, at, record, nulls, sums, findings };
     if record.is_versioned() {
         check.version_tag();
+    }
+    if let Some(column) = &program.anti_matter {
+        check.anti_matter(column);
     }
     // The last variable column of a forwarded row is its back pointer.
     let variable = record.variable_count() - u16::from(is_forwarded && record.variable_count() > 0);
@@ -346,7 +351,7 @@ fn undecided_reason(column: &Column) -> &'static str {
         _ if column.offset == 0 => "sparse values off the row, or of a form that is not known for sure",
         xtype::NTEXT => "off the row, in a form that is not described",
         xtype::XML => "off the row: its header was not read",
-        xtype::SQL_VARIANT => "off the row, or its form is not known for sure",
+        xtype::SQL_VARIANT | xtype::CLR => "off the row, or its form is not known for sure",
         _ => "longer than declared, or perhaps encrypted by the client",
     }
 }

@@ -18,7 +18,7 @@ use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
-use crate::{catalog_rules, encryption, inventory, memory, metadata, reckon, survey, sweep};
+use crate::{catalog_rules, columns, encryption, inventory, memory, metadata, reckon, survey, sweep};
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
 ///
@@ -42,6 +42,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
 
     progress.phase("survey", 0);
     let mut units = Units::of(database);
+    if !options.physical_only {
+        columns::anti_matter(database, &units, &mut findings, &mut coverage);
+    }
     let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
     phases.end("survey", &space);
 

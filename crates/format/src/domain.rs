@@ -1,7 +1,9 @@
 //! Value domains: which bytes are a value of a type (checkdb.md 7.a, message 2570; format.md 9).
 
-use crate::bytes::unsigned;
-use crate::types::{TypeInfo, fixed_length, xtype};
+mod spatial;
+
+use crate::bytes::{u16_at, unsigned};
+use crate::types::{TypeInfo, fixed_length, user_type, xtype};
 
 /// The days of type date and its kin: 0001-01-01 to 9999-12-31.
 const LAST_DAY: u64 = 3_652_058;
@@ -43,6 +45,10 @@ pub enum Domain {
     Xml,
     /// A value with its type in front.
     Variant,
+    /// A geometry or geography, as far as its parts add up.
+    Spatial,
+    /// Header, then as many numbers as it says.
+    Vector,
 }
 
 impl Domain {
@@ -75,6 +81,15 @@ impl Domain {
             xtype::SQL_VARIANT => Self::Variant,
             _ => return None,
         })
+    }
+
+    /// The domain of a column whose type in sysscalartypes is known too.
+    pub fn of_column(info: TypeInfo, user: i32) -> Option<Self> {
+        match (info.xtype, user) {
+            (xtype::CLR, user_type::GEOMETRY | user_type::GEOGRAPHY) => Some(Self::Spatial),
+            (xtype::VARBINARY, user_type::VECTOR) => Some(Self::Vector),
+            _ => Self::of(info),
+        }
     }
 
     /// Whether plainly stored bytes are a value of the domain; `None` when that is not certain.
@@ -111,6 +126,8 @@ impl Domain {
             // An empty document may have no bytes at all.
             Self::Xml => Some(bytes.is_empty() || matches!(bytes, [0xDF, 0xFF, 1 | 2, ..])),
             Self::Variant => variant(bytes),
+            Self::Spatial => spatial::is_whole(bytes).then_some(true),
+            Self::Vector => vector(bytes),
         }
     }
 }
@@ -165,6 +182,11 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         _ => return None,
     };
     let (value, domain) = (rest.get(properties..)?, Domain::of(info)?);
+    // Binary and character values have their longest length in front.
+    if properties == 2 && fixed_length(info).is_none() || properties == 6 {
+        let most = usize::from(u16_at(rest, 0)?);
+        return domain.contains(value).filter(|_| value.len() <= most);
+    }
     let is_whole = match fixed_length(info).map(usize::from) {
         // Decimals may take less than their precision allows for: an XML index has 9 bytes of a precision of 38.
         Some(most) if matches!(domain, Domain::Decimal(_)) => value.len() <= most,
@@ -172,6 +194,12 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         None => true,
     };
     domain.contains(value).filter(|_| is_whole)
+}
+
+/// A9 01, number of dimensions, zeros, then a four-byte float each (format-rare.md 8). Nothing is known of other headers.
+fn vector(bytes: &[u8]) -> Option<bool> {
+    let &[0xA9, 1, low, high, 0, 0, 0, 0, ref values @ ..] = bytes else { return None };
+    Some(values.len() == usize::from(u16::from_le_bytes([low, high])) * 4)
 }
 
 #[cfg(test)]
@@ -270,9 +298,24 @@ mod tests {
             &[&date, &text, &decimal, &short],
             &[&[0x28, 1, 0xFF, 0xFF, 0xFF], &text[..9], &[0x6A, 1, 3, 2, 1, 0xE8, 3, 0, 0]],
         );
-        for undecided in [&date[..4], &[0x28, 2, 0, 0, 0], &[0x22, 1, 0], &[]] {
+        let longer = [0xE7, 1, 2, 0, 8, 0xD0, 0, 0x34, 0x41, 0, 0x42, 0];
+        for undecided in [&date[..4], &longer, &[0x28, 2, 0, 0, 0], &[0x22, 1, 0], &[]] {
             assert_eq!(Domain::Variant.contains(undecided), None, "{undecided:02x?}");
         }
+    }
+
+    #[test]
+    fn types_that_the_type_id_tells() {
+        let varbinary = TypeInfo { xtype: xtype::VARBINARY, length: 8000, ..TypeInfo::default() };
+        let clr = TypeInfo { xtype: xtype::CLR, ..TypeInfo::default() };
+        assert_eq!(Domain::of_column(varbinary, 165), Some(Domain::Any));
+        assert_eq!(Domain::of_column(clr, user_type::GEOGRAPHY), Some(Domain::Spatial));
+        assert_eq!(Domain::of_column(clr, 300), None, "a type of the user's");
+        let vector = Domain::of_column(varbinary, user_type::VECTOR).unwrap();
+        // [1, 2, 3] as published.
+        let bytes = [0xA9, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x3F, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40];
+        in_and_out(vector, &[&bytes], &[&bytes[..19], &bytes[..16]]);
+        assert_eq!(vector.contains(&[0xA9, 1, 3, 0, 1, 0, 0, 0]), None);
     }
 
     #[test]

@@ -37,6 +37,18 @@ pub mod xtype {
     pub const JSON: u8 = 244;
 }
 
+/// Type ids (syscolpars.utype) that tell more than the xtype does.
+pub mod user_type {
+    /// A node of a hierarchy; xtype 240.
+    pub const HIERARCHYID: i32 = 128;
+    /// Planar shape; xtype 240.
+    pub const GEOMETRY: i32 = 129;
+    /// Shape on the globe; xtype 240.
+    pub const GEOGRAPHY: i32 = 130;
+    /// Vector of numbers; xtype 165.
+    pub const VECTOR: i32 = 255;
+}
+
 /// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TypeInfo {

@@ -118,7 +118,7 @@ mod tests {
             layout: RowLayout { columns },
         };
         let mut database = Database::default();
-        let named = |id: u32, name: &str| TableColumn { id, name: name.to_owned(), status: 0 };
+        let named = |id: u32, name: &str| TableColumn { id, name: name.to_owned(), user_type: 0, status: 0 };
         database.columns.insert(5, vec![named(1, "Id"), named(2, "Name")]);
         // Three columns, the third NULL; one variable column "ab"; column 4 was added later.
         let bytes = [0x30, 0, 8, 0, 7, 0, 0, 0, 3, 0, 0b100, 1, 0, 17, 0, b'a', b'b'];

@@ -96,7 +96,7 @@ mod tests {
     fn columns_of_an_index_have_the_names_of_the_table() {
         let mut database = Database::default();
         let table = [(1, "Id"), (2, "Day"), (3, "Price"), (5, "Stamp")];
-        let table = table.map(|(id, name)| TableColumn { id, name: name.to_owned(), status: 1 });
+        let table = table.map(|(id, name)| TableColumn { id, name: name.to_owned(), user_type: 0, status: 1 });
         database.columns.insert(100, table.to_vec());
         let uniquifier = column(0, xtype::INT, -1, 3, column_status::UNIQUIFIER);
         // Clustered by Day, Id, not unique; column 4 was dropped.

@@ -4,12 +4,15 @@ use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::domain::Domain;
 use format::types::{TypeInfo, fixed_length, xtype};
 
-use super::names;
 use super::sparse::SparseCheck;
+use super::{anti_matter, names};
 use crate::units::{Shape, Unit, Units};
 
 /// Internal version of SQL Server 2017.
 const VERSION_2017: u16 = 869;
+
+/// Longest sql_variant, header included.
+const MAX_VARIANT_BYTES: u16 = 8016;
 
 /// What is known of each unit before the sweep.
 pub(crate) struct Plans {
@@ -70,6 +73,8 @@ pub(super) struct Program {
     pub(super) version_tags_are_known: bool,
     /// Index of a user table, which NOINDEX leaves out.
     pub(super) is_user_index: bool,
+    /// The column that is 0 in every row of an index that is not being built.
+    pub(super) anti_matter: Option<RowsetColumn>,
 }
 
 /// A column that is checked.
@@ -143,6 +148,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         ordinary: Vec::new(),
         version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
         is_user_index: !is_base && !database.is_system_table(rowset.object_id),
+        anti_matter: anti_matter::of_index(database, rowset),
     };
     for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
@@ -172,7 +178,8 @@ impl Program {
             || rowset.index_id > 1 && table.is_none() && names::is_variable_int(column);
         // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
-        let domain = Domain::of(column.info).filter(|_| is_known);
+        let user_type = table.map_or(0, |table| table.user_type);
+        let domain = Domain::of_column(column.info, user_type).filter(|_| is_known);
         let at = self.columns.len() as u16;
         let mut not_verified = match domain {
             Some(_) => None,
@@ -229,7 +236,7 @@ impl Program {
 
     fn add_sparse(&mut self, column: &RowsetColumn, table: Option<&TableColumn>, counter: usize) {
         let (Ok(id), Some(table)) = (u16::try_from(column.id), table) else { return };
-        self.sparse.push(SparseCheck::new(id, self.columns.len() as u16, column.info));
+        self.sparse.push(SparseCheck::new(id, self.columns.len() as u16, column.info, table.user_type));
         self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
     }
 
@@ -277,9 +284,10 @@ pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
 
 /// Longest value that may lie in the row; `u16::MAX` when none is declared.
 pub(super) fn max_length(info: TypeInfo) -> u16 {
-    use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, VARBINARY, VARCHAR};
+    use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR};
     match info.xtype {
         VARCHAR | NVARCHAR | VARBINARY | CHAR | NCHAR | BINARY if info.length > 0 => info.length,
+        SQL_VARIANT => MAX_VARIANT_BYTES,
         _ => u16::MAX,
     }
 }

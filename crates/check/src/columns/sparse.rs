@@ -24,16 +24,16 @@ pub(super) struct SparseCheck {
 }
 
 impl SparseCheck {
-    pub(super) fn new(id: u16, column: u16, info: TypeInfo) -> Self {
-        use xtype::{DECIMAL, JSON, NUMERIC, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR, XML};
+    pub(super) fn new(id: u16, column: u16, info: TypeInfo, user_type: i32) -> Self {
+        use xtype::{CLR, DECIMAL, JSON, NUMERIC, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR, XML};
         Self {
             id,
             column,
-            domain: Domain::of(info),
+            domain: Domain::of_column(info, user_type),
             // Decimals may be stored in fewer bytes (vardecimal).
             length: fixed_length(info).filter(|_| !matches!(info.xtype, DECIMAL | NUMERIC)),
             max_length: fixed_length(info).unwrap_or(max_length(info)),
-            may_be_off_row: matches!(info.xtype, VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT | XML | JSON),
+            may_be_off_row: matches!(info.xtype, VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT | XML | JSON | CLR),
         }
     }
 

@@ -63,6 +63,12 @@ checks! {
         cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
         action "Restore from a backup; no repair exists for metadata.";
 
+    ANTI_MATTER_COLUMN = "catalog.anti-matter-column", 5229 state 1, Metadata, Consistency, Rebuild, false,
+        "Table error: {owner} contains an anti-matter column, but is not a nonclustered index.",
+        must "No table, and no clustered index, has the column that an online build of a nonclustered index needs.",
+        cause "An online build of an index was not cleaned up, or a row of sysrscols was changed.",
+        action "Rebuild the table; if that fails, restore from a backup.";
+
     CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false,
         "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         must "What a row of the catalogue refers to exists: the schema of an object, the table of a column, the column of an index.",
@@ -475,6 +481,11 @@ checks! {
         must "A persisted computed column holds the value that its definition gives for the row.",
         cause "The value, or one that it is computed from, was changed in the row, or a function it uses gave another value then.",
         action "Update a column that the computed one depends on to its own value, so that it is computed again; if the other columns may be wrong, compare the row with a backup first. The first value is the column's id.";
+    ANTI_MATTER_ROW = "record.anti-matter", 5228 state 1, Column, Consistency, Rebuild, false,
+        "Table error: {owner_lower}, page {page}, row {slot}. DBCC detected incomplete cleanup from an online index build operation. (The anti-matter column value is {value}.)",
+        must "No row of a nonclustered index is marked as taken out by an online build of the index (up to SQL Server 2016, where no build can be paused).",
+        cause "An online build of the index was not cleaned up, or the row was changed.",
+        action "Rebuild the index.";
     ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false,
         "{owner}, page {page}, row {slot}: Row contains a NULL versioning timestamp, but its version chain pointer is not NULL. Version chain points to page {version_page}, slot {version_slot}.",
         must "A row whose version tag names no transaction points to no older version (up to SQL Server 2017).",

@@ -10,6 +10,7 @@
     reason = "a test harness of its own: a failed expectation is a failed test"
 )]
 
+mod anti_matter;
 mod columns;
 mod computed;
 mod damage;
@@ -33,6 +34,7 @@ fn main() {
     match corpus() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
+            trials.extend(anti_matter::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
@@ -46,6 +48,7 @@ fn main() {
         None => {
             for group in [
                 "sound",
+                "anti-matter",
                 "columns",
                 "computed",
                 "damage",

@@ -1,0 +1,67 @@
+//! The column that an online build of an index leaves when it is not cleaned up: 5228 for rows, 5229 for tables. Columns of
+//! sound tables are called so in the catalogue.
+
+use catalog::column_status::ANTI_MATTER;
+use libtest_mimic::{Failed, Trial};
+
+use crate::Corpus;
+use crate::image::Image;
+
+const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
+const TABLE: &str = "Employees";
+/// Internal version of SQL Server 2017, whose builds can be paused.
+const VERSION_2017: u16 = 869;
+
+/// One test a place.
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let trial = |(name, place): (&str, fn(&Image) -> Result<(), Failed>)| {
+        let corpus = corpus.clone();
+        Trial::test(format!("anti-matter: {name}"), move || place(&Image::load(&corpus.files.join(NORTHWIND))))
+    };
+    vec![trial(("rows of an index", rows)), trial(("a table", table)), trial(("a build may be paused", paused))]
+}
+
+/// Calls a column of an index of the table its anti-matter column.
+fn mark(image: &mut Image, index: &str, column: u32) {
+    let database = image.database();
+    let object = database.objects.values().find(|object| object.name == TABLE).expect("table").id;
+    let index =
+        database.indexes.values().find(|found| found.object_id == object && found.name == index).expect("index");
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, index.index_id));
+    let key = [rowset.expect("rowset").id.to_le_bytes().as_slice(), &column.to_le_bytes()].concat();
+    image.edit_row_by(3, &key, |row| row[4 + 36] |= ANTI_MATTER as u8);
+}
+
+/// The locator of the index on PostalCode is the employee's number, 1 to 9.
+fn rows(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    mark(&mut image, "PostalCode", 2);
+    let report = image.check();
+    let mut texts: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+    texts.sort_by_key(|text| text.chars().rev().nth(2));
+    let expected =
+        |(text, value): (&String, i32)| text.ends_with(&format!("(The anti-matter column value is {value}.)"));
+    let is_as_expected = texts.len() == 9 && texts.iter().zip(1..).all(expected);
+    let numbers = report.findings.iter().all(|finding| finding.check.msg == 5228);
+    if is_as_expected && numbers { Ok(()) } else { Err(format!("{texts:#?}").into()) }
+}
+
+fn table(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    mark(&mut image, "PK_Employees", 1);
+    let report = image.check();
+    let texts: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+    match texts.as_slice() {
+        [text] if text.ends_with("contains an anti-matter column, but is not a nonclustered index.") => Ok(()),
+        _ => Err(format!("{texts:#?}").into()),
+    }
+}
+
+fn paused(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    mark(&mut image, "PostalCode", 2);
+    image.edit(9, |page| page[96 + 4..96 + 6].copy_from_slice(&VERSION_2017.to_le_bytes()));
+    let report = image.check();
+    let is_told = report.not_verified.iter().any(|entry| entry.what == "anti-matter columns");
+    if report.findings.is_empty() && is_told { Ok(()) } else { Err(format!("{:#?}", report.findings).into()) }
+}
