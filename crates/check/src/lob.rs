@@ -7,9 +7,9 @@ mod free_space;
 mod parity;
 mod plan;
 
-use format::lob::{Fragment, Node};
+use format::lob::{Fragment, NULL_ROOT, Node, SMALL_ROOT};
 use format::record::Record;
-use format::{Page, RecordId};
+use format::{Page, PageType, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -144,13 +144,25 @@ pub(crate) fn text_page(
         if matches!(held.kind, Kind::Root { size } if has_ntext && size % 2 == 1) {
             sums.parity.odd(at);
         }
-        if let (Node::Unknown(kind), true, Some(unit)) = (fragment.node(), fragment.is_live(), context.units.get(unit))
-        {
-            let finding = Finding::new(&registry::LOB_NODE_TYPE).owner(unit.owner).at_record(at);
-            findings.push(finding.number("text_id", held.id.cast_signed()).number("node_type", kind));
+        if let Some(unit) = context.units.get(unit).filter(|_| fragment.is_live()) {
+            findings.extend(misplaced(&fragment, page).map(|finding| finding.owner(unit.owner).at_record(at)));
         }
         links(unit, &fragment, |reference| sums.refer(context, &reference));
     }
+}
+
+/// A fragment of a type that does not exist, or that cannot be on its page.
+fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
+    let page_type = page.header().page_type;
+    let finding = match fragment.node() {
+        Node::Unknown(_) => Finding::new(&registry::LOB_NODE_TYPE),
+        // Small values share pages of type 3; a page of type 4 belongs to the tree of one large value.
+        _ if matches!(fragment.node_type(), SMALL_ROOT | NULL_ROOT) && page_type == PageType::TextTree as u8 => {
+            Finding::new(&registry::LOB_PAGE_TYPE).number("page_type", page_type)
+        }
+        _ => return None,
+    };
+    Some(finding.number("text_id", fragment.blob_id().cast_signed()).number("node_type", fragment.node_type()))
 }
 
 /// After the sweep: what the sums say.

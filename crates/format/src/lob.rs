@@ -7,6 +7,11 @@ use crate::record::{RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, stat
 /// Header of every fragment: status, u16 length, u64 blob id, u16 type.
 pub const FRAGMENT_HEADER_BYTES: usize = 14;
 
+/// Node type of a small root: a whole value of a few bytes.
+pub const SMALL_ROOT: u16 = 0;
+/// Node type of a root without a value.
+pub const NULL_ROOT: u16 = 8;
+
 /// A fragment of an off-row value, proven to lie inside its space.
 #[derive(Clone, Copy)]
 pub struct Fragment<'a> {
@@ -61,17 +66,18 @@ impl<'a> Fragment<'a> {
     pub fn node(&self) -> Node<'a> {
         let content = self.content();
         match self.node_type() {
-            0 => match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len())
-            {
-                Some(size) => Node::Root { size: size.into() },
-                None => Node::Malformed,
-            },
+            SMALL_ROOT => {
+                match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len()) {
+                    Some(size) => Node::Root { size: size.into() },
+                    None => Node::Malformed,
+                }
+            }
             2 => {
                 inner(content, INTERNAL_LINKS).map_or(Node::Malformed, |(level, links)| Node::Internal { level, links })
             }
             3 => Node::Data { size: (content.len() - FRAGMENT_HEADER_BYTES) as u64 },
             4 | 5 => inner(content, ROOT_LINKS).map_or(Node::Malformed, |(level, links)| Node::Tree { level, links }),
-            8 => Node::Root { size: 0 },
+            NULL_ROOT => Node::Root { size: 0 },
             kind @ (1 | 6) => Node::Undescribed(kind),
             kind => Node::Unknown(kind),
         }

@@ -455,6 +455,11 @@ checks! {
         must "A fragment of off-row data is of a known type: 0 to 6, or 8.",
         cause "The fragment was changed after it was written.",
         action "Restore the page from a backup; a repair deletes the row that owns the value.";
+    LOB_PAGE_TYPE = "lob.page-type", 8963 state 1, OffRow, Consistency, AllowDataLoss, false,
+        "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has type {node_type}. It cannot be placed on a page of type {page_type}.",
+        must "Small values and NULLs of off-row data lie on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
+        cause "The fragment, or the type in the page header, was changed after it was written.",
+        action "Restore the page from a backup; a repair deletes the row that owns the value.";
     LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         must "Every fragment of off-row data is the value of a row, or has a parent.",

@@ -12,9 +12,12 @@ const TABLE: &str = "Employees";
 /// Internal version of SQL Server 2017, whose builds can be paused.
 const VERSION_2017: u16 = 869;
 
+/// A state of the file, and what must be said of it.
+type Place = fn(&Image) -> Result<(), Failed>;
+
 /// One test a place.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    let trial = |(name, place): (&str, fn(&Image) -> Result<(), Failed>)| {
+    let trial = |(name, place): (&str, Place)| {
         let corpus = corpus.clone();
         Trial::test(format!("anti-matter: {name}"), move || place(&Image::load(&corpus.files.join(NORTHWIND))))
     };

@@ -6,6 +6,7 @@ use catalog::{Database, Level, Stored, UnitKind};
 use check::Report;
 use format::lob::{Fragment, Node, Pointer};
 use format::record::{Record, RecordKind};
+use format::types::xtype;
 use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use libtest_mimic::{Failed, Trial};
 
@@ -355,6 +356,23 @@ fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
             image.edit(piece.at.page.page, |bytes| put16(bytes, piece.offset + 12, 8));
             vec![(8961, 4, piece.at), owner(row)]
         }),
+        ("an internal node turned into a small value", INLINE, |image| {
+            let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
+            image.edit(node.at.page.page, |bytes| put16(bytes, node.offset + 12, 0));
+            // What hung below it is not called orphaned.
+            vec![(8963, 1, node.at), (8961, 4, node.at), owner(values.row(node.id))]
+        }),
+        ("a link in a row leads to another row's value", &[DIRECT], |image| {
+            let two = |values: &Values| {
+                let direct = |reference: &&Reference| reference.in_row && !reference.text_pointer;
+                let first = *values.references.iter().find(direct)?;
+                let second = values.references.iter().filter(direct).find(|other| other.from != first.from)?;
+                Some((first, *second))
+            };
+            let (_, (first, second)) = Values::find(image, two);
+            image.edit(second.from.page.page, |bytes| put_record(bytes, second.at, first.target));
+            vec![(8961, 1, first.target), (8964, 1, second.target), owner(second.from)]
+        }),
         ("the level of an internal node changed", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             image.edit(node.at.page.page, |bytes| put16(bytes, node.offset + 18, 1));
@@ -403,7 +421,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }));
         }
     }
-    let special: [(&str, &str, Special); 6] = [
+    let special: [(&str, &str, Special); 9] = [
         ("the same answer for any number of threads", ROOTS, any_threads),
         ("values pushed off the row", DIRECT, |image| {
             let messages = lob_messages(&overflow(image).0.check());
@@ -412,11 +430,25 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         ("a value pushed off the row lost", DIRECT, |image| {
             let (mut image, reference, piece) = overflow(image);
             lose(&mut image, piece);
-            let mut messages = lob_messages(&image.check());
-            messages.sort_unstable();
-            let expected = [(8929, reference.from), (8965, piece.at)];
-            if messages == expected { Ok(()) } else { Err(format!("{messages:?}").into()) }
+            same_messages(&image, &[(8929, reference.from), (8965, piece.at)])
         }),
+        ("a row-overflow pointer leads elsewhere", DIRECT, |image| {
+            let (mut image, reference, piece) = overflow(image);
+            let nowhere = RecordId { slot: 4000, ..reference.target };
+            image.edit(reference.from.page.page, |bytes| put_record(bytes, reference.at, nowhere));
+            let expected = [(8929, reference.from), (8964, piece.at), (8965, nowhere)];
+            same_messages(&image, &expected)
+        }),
+        ("the id in a row-overflow pointer changed", DIRECT, |image| {
+            let (mut image, reference, piece) = overflow(image);
+            image.edit(reference.from.page.page, |bytes| bytes[reference.start + 8] ^= 0x10);
+            let messages = lob_messages(&image.check());
+            // Each piece of the value differs.
+            let (owners, pieces): (Vec<_>, Vec<_>) = messages.iter().partition(|(msg, _)| *msg == 8929);
+            let all_differ = pieces.iter().all(|(msg, _)| *msg == 8961) && pieces.contains(&(8961, piece.at));
+            if owners == [(8929, reference.from)] && all_differ { Ok(()) } else { Err(format!("{messages:?}").into()) }
+        }),
+        ("large values may be of text types", ROOTS, text_in_row),
         ("the page of the rows damaged: no orphans", ROOTS, rows_damaged),
         ("a value of which only a deleted row knows", ROOTS, only_a_ghost),
         ("a pointer of impossible length", KNJIZNICA, impossible_length),
@@ -449,6 +481,37 @@ fn lob_messages(report: &Report) -> Vec<(u16, RecordId)> {
     let of_lobs = |msg: u16| matches!(msg, 8914 | 8925 | 8929 | 8960..=8965 | 8974);
     let findings = report.findings.iter().filter(|finding| of_lobs(finding.check.msg));
     findings.map(|finding| (finding.check.msg, place_of(finding))).collect()
+}
+
+fn same_messages(image: &Image, expected: &[(u16, RecordId)]) -> Result<(), Failed> {
+    let mut messages = lob_messages(&image.check());
+    messages.sort_unstable();
+    if messages == expected { Ok(()) } else { Err(format!("{messages:?}").into()) }
+}
+
+/// A column of a (max) type turned into one of type ntext or text, as of a table with the option "text in row": roots and
+/// short values lie in the row.
+fn text_in_row(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    let in_row = |values: &Values| values.references.iter().find(|r| r.in_row && !r.text_pointer).copied();
+    let (_, reference) = Values::find(&image, in_row);
+    let database = image.database();
+    let unit = Page::new(&image.page(reference.from.page.page)).header().alloc_unit();
+    let rowset = database.rowset_of(&database.units[database.unit_by_id[&unit]]).expect("rowset");
+    let is_large = |column: &&catalog::RowsetColumn| {
+        matches!(column.info.xtype, xtype::NVARCHAR | xtype::VARCHAR) && matches!(column.info.length, 0 | u16::MAX)
+    };
+    let column = rowset.layout.columns.iter().find(is_large).expect("a (max) column");
+    let kind = if column.info.xtype == xtype::NVARCHAR { xtype::NTEXT } else { xtype::TEXT };
+    let key = [rowset.id.to_le_bytes().as_slice(), &column.id.to_le_bytes()].concat();
+    image.edit_row_by(3, &key, |row| row[4 + 24..4 + 28].copy_from_slice(&[kind, 16, 0, 0]));
+    let report = image.check();
+    let unverified =
+        report.not_verified.iter().find(|entry| entry.what == "LOB trees" || entry.what == "column values");
+    match (report.findings.first(), unverified) {
+        (None, None) => Ok(()),
+        (first, unverified) => Err(format!("{first:?} {unverified:?}").into()),
+    }
 }
 
 /// A table's values turned into row-overflow data, of which there is no real sample: the same fragments, pointers of type 2
