@@ -1,0 +1,415 @@
+//! Builds a table: its heap or clustered index with what lies off the rows, then its nonclustered indexes.
+
+use crate::description::{Compression, Description, Index, Table};
+use crate::disk::LabError;
+use crate::heap::Heap;
+use crate::ids::{RowId, UnitId};
+use crate::keys::{IndexOrder, KeyOrder};
+use crate::layout::{Layout, Source};
+use crate::lob::{BlobIds, LobStore};
+use crate::record::{Extra, Kind};
+use crate::row::{Cell, Row};
+use crate::rowset;
+use crate::space::{Space, Unit};
+use crate::tree::Tree;
+use crate::types::Storage;
+use crate::values::Rows;
+use crate::version::Version;
+
+/// Kinds of allocation units, as sysallocunits numbers them.
+pub(crate) mod unit_kind {
+    #![allow(missing_docs)]
+    pub(crate) const IN_ROW: u8 = 1;
+    pub(crate) const LOB: u8 = 2;
+    pub(crate) const OVERFLOW: u8 = 3;
+}
+
+/// A rowset that lies on the disk.
+pub(crate) struct BuiltRowset {
+    /// Object id of its table.
+    pub object: i32,
+    /// Index id.
+    pub index: i32,
+    /// Partition number.
+    pub partition: u32,
+    /// Its id.
+    pub id: u64,
+    /// sysrowsets.status.
+    pub status: i64,
+    /// Fill factor.
+    pub fill_factor: u8,
+    /// Compression level.
+    pub compression: u8,
+    /// Its records.
+    pub layout: Layout,
+    /// Kind and unit.
+    pub units: Vec<(u8, Unit)>,
+    /// Rows.
+    pub rows: u64,
+}
+
+/// Hands out ids that no two things of the database share.
+pub(crate) struct Ids {
+    next_unit: u64,
+    next_rowset: u64,
+    next_object: i32,
+    /// Blob ids.
+    pub blobs: BlobIds,
+}
+
+impl Ids {
+    /// Fresh numbers.
+    pub(crate) fn new() -> Self {
+        Self { next_unit: 1, next_rowset: 1, next_object: 245_575_913, blobs: BlobIds::default() }
+    }
+
+    /// The next id of an allocation unit: 0x100 in front.
+    pub(crate) fn unit(&mut self) -> u64 {
+        self.next_unit += 1;
+        0x100 << 48 | (self.next_unit - 1) << 16
+    }
+
+    /// The next id of a rowset: they have a sequence of their own.
+    pub(crate) fn rowset(&mut self) -> u64 {
+        self.next_rowset += 1;
+        0x100 << 48 | (self.next_rowset - 1) << 16
+    }
+
+    /// The object id given last.
+    pub(crate) fn last_object(&self) -> i32 {
+        self.next_object
+    }
+
+    /// The sequence number that the next unit will get.
+    pub(crate) fn unit_sequence(&self) -> u64 {
+        self.next_unit
+    }
+
+    /// The next object id. The engine's own steps are of 16,000,057.
+    pub(crate) fn object(&mut self, taken: impl Fn(i32) -> bool) -> i32 {
+        loop {
+            self.next_object = match self.next_object.checked_add(16_000_057) {
+                Some(next) => next,
+                None => self.next_object % 16_000_057 + 100_000,
+            };
+            if !taken(self.next_object) {
+                return self.next_object;
+            }
+        }
+    }
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Builds the rowsets of one table.
+pub(crate) struct TableBuilder<'a> {
+    /// The database it is of.
+    pub description: &'a Description,
+    /// The table.
+    pub table: &'a Table,
+    /// Its object id.
+    pub object: i32,
+    /// Its rows.
+    pub rows: Rows<'a>,
+    /// The order of its rows.
+    pub order: KeyOrder,
+    /// Addresses of heap rows by row number.
+    addresses: Vec<RowId>,
+}
+
+/// Heaps with nonclustered indexes keep an address of eight bytes a row in memory.
+const MOST_ADDRESSES: u64 = 20_000_000;
+
+impl<'a> TableBuilder<'a> {
+    /// Prepares a table.
+    pub(crate) fn new(description: &'a Description, number: usize, object: i32) -> Result<Self, LabError> {
+        let table = &description.tables[number];
+        let seed = crate::random::mix(description.seed ^ crate::random::mix(number as u64 + 0xABCD));
+        let rows = Rows::new(table, seed);
+        let order = KeyOrder::clustered(table, &rows)?;
+        Ok(Self { description, table, object, rows, order, addresses: Vec::new() })
+    }
+
+    /// Builds all rowsets.
+    pub(crate) fn build(mut self, space: &mut Space, ids: &mut Ids) -> Result<Vec<BuiltRowset>, LabError> {
+        let mut built = vec![self.build_base(space, ids)?];
+        for number in 0..self.table.indexes.len() {
+            built.push(self.build_index(space, ids, number)?);
+        }
+        Ok(built)
+    }
+
+    fn unit(&self, id: u64, group: usize) -> Unit {
+        let mut unit = Unit::new(UnitId(id), group as u16 + 1);
+        // From 2016 on user databases allocate uniform extents from the first page.
+        unit.mixed_first = self.description.version < Version::V852;
+        unit
+    }
+
+    fn is_ghost(&self, n: u64) -> bool {
+        let every = self.table.ghost_every;
+        every > 0 && n % every == every - 1
+    }
+
+    fn build_base(&mut self, space: &mut Space, ids: &mut Ids) -> Result<BuiltRowset, LabError> {
+        let layout = rowset::base(self.table, self.description.collation, self.description.version);
+        let id = ids.rowset();
+        let group = self.table.filegroup;
+        let in_row = self.unit(ids.unit(), group);
+        let has_lobs = self.table.columns.iter().any(|column| column.is_stored() && column.ty.is_lob());
+        let mut off_row = OffRow {
+            lob: has_lobs.then(|| LobStore::new(self.unit(ids.unit(), group))),
+            overflow: layout.can_overflow().then(|| LobStore::new(self.unit(ids.unit(), group))),
+        };
+        let (unit, rows) = if self.table.clustered.is_some() {
+            self.fill_tree(space, ids, &layout, in_row, &mut off_row)?
+        } else {
+            self.fill_heap(space, ids, &layout, in_row, &mut off_row)?
+        };
+        let mut units = vec![(unit_kind::IN_ROW, unit)];
+        if let Some(store) = off_row.lob {
+            units.push((unit_kind::LOB, store.finish(space)?));
+        }
+        if let Some(store) = off_row.overflow {
+            units.push((unit_kind::OVERFLOW, store.finish(space)?));
+        }
+        let index = self.table.clustered.as_ref();
+        Ok(BuiltRowset {
+            object: self.object,
+            index: i32::from(index.is_some()),
+            partition: 1,
+            id,
+            status: 0x202 | if index.is_some_and(|index| index.unique) { 4 } else { 0 },
+            fill_factor: index.map_or(0, |index| index.fill_factor),
+            compression: level(self.table.compression),
+            layout,
+            units,
+            rows,
+        })
+    }
+
+    fn fill_tree(
+        &mut self,
+        space: &mut Space,
+        ids: &mut Ids,
+        layout: &Layout,
+        unit: Unit,
+        off_row: &mut OffRow,
+    ) -> Result<(Unit, u64), LabError> {
+        let fill_factor = self.table.clustered.as_ref().map_or(0, |index| index.fill_factor);
+        let mut tree = Tree::new(layout, unit, fill_factor);
+        let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
+        for place in 0..self.rows.count() {
+            let n = self.order.row(place);
+            let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
+            self.prepare(space, ids, layout, n, kind, (&mut row, &mut extra), off_row)?;
+            live += u64::from(kind == Kind::Primary);
+            tree.push(space, &row, &extra, kind)?;
+        }
+        Ok((tree.finish(space)?, live))
+    }
+
+    fn fill_heap(
+        &mut self,
+        space: &mut Space,
+        ids: &mut Ids,
+        layout: &Layout,
+        unit: Unit,
+        off_row: &mut OffRow,
+    ) -> Result<(Unit, u64), LabError> {
+        let keep = !self.table.indexes.is_empty();
+        if keep && self.rows.count() > MOST_ADDRESSES {
+            let name = &self.table.name;
+            return Err(LabError::Description(format!("heap {name} is too long to have nonclustered indexes")));
+        }
+        let mut heap = Heap::new(layout, unit);
+        let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
+        let every = |every: u64, n: u64| every > 0 && n % every == every - 1;
+        for n in 0..self.rows.count() {
+            let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
+            self.prepare(space, ids, layout, n, kind, (&mut row, &mut extra), off_row)?;
+            live += u64::from(kind == Kind::Primary);
+            let at = if kind == Kind::Primary && every(self.table.moved_every, n) {
+                heap.push_moved(space, &row, &extra)?
+            } else {
+                heap.push(space, &row, &extra, kind)?
+            };
+            if every(self.table.hole_every, n) {
+                heap.push_hole();
+            }
+            if heap.has_many_moved() {
+                heap.settle(space)?;
+            }
+            if keep {
+                self.addresses.push(at);
+            }
+        }
+        Ok((heap.finish(space)?, live))
+    }
+
+    /// Makes row `n` with what goes with it, and moves off the row what has no room in it.
+    fn prepare(
+        &self,
+        space: &mut Space,
+        ids: &mut Ids,
+        layout: &Layout,
+        n: u64,
+        kind: Kind,
+        (row, extra): (&mut Row, &mut Extra),
+        off_row: &mut OffRow,
+    ) -> Result<(), LabError> {
+        self.rows.fill(n, row);
+        extra.set_uniquifier(self.order.uniquifier(n));
+        extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
+        sparse_vector(self.table, row, &mut extra.sparse);
+        if kind == Kind::Ghost {
+            // Their off-row values were freed when they were deleted.
+            off_row.drop_values(self.table, layout, row);
+            return Ok(());
+        }
+        off_row.settle(space, ids, layout, row, extra)
+    }
+
+    fn build_index(&self, space: &mut Space, ids: &mut Ids, number: usize) -> Result<BuiltRowset, LabError> {
+        let index: &Index = &self.table.indexes[number];
+        let layout = rowset::nonclustered(self.table, index, self.description);
+        let id = ids.rowset();
+        let unit = self.unit(ids.unit(), index.filegroup.unwrap_or(self.table.filegroup));
+        let mut tree = Tree::new(&layout, unit, index.fill_factor);
+        let order = IndexOrder::new((self.table, index, &layout), &self.rows, &self.order, &self.addresses)?;
+        let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
+        for n in order {
+            let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
+            self.rows.fill(n, &mut row);
+            extra.set_uniquifier(self.order.uniquifier(n));
+            extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
+            live += u64::from(kind == Kind::Primary);
+            tree.push(space, &row, &extra, kind)?;
+        }
+        let unit = tree.finish(space)?;
+        Ok(BuiltRowset {
+            object: self.object,
+            index: number as i32 + 2,
+            partition: 1,
+            id,
+            status: 0x2 | if index.unique { 4 } else { 0 },
+            fill_factor: index.fill_factor,
+            compression: level(index.compression),
+            layout,
+            units: vec![(unit_kind::IN_ROW, unit)],
+            rows: live,
+        })
+    }
+}
+
+fn level(compression: Compression) -> u8 {
+    match compression {
+        Compression::None => 0,
+        Compression::Row => 1,
+        Compression::Page => 2,
+    }
+}
+
+/// Where values go that do not stay in their row.
+struct OffRow {
+    lob: Option<LobStore>,
+    overflow: Option<LobStore>,
+}
+
+/// Longest data record.
+const LONGEST_RECORD: usize = 8060;
+
+impl OffRow {
+    /// Text to its pointer, then the longest values off the row until it fits.
+    fn settle(
+        &mut self,
+        space: &mut Space,
+        ids: &mut Ids,
+        layout: &Layout,
+        row: &mut Row,
+        extra: &Extra,
+    ) -> Result<(), LabError> {
+        if self.lob.is_none() && self.overflow.is_none() {
+            return Ok(());
+        }
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            if let (Storage::Text, Some(store), Some(value)) = (column.ty.storage(), &mut self.lob, row.value(at)) {
+                let pointer = store.store_text(space, &mut ids.blobs, value)?;
+                row.replace_by_pointer(at, &pointer);
+            }
+        }
+        while let Some((at, storage)) = self.longest_to_move(layout, row, extra) {
+            let value = row.value(at).unwrap_or_default();
+            let pointer = match (storage, &mut self.lob, &mut self.overflow) {
+                (Storage::Max, Some(store), _) => store.store_max(space, &mut ids.blobs, value)?,
+                (_, _, Some(store)) => store.store_overflow(space, &mut ids.blobs, value)?,
+                _ => return Ok(()),
+            };
+            row.replace_by_pointer(at, &pointer);
+        }
+        Ok(())
+    }
+
+    /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
+    fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
+        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 4;
+        length += extra.sparse.len();
+        let mut longest: Option<(usize, usize, Storage)> = None;
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            let storage = column.ty.storage();
+            if matches!(storage, Storage::Fixed(_) | Storage::Bit) || column.sparse {
+                continue;
+            }
+            length += 2;
+            let value = row.value(at).map_or(0, <[u8]>::len);
+            length += value;
+            let movable = matches!(row.cell(at), Cell::Bytes(..))
+                && match storage {
+                    Storage::Max => self.lob.is_some(),
+                    _ => self.overflow.is_some() && value > 24 && !column.in_inner,
+                };
+            if movable && value > longest.map_or(0, |(length, ..)| length) {
+                longest = Some((value, at, storage));
+            }
+        }
+        longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
+    }
+
+    /// The values of a ghost that would lie elsewhere.
+    fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            let long = row.value(at).is_some_and(|value| value.len() > 24);
+            if column.ty.storage() == Storage::Text || long && !column.in_inner && !column.sparse {
+                let nullable = table.columns.get(at).is_some_and(|column| column.nullable);
+                row.shorten(at, nullable);
+            }
+        }
+    }
+}
+
+/// All sparse values of a row: ids ascending, their ends, the values.
+fn sparse_vector(table: &Table, row: &Row, out: &mut Vec<u8>) {
+    out.clear();
+    let values = || table.columns.iter().enumerate().filter(|(_, column)| column.sparse);
+    let present = values().filter_map(|(at, _)| Some((at as u16 + 1, row.value(at)?)));
+    let present: Vec<(u16, &[u8])> = present.collect();
+    if present.is_empty() {
+        return;
+    }
+    out.extend(5u16.to_le_bytes());
+    out.extend((present.len() as u16).to_le_bytes());
+    out.extend(present.iter().flat_map(|(id, _)| id.to_le_bytes()));
+    let mut end = 4 + 4 * present.len();
+    for (_, value) in &present {
+        end += value.len();
+        out.extend((end as u16).to_le_bytes());
+    }
+    out.extend(present.iter().flat_map(|(_, value)| value.iter()));
+}

@@ -1,0 +1,217 @@
+//! The system catalogue: rows of the base tables about themselves and about the tables that were built.
+
+mod objects;
+mod physical;
+mod store;
+
+use std::collections::BTreeMap;
+
+use crate::build::{BuiltRowset, Ids};
+use crate::description::Description;
+use crate::disk::LabError;
+use crate::facts::{self, ObjectFact};
+use crate::fixed::CREATED;
+use crate::ids::PageId;
+use crate::space::Space;
+
+/// Object ids of the base tables that the lab fills itself.
+pub(crate) mod base {
+    #![allow(missing_docs)]
+    pub(crate) const SYSRSCOLS: i32 = 3;
+    pub(crate) const SYSROWSETCOLUMNS: i32 = 4;
+    pub(crate) const SYSROWSETS: i32 = 5;
+    pub(crate) const SYSALLOCUNITS: i32 = 7;
+    pub(crate) const SYSFILES1: i32 = 8;
+    pub(crate) const SYSHOBTCOLUMNS: i32 = 13;
+    pub(crate) const SYSHOBTS: i32 = 15;
+    pub(crate) const SYSDBFILES: i32 = 20;
+    pub(crate) const SYSPHFG: i32 = 23;
+    pub(crate) const SYSPRUFILES: i32 = 24;
+    pub(crate) const SYSSCHOBJS: i32 = 34;
+    pub(crate) const SYSCOLPARS: i32 = 41;
+    pub(crate) const SYSIDXSTATS: i32 = 54;
+    pub(crate) const SYSISCOLS: i32 = 55;
+    pub(crate) const SYSOBJVALUES: i32 = 60;
+    pub(crate) const SYSCLSOBJS: i32 = 64;
+    pub(crate) const SYSSINGLEOBJREFS: i32 = 74;
+    pub(crate) const SYSMULTIOBJREFS: i32 = 75;
+}
+
+/// A row of a base table: a value a column, in column order.
+type SystemRow = Vec<Option<Vec<u8>>>;
+
+/// A field of a row to add.
+pub(crate) enum Field<'a> {
+    /// A number of any integer type.
+    Number(i64),
+    /// Text of any string type.
+    Text(&'a str),
+    /// Bytes as they are.
+    Bytes(&'a [u8]),
+    /// A page pointer.
+    Page(PageId),
+}
+
+use Field::{Number, Text};
+
+/// The catalogue that is being filled.
+pub(crate) struct Catalogue<'a> {
+    description: &'a Description,
+    objects: Vec<ObjectFact>,
+    rows: BTreeMap<i32, Vec<SystemRow>>,
+}
+
+/// A data file, as the catalogue tells it.
+pub(crate) struct FileEntry {
+    /// Its id.
+    pub id: u16,
+    /// Its filegroup id.
+    pub group: u16,
+    /// Logical name.
+    pub name: String,
+    /// Where it lies.
+    pub path: String,
+    /// Its length.
+    pub pages: u32,
+}
+
+impl<'a> Catalogue<'a> {
+    /// The catalogue of a fresh database of this version: the rows that every one has.
+    pub(crate) fn new(description: &'a Description) -> Self {
+        let objects = facts::objects(description.version);
+        let mut catalogue = Self { description, objects, rows: BTreeMap::new() };
+        for object in catalogue.objects.clone() {
+            for row in &object.rows {
+                let values = object.columns.iter().enumerate().map(|(at, column)| {
+                    store::parse_fact(store::column_type(column), row.get(at).copied().unwrap_or("~"), description)
+                });
+                let values = values.collect();
+                catalogue.rows.entry(object.id).or_default().push(values);
+            }
+            catalogue.describe_base_table(&object);
+        }
+        catalogue
+    }
+
+    /// Whether an object id is taken by a base or internal table.
+    pub(crate) fn is_taken(&self, object: i32) -> bool {
+        self.objects.iter().any(|fact| fact.id == object)
+    }
+
+    /// Adds a row to a base table, if this version has it. Columns that are not named are NULL or 0.
+    pub(crate) fn add(&mut self, table: i32, fields: &[(&str, Field)]) {
+        let Some(object) = self.objects.iter().find(|object| object.id == table) else { return };
+        let row = object.columns.iter().map(|column| {
+            let ty = store::column_type(column);
+            match fields.iter().find(|(name, _)| *name == column.name) {
+                Some((_, field)) => Some(store::encode(ty, field)),
+                None if column.name == "created" || column.name == "modified" => Some(CREATED.to_vec()),
+                None if column.status & 1 == 0 => None,
+                None => Some(store::zero(ty)),
+            }
+        });
+        let row = row.collect();
+        self.rows.entry(table).or_default().push(row);
+    }
+
+    /// Adds the rows about files and filegroups.
+    pub(crate) fn describe_files(&mut self, files: &[FileEntry]) {
+        for (number, group) in self.description.filegroups.iter().enumerate() {
+            let id = number as i64 + 1;
+            self.add(
+                base::SYSPHFG,
+                &[
+                    ("dbfragid", Number(1)),
+                    ("phfgid", Number(id)),
+                    ("fgid", Number(id)),
+                    ("type", Text("FG")),
+                    ("name", Text(&group.name)),
+                ],
+            );
+            if number > 0 {
+                for (class, kind) in [(5, ""), (31, "FG")] {
+                    let fields = [
+                        ("class", Number(class)),
+                        ("id", Number(id)),
+                        ("name", Text(&group.name)),
+                        ("type", Text(kind)),
+                    ];
+                    self.add(base::SYSCLSOBJS, &fields);
+                }
+            }
+        }
+        let log = FileEntry {
+            id: 2,
+            group: 0,
+            name: format!("{}_log", self.description.name),
+            path: files.first().map(|file| file.path.replace(".mdf", "_log.ldf")).unwrap_or_default(),
+            pages: 96,
+        };
+        for file in files.iter().chain([&log]) {
+            let is_log = file.group == 0;
+            self.add(
+                base::SYSPRUFILES,
+                &[
+                    ("dbfragid", Number(1)),
+                    ("fileid", Number(i64::from(file.id))),
+                    ("grpid", Number(i64::from(file.group))),
+                    ("status", Number(if is_log { 544 } else { 512 })),
+                    ("filetype", Number(i64::from(is_log))),
+                    ("size", Number(i64::from(file.pages))),
+                    ("maxsize", Number(-1)),
+                    ("growth", Number(1024)),
+                    ("lname", Text(&file.name)),
+                    ("pname", Text(&file.path)),
+                ],
+            );
+            self.add(
+                base::SYSDBFILES,
+                &[("dbfragid", Number(1)), ("fileid", Number(i64::from(file.id))), ("pname", Text(&file.path))],
+            );
+            self.add(
+                base::SYSFILES1,
+                &[
+                    ("status", Number(if is_log { 66 } else { 2 })),
+                    ("fileid", Number(i64::from(file.id))),
+                    ("name", Text(&file.name)),
+                    ("filename", Text(&file.path)),
+                ],
+            );
+        }
+    }
+
+    /// Writes all base tables; gives the first page of sysallocunits.
+    ///
+    /// What the tables say of themselves is known before they are written, but for where their pages lie. That is told
+    /// in sysallocunits alone, whose rows have a fixed length: it is laid out twice, and lies in the same pages both times.
+    pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids, built: &[BuiltRowset]) -> Result<PageId, LabError> {
+        let mut system = self.plan_rowsets(ids);
+        for rowset in &system {
+            self.describe_base_index(rowset);
+        }
+        for rowset in system.iter().chain(built) {
+            self.describe_columns(rowset);
+        }
+        self.count_rows(&mut system, built);
+        for rowset in system.iter_mut().filter(|rowset| rowset.object != base::SYSALLOCUNITS) {
+            self.write_rowset(space, rowset)?;
+        }
+        let (mut units, rest): (Vec<BuiltRowset>, Vec<BuiltRowset>) =
+            system.into_iter().partition(|rowset| rowset.object == base::SYSALLOCUNITS);
+        let before = space.position();
+        for turn in 0..2 {
+            if turn == 1 {
+                space.return_to(&before);
+            }
+            self.rows.remove(&base::SYSALLOCUNITS);
+            for rowset in rest.iter().chain(&units).chain(built) {
+                self.describe_units(rowset);
+            }
+            for rowset in &mut units {
+                self.write_rowset(space, rowset)?;
+            }
+        }
+        let clustered = units.iter().find(|rowset| rowset.index == 1);
+        Ok(clustered.and_then(|rowset| rowset.units.first()).map_or(PageId::NONE, |(_, unit)| unit.first))
+    }
+}

@@ -1,0 +1,277 @@
+//! Objects, columns and indexes: sysschobjs, syscolpars, sysidxstats, sysiscols and what refers to them.
+
+use super::Field::{Bytes, Number, Text};
+use super::{Catalogue, base};
+use crate::build::BuiltRowset;
+use crate::description::{Column, Index, Table};
+use crate::facts::ObjectFact;
+use crate::types::{SqlType, Storage};
+use crate::version::Version;
+
+const DBO: i64 = 1;
+const USER_TABLE_STATUS: i64 = 0xE_0000;
+
+/// sysidxstats.status.
+const IS_INDEX: i64 = 0x1;
+const HAS_KEYS: i64 = 0x2;
+const UNIQUE: i64 = 0x8;
+const PRIMARY_KEY: i64 = 0x20;
+const FILTERED: i64 = 0x2_0000;
+/// Of unknown meaning; on every index from 2012 on.
+const SINCE_2012: i64 = 0x8_0000;
+
+/// sysiscols.status.
+const KEY: i64 = 3;
+const DESCENDING_KEY: i64 = 7;
+const INCLUDED: i64 = 0x12;
+
+/// syscolpars.status.
+const NOT_NULL: i64 = 0x1;
+const ANSI_PADDED: i64 = 0x2;
+const COMPUTED: i64 = 0x90;
+const COMPUTED_PERSISTED: i64 = 0xD0;
+const SPARSE: i64 = 0x100_0000;
+
+/// sysobjvalues.valclass.
+const COMPUTED_TEXT: i64 = 2;
+const FILTER_TEXT: i64 = 66;
+/// sql_variant: int, version 1, 2 = one byte a character.
+const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
+
+/// syssingleobjrefs.class: primary key or unique constraint to its index.
+const CONSTRAINT_INDEX: i64 = 93;
+/// sysmultiobjrefs.class.
+const BOUND_USE: i64 = 1;
+const FILTER_USE: i64 = 5;
+
+impl Catalogue<'_> {
+    /// Adds the rows of a base or internal table, but for its indexes.
+    pub(super) fn describe_base_table(&mut self, object: &ObjectFact) {
+        let id = i64::from(object.id);
+        self.add(
+            base::SYSSCHOBJS,
+            &[
+                ("id", Number(id)),
+                ("name", Text(object.name)),
+                ("nsid", Number(i64::from(object.schema))),
+                ("status", Number(object.status)),
+                ("type", Text(object.kind)),
+                ("pclass", Number(1)),
+                ("intprop", Number(object.intprop)),
+                ("status2", Number(object.status2)),
+            ],
+        );
+        for column in &object.columns {
+            let collation = column.collation.unwrap_or(self.description.collation);
+            self.add(
+                base::SYSCOLPARS,
+                &[
+                    ("id", Number(id)),
+                    ("colid", Number(i64::from(column.id))),
+                    ("name", Text(column.name)),
+                    ("xtype", Number(i64::from(column.xtype))),
+                    ("utype", Number(column.utype)),
+                    ("length", Number(i64::from(column.length))),
+                    ("prec", Number(i64::from(column.precision))),
+                    ("scale", Number(i64::from(column.scale))),
+                    ("collationid", Number(i64::from(collation as i32))),
+                    ("status", Number(column.status)),
+                    ("maxinrow", Number(column.max_in_row)),
+                ],
+            );
+        }
+        for index in &object.indexes {
+            for column in &index.columns {
+                self.add_index_column(
+                    (id, index.id),
+                    column.number,
+                    column.status,
+                    i64::from(column.column),
+                    column.ordinal,
+                );
+            }
+        }
+    }
+
+    /// Adds the index row of a base table's rowset.
+    pub(super) fn describe_base_index(&mut self, rowset: &BuiltRowset) {
+        let found = self.objects.iter().find(|object| object.id == rowset.object);
+        let found = found.and_then(|object| object.indexes.iter().find(|index| index.id == rowset.index));
+        if let Some(index) = found.cloned() {
+            self.add_index(rowset, index.name, index.kind, index.status);
+        }
+    }
+
+    fn add_index(&mut self, rowset: &BuiltRowset, name: &str, kind: u8, status: i64) {
+        let data_space = i64::from(self.description.version < Version::V706);
+        let mut fields = vec![
+            ("id", Number(i64::from(rowset.object))),
+            ("indid", Number(i64::from(rowset.index))),
+            ("status", Number(status)),
+            ("fillfact", Number(i64::from(rowset.fill_factor))),
+            ("type", Number(i64::from(kind))),
+            ("dataspace", Number(data_space)),
+            ("rowset", Number(rowset.id as i64)),
+        ];
+        if !name.is_empty() {
+            fields.push(("name", Text(name)));
+        }
+        self.add(base::SYSIDXSTATS, &fields);
+    }
+
+    fn add_index_column(&mut self, (object, index): (i64, i32), number: i64, status: i64, column: i64, ordinal: i64) {
+        self.add(
+            base::SYSISCOLS,
+            &[
+                ("idmajor", Number(object)),
+                ("idminor", Number(i64::from(index))),
+                ("subid", Number(number)),
+                ("status", Number(status)),
+                ("intprop", Number(column)),
+                ("tinyprop1", Number(ordinal)),
+            ],
+        );
+    }
+
+    fn add_object(&mut self, id: i32, parent: i32, kind: &str, name: &str, columns: usize) {
+        self.add(
+            base::SYSSCHOBJS,
+            &[
+                ("id", Number(i64::from(id))),
+                ("name", Text(name)),
+                ("nsid", Number(DBO)),
+                ("status", Number(if kind == "U" { USER_TABLE_STATUS } else { 0 })),
+                ("type", Text(kind)),
+                ("pid", Number(i64::from(parent))),
+                ("pclass", Number(1)),
+                ("intprop", Number(columns as i64)),
+            ],
+        );
+    }
+
+    /// Adds the rows of a table. `constraint` is the object id of its primary key.
+    pub(crate) fn describe_table(&mut self, table: &Table, object: i32, constraint: Option<i32>, built: &[BuiltRowset]) {
+        self.add_object(object, 0, "U", &table.name, table.columns.len());
+        for (at, column) in table.columns.iter().enumerate() {
+            self.describe_table_column(table, object, at as i64 + 1, column);
+        }
+        let mut seen = None;
+        for rowset in built {
+            if seen == Some(rowset.index) {
+                continue;
+            }
+            seen = Some(rowset.index);
+            let index = match rowset.index {
+                0 => None,
+                1 => table.clustered.as_ref(),
+                id => table.indexes.get(id as usize - 2),
+            };
+            let since = if self.description.version >= Version::V706 { SINCE_2012 } else { 0 };
+            let Some(index) = index else {
+                self.add_index(rowset, "", 0, IS_INDEX | since);
+                continue;
+            };
+            let flag = |set: bool, bit: i64| if set { bit } else { 0 };
+            let status = IS_INDEX
+                | HAS_KEYS
+                | since
+                | flag(index.unique, UNIQUE)
+                | flag(index.primary_key, PRIMARY_KEY)
+                | flag(index.filter.is_some(), FILTERED);
+            self.add_index(rowset, &index.name, if rowset.index == 1 { 1 } else { 2 }, status);
+            self.describe_index_columns(table, object, rowset.index, index);
+            if let (true, Some(constraint)) = (index.primary_key, constraint) {
+                self.add_object(constraint, object, "PK", &index.name, 0);
+                self.add(
+                    base::SYSSINGLEOBJREFS,
+                    &[
+                        ("class", Number(CONSTRAINT_INDEX)),
+                        ("depid", Number(i64::from(constraint))),
+                        ("indepid", Number(i64::from(rowset.index))),
+                    ],
+                );
+            }
+        }
+    }
+
+    fn describe_index_columns(&mut self, table: &Table, object: i32, number: i32, index: &Index) {
+        let owner = (i64::from(object), number);
+        for (at, &(key, descending)) in index.keys.iter().enumerate() {
+            let status = if descending { DESCENDING_KEY } else { KEY };
+            self.add_index_column(owner, at as i64 + 1, status, key as i64 + 1, at as i64 + 1);
+        }
+        for (at, &column) in index.included.iter().enumerate() {
+            self.add_index_column(owner, (index.keys.len() + at) as i64 + 1, INCLUDED, column as i64 + 1, 0);
+        }
+        if let Some(filter) = &index.filter {
+            self.add_text(FILTER_TEXT, object, i64::from(number), &filter.text(&table.columns));
+            self.add_reference(FILTER_USE, (object, i64::from(number)), (object, filter.column() as i64 + 1));
+        }
+    }
+
+    fn describe_table_column(&mut self, table: &Table, object: i32, id: i64, column: &Column) {
+        let ty = column.ty;
+        let flag = |set: bool, bit: i64| if set { bit } else { 0 };
+        let padded = matches!(ty.xtype, 165 | 167 | 173 | 175 | 231 | 239);
+        let status = flag(!column.nullable, NOT_NULL)
+            | flag(padded, ANSI_PADDED)
+            | flag(column.sparse, SPARSE)
+            | column.computed.as_ref().map_or(0, |c| if c.persisted { COMPUTED_PERSISTED } else { COMPUTED });
+        let max = ty.storage() == Storage::Max;
+        let collation = if ty.is_string() { self.description.collation } else { 0 };
+        self.add(
+            base::SYSCOLPARS,
+            &[
+                ("id", Number(i64::from(object))),
+                ("colid", Number(id)),
+                ("name", Text(&column.name)),
+                ("xtype", Number(i64::from(ty.xtype))),
+                ("utype", Number(i64::from(ty.xtype))),
+                ("length", Number(if max { -1 } else { i64::from(ty.length) })),
+                ("prec", Number(precision(ty))),
+                ("scale", Number(i64::from(ty.scale))),
+                ("collationid", Number(i64::from(collation as i32))),
+                ("status", Number(status)),
+                ("maxinrow", Number(if max { 8000 } else { i64::from(ty.length) })),
+            ],
+        );
+        if let Some(computed) = &column.computed {
+            self.add_text(COMPUTED_TEXT, object, id, &computed.expression.text(&table.columns));
+            let (a, b) = computed.expression.operands();
+            for operand in if a == b { vec![a] } else { vec![a, b] } {
+                self.add_reference(BOUND_USE, (object, id), (object, operand as i64 + 1));
+            }
+        }
+    }
+
+    fn add_text(&mut self, class: i64, object: i32, part: i64, text: &str) {
+        self.add(
+            base::SYSOBJVALUES,
+            &[
+                ("valclass", Number(class)),
+                ("objid", Number(i64::from(object))),
+                ("subobjid", Number(part)),
+                ("value", Bytes(&SINGLE_BYTE_TEXT)),
+                ("imageval", Bytes(text.as_bytes())),
+            ],
+        );
+    }
+
+    fn add_reference(&mut self, class: i64, from: (i32, i64), to: (i32, i64)) {
+        self.add(
+            base::SYSMULTIOBJREFS,
+            &[
+                ("class", Number(class)),
+                ("depid", Number(i64::from(from.0))),
+                ("depsubid", Number(from.1)),
+                ("indepid", Number(i64::from(to.0))),
+                ("indepsubid", Number(to.1)),
+            ],
+        );
+    }
+}
+
+/// syscolpars.prec: 0 for strings and binaries.
+fn precision(ty: SqlType) -> i64 {
+    i64::from(ty.precision)
+}

@@ -1,0 +1,156 @@
+//! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and what 2005 had instead.
+
+use super::Field::{Number, Page};
+use super::{Catalogue, base};
+use crate::build::BuiltRowset;
+use crate::layout::{PhysicalColumn, Source};
+use crate::version::Version;
+
+/// sysrscols.status, and what 2005 had in syshobtcolumns.status.
+const DESCENDING: i64 = 8;
+const UNIQUIFIER: i64 = 0x10;
+const NOT_NULL: i64 = 0x80;
+const SPARSE: i64 = 0x100;
+const UNIQUIFIER_2005: i64 = 0x02;
+const NOT_NULL_2005: i64 = 0x20;
+
+impl Catalogue<'_> {
+    /// Adds the rows about the columns of a rowset.
+    pub(super) fn describe_columns(&mut self, rowset: &BuiltRowset) {
+        let listed = rowset.layout.columns.iter().filter(|column| column.source != Source::SparseVector);
+        for (order, column) in listed.enumerate() {
+            if self.description.version == Version::V611 {
+                self.describe_column_2005(rowset, order as i64 + 1, column);
+            } else {
+                self.describe_column(rowset, order as i64 + 1, column);
+            }
+        }
+    }
+
+    fn describe_column(&mut self, rowset: &BuiltRowset, order: i64, column: &PhysicalColumn) {
+        let flag = |set: bool, bit: i64| if set { bit } else { 0 };
+        let status = flag(column.descending, DESCENDING)
+            | flag(column.source == Source::Uniquifier, UNIQUIFIER)
+            | flag(column.not_null, NOT_NULL)
+            | flag(column.sparse, SPARSE);
+        let halves = |low: u16, high: u16| i64::from((u32::from(low) | u32::from(high) << 16) as i32);
+        let (leaf, inner) = (column.leaf, column.inner);
+        self.add(
+            base::SYSRSCOLS,
+            &[
+                ("rsid", Number(rowset.id as i64)),
+                ("rscolid", Number(i64::from(column.id))),
+                ("hbcolid", Number(order)),
+                ("ti", Number(i64::from(column.ty.type_info()))),
+                ("cid", Number(i64::from(column.collation))),
+                ("ordkey", Number(i64::from(column.key_ordinal))),
+                ("maxinrowlen", Number(i64::from(column.max_in_row))),
+                ("status", Number(status)),
+                ("offset", Number(halves(leaf.offset as u16, inner.offset as u16))),
+                ("nullbit", Number(halves(leaf.null_bit, inner.null_bit))),
+                ("bitpos", Number(i64::from(leaf.bit) | i64::from(inner.bit) << 8)),
+            ],
+        );
+    }
+
+    fn describe_column_2005(&mut self, rowset: &BuiltRowset, order: i64, column: &PhysicalColumn) {
+        let flag = |set: bool, bit: i64| if set { bit } else { 0 };
+        self.add(
+            base::SYSROWSETCOLUMNS,
+            &[
+                ("rowsetid", Number(rowset.id as i64)),
+                ("rowsetcolid", Number(i64::from(column.id))),
+                ("hobtcolid", Number(order)),
+                ("maxinrowlen", Number(i64::from(column.max_in_row))),
+            ],
+        );
+        let status = flag(column.source == Source::Uniquifier, UNIQUIFIER_2005) | flag(column.not_null, NOT_NULL_2005);
+        let (leaf, inner) = (column.leaf, column.inner);
+        self.add(
+            base::SYSHOBTCOLUMNS,
+            &[
+                ("hobtid", Number(rowset.id as i64)),
+                ("hobtcolumnid", Number(order)),
+                ("status", Number(status)),
+                ("ordkey", Number(i64::from(column.key_ordinal))),
+                ("xtype", Number(i64::from(column.ty.xtype))),
+                ("length", Number(i64::from(column.ty.length))),
+                ("prec", Number(i64::from(column.ty.precision))),
+                ("scale", Number(i64::from(column.ty.scale))),
+                ("collationid", Number(i64::from(column.collation as i32))),
+                ("offsetleaf", Number(i64::from(leaf.offset))),
+                ("offsetint", Number(i64::from(inner.offset))),
+                ("bitposleaf", Number(i64::from(leaf.bit))),
+                ("bitposint", Number(i64::from(inner.bit))),
+                ("nullbitleaf", Number(i64::from(leaf.null_bit))),
+                ("nullbitint", Number(i64::from(inner.null_bit))),
+            ],
+        );
+    }
+
+    /// Counts the rows of the base tables, when all but sysrowsets, syshobts and sysallocunits are complete, and adds
+    /// the row of each rowset with its count.
+    pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset], built: &[BuiltRowset]) {
+        let rowsets = (system.len() + built.len()) as u64;
+        let units: usize = system.iter().chain(built).map(|rowset| rowset.units.len()).sum();
+        for rowset in system.iter_mut() {
+            rowset.rows = match rowset.object {
+                base::SYSROWSETS | base::SYSHOBTS => rowsets,
+                base::SYSALLOCUNITS => units as u64,
+                object => self.rows.get(&object).map_or(0, |rows| rows.len() as u64),
+            };
+        }
+        for rowset in system.iter().chain(built) {
+            let layout = &rowset.layout;
+            let shape = [
+                ("fillfact", Number(i64::from(rowset.fill_factor))),
+                ("maxnullbit", Number(i64::from(layout.null_bits()))),
+                ("maxleaf", Number(i64::from(layout.longest_leaf()))),
+                ("maxint", Number(i64::from(layout.longest_inner().min(32_767)))),
+                ("minleaf", Number(i64::from(layout.leaf_fixed))),
+                ("minint", Number(if layout.longest_inner() == 0 { 0 } else { i64::from(layout.inner_fixed) })),
+            ];
+            let head = [
+                ("rowsetid", Number(rowset.id as i64)),
+                ("ownertype", Number(1)),
+                ("idmajor", Number(i64::from(rowset.object))),
+                ("idminor", Number(i64::from(rowset.index))),
+                ("numpart", Number(i64::from(rowset.partition))),
+                ("status", Number(rowset.status)),
+                ("rcrows", Number(rowset.rows as i64)),
+                ("cmprlevel", Number(i64::from(rowset.compression))),
+                ("dbfragid", Number(1)),
+            ];
+            let fields: Vec<_> = head.into_iter().chain(shape).collect();
+            self.add(base::SYSROWSETS, &fields);
+            let hobt: Vec<_> = fields
+                .into_iter()
+                .filter(|(name, _)| *name != "rowsetid" && *name != "status")
+                .chain([("hobtid", Number(rowset.id as i64))])
+                .collect();
+            self.add(base::SYSHOBTS, &hobt);
+        }
+    }
+
+    /// Adds the rows about a rowset's allocation units.
+    pub(super) fn describe_units(&mut self, rowset: &BuiltRowset) {
+        for (kind, unit) in &rowset.units {
+            self.add(
+                base::SYSALLOCUNITS,
+                &[
+                    ("auid", Number(unit.id.0 as i64)),
+                    ("type", Number(i64::from(*kind))),
+                    ("ownerid", Number(rowset.id as i64)),
+                    ("fgid", Number(i64::from(unit.group))),
+                    ("pgfirst", Page(unit.first)),
+                    ("pgroot", Page(unit.root)),
+                    ("pgfirstiam", Page(unit.first_iam())),
+                    ("pcused", Number(unit.used as i64)),
+                    ("pcdata", Number(unit.data as i64)),
+                    ("pcreserved", Number(unit.reserved as i64)),
+                    ("dbfragid", Number(1)),
+                ],
+            );
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Values and pages of base tables.
+
+use super::{Catalogue, Field, SystemRow, base};
+use crate::build::{BuiltRowset, Ids, unit_kind};
+use crate::description::Description;
+use crate::disk::LabError;
+use crate::facts::{ColumnFact, IndexFact, ObjectFact};
+use crate::fixed::CREATED;
+use crate::ids::{PageId, UnitId};
+use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
+use crate::order::push_sort_key;
+use crate::page::{Page, page_type};
+use crate::record::{self, Extra, Kind};
+use crate::row::Row;
+use crate::space::{Space, Unit};
+use crate::tree::Tree;
+use crate::types::{SqlType, Storage};
+
+/// The only page of sysfiles1 and its IAM page, since SQL Server 7.
+const SYSFILES1_PAGE: u32 = 32;
+const SYSFILES1_IAM: u32 = 12;
+/// Base tables whose units have ordinary ids; those of the others come from object and index.
+const ORDINARY_IDS: [i32; 17] = [46, 58, 67, 68, 69, 71, 72, 73, 78, 90, 91, 92, 93, 94, 95, 96, 97];
+/// Filegroup of the base tables.
+const PRIMARY_GROUP: u16 = 1;
+/// Index number in the id of sysobjvalues' LOB unit.
+const LOB_INDEX: u64 = 255;
+
+/// The type of a base table's column.
+pub(super) fn column_type(column: &ColumnFact) -> SqlType {
+    let length = if column.length < 0 { 0 } else { column.length as u16 };
+    SqlType { xtype: column.xtype, length, precision: column.precision, scale: column.scale }
+}
+
+/// The bytes of a field.
+pub(super) fn encode(ty: SqlType, field: &Field) -> Vec<u8> {
+    let mut out = Vec::new();
+    match field {
+        Field::Number(number) => match ty.xtype {
+            52 => out.extend((*number as i16).to_le_bytes()),
+            48 => out.push(*number as u8),
+            _ => ty.encode_number(*number, &mut out),
+        },
+        Field::Text(text) => push_text(ty, text, &mut out),
+        Field::Bytes(bytes) => out.extend_from_slice(bytes),
+        Field::Page(page) => out.extend(page.bytes()),
+    }
+    out
+}
+
+fn push_text(ty: SqlType, text: &str, out: &mut Vec<u8>) {
+    if ty.is_unicode() {
+        out.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+    } else {
+        out.extend(text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')));
+    }
+    if let Storage::Fixed(size) = ty.storage() {
+        let blank: &[u8] = if ty.is_unicode() { &[b' ', 0] } else { b" " };
+        while out.len() < usize::from(size) {
+            out.extend(blank);
+        }
+        out.truncate(usize::from(size));
+    }
+}
+
+/// The value of a NOT NULL column that nobody named.
+pub(super) fn zero(ty: SqlType) -> Vec<u8> {
+    match ty.storage() {
+        Storage::Fixed(_) if ty.is_string() => encode(ty, &Field::Text("")),
+        Storage::Fixed(size) => vec![0; usize::from(size)],
+        Storage::Bit => vec![0],
+        _ => Vec::new(),
+    }
+}
+
+/// The value of a fact row's field.
+pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> Option<Vec<u8>> {
+    match text {
+        "~" => None,
+        "@" => Some(CREATED.to_vec()),
+        "*" => Some(description.collation.to_le_bytes().to_vec()),
+        "{0}" => Some(vec![0; 16]),
+        _ if ty.is_string() && !text.starts_with("x00") => Some(encode(ty, &Field::Text(text))),
+        _ => match (text.strip_prefix('x'), text.parse::<i64>()) {
+            (_, Ok(number)) => Some(encode(ty, &Field::Number(number))),
+            (Some(hex), _) => {
+                let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2).unwrap_or_default(), 16);
+                (0..hex.len() / 2).map(|byte| digit(2 * byte).ok()).collect()
+            }
+            _ => Some(zero(ty)),
+        },
+    }
+}
+
+impl Catalogue<'_> {
+    /// The rowsets of all base tables: ids and layouts, no pages yet.
+    pub(super) fn plan_rowsets(&self, ids: &mut Ids) -> Vec<BuiltRowset> {
+        let mut planned = Vec::new();
+        for object in &self.objects {
+            for index in &object.indexes {
+                planned.push(self.plan_rowset(object, index, ids));
+            }
+        }
+        planned
+    }
+
+    fn plan_rowset(&self, object: &ObjectFact, index: &IndexFact, ids: &mut Ids) -> BuiltRowset {
+        let layout = self.layout(object, index);
+        let fixed = (index.id as u64) << 48 | (object.id as u64) << 16;
+        let bootstrap = matches!(object.id, 3 | 4 | 5 | 7 | 13 | 15) && index.id == 1;
+        let internal = object.id >= 100;
+        let id = if bootstrap {
+            (object.id as u64) << 16
+        } else if internal {
+            ids.rowset()
+        } else {
+            fixed
+        };
+        let ordinary = internal || ORDINARY_IDS.contains(&object.id);
+        let mut units = Vec::new();
+        let mut unit = |kind, id| {
+            let mut unit = Unit::new(UnitId(id), PRIMARY_GROUP);
+            (unit.system, unit.mixed_first) = (true, true);
+            units.push((kind, unit));
+        };
+        unit(unit_kind::IN_ROW, if ordinary { ids.unit() } else { id });
+        if index.id < 2 && object.columns.iter().any(|column| column_type(column).is_lob()) {
+            let fixed_lob = LOB_INDEX << 48 | (object.id as u64) << 16;
+            unit(unit_kind::LOB, if object.id == base::SYSOBJVALUES { fixed_lob } else { ids.unit() });
+        }
+        BuiltRowset {
+            object: object.id,
+            index: index.id,
+            partition: 1,
+            id,
+            status: index.rowset_status,
+            fill_factor: index.fill_factor,
+            compression: index.compression,
+            layout,
+            units,
+            rows: self.rows.get(&object.id).map_or(0, |rows| rows.len() as u64),
+        }
+    }
+
+    fn layout(&self, object: &ObjectFact, index: &IndexFact) -> Layout {
+        let mut columns: Vec<PhysicalColumn> = Vec::new();
+        let physical = |id: u32, number: u32| {
+            let at = object.columns.iter().position(|column| column.id == id).unwrap_or_default();
+            let fact = &object.columns[at];
+            let ty = column_type(fact);
+            let collation = if ty.is_string() { fact.collation.unwrap_or(self.description.collation) } else { 0 };
+            PhysicalColumn::new(Source::Column(at), number, ty, collation, fact.not_null)
+        };
+        let mut keys: Vec<_> = index.columns.iter().filter(|column| column.ordinal > 0).collect();
+        keys.sort_by_key(|column| column.ordinal);
+        let unique = index.status & 8 != 0;
+        if index.id < 2 {
+            let is_key = |id: u32| keys.iter().any(|key| key.column == id);
+            if index.id == 1 && !unique {
+                let mut uniquifier = PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true);
+                (uniquifier.key_ordinal, uniquifier.in_inner) = (keys.len() as i16 + 1, true);
+                columns.push(uniquifier);
+            }
+            if index.key_first {
+                columns.extend(keys.iter().map(|key| physical(key.column, key.column)));
+            }
+            let rest = object.columns.iter().filter(|column| !(index.key_first && is_key(column.id)));
+            columns.extend(rest.filter(|column| column.status & 0x10 == 0).map(|c| physical(c.id, c.id)));
+            for column in columns.iter_mut().filter(|column| column.source != Source::Uniquifier) {
+                if let Some(ordinal) = keys.iter().position(|key| key.column == column.id) {
+                    (column.key_ordinal, column.in_inner) = (ordinal as i16 + 1, true);
+                    column.descending = keys[ordinal].status & 4 != 0;
+                }
+            }
+        } else {
+            for (ordinal, key) in keys.iter().enumerate() {
+                let mut column = physical(key.column, key.number as u32);
+                (column.key_ordinal, column.in_inner) = (ordinal as i16 + 1, true);
+                column.descending = key.status & 4 != 0;
+                columns.push(column);
+            }
+            let clustered = object.indexes.iter().find(|other| other.id == 1);
+            let mut locator: Vec<_> = clustered.map(|index| index.columns.clone()).unwrap_or_default();
+            locator.retain(|column| column.ordinal > 0);
+            locator.sort_by_key(|column| column.ordinal);
+            let mut number = index.columns.len() as u32;
+            for part in locator.iter().filter(|part| !keys.iter().any(|key| key.column == part.column)) {
+                number += 1;
+                let mut column = physical(part.column, number);
+                column.in_inner = !unique;
+                column.descending = part.status & 4 != 0;
+                column.key_ordinal = if unique { 0 } else { columns.len() as i16 + 1 };
+                columns.push(column);
+            }
+            if clustered.is_some_and(|index| index.status & 8 == 0) {
+                let mut column = PhysicalColumn::new(Source::Uniquifier, number + 1, SqlType::INT, 0, true);
+                column.in_inner = !unique;
+                column.key_ordinal = if unique { 0 } else { columns.len() as i16 + 1 };
+                columns.push(column);
+            }
+            for part in index.columns.iter().filter(|part| part.ordinal == 0) {
+                columns.push(physical(part.column, part.number as u32));
+            }
+        }
+        let layout = Layout::new(if index.id < 2 { Leaf::Data } else { Leaf::Index }, columns, index.leaf_nulls, index.inner_nulls);
+        if index.compression > 0 { layout.compressed() } else { layout }
+    }
+
+    /// Lays out one rowset of a base table.
+    pub(super) fn write_rowset(
+        &self,
+        space: &mut Space,
+        rowset: &mut BuiltRowset,
+    ) -> Result<(), LabError> {
+        let rows = self.rows.get(&rowset.object).map(Vec::as_slice).unwrap_or_default();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let Some((_, unit)) = rowset.units.first() else { return Ok(()) };
+        let mut fresh = Unit::new(unit.id, unit.group);
+        (fresh.system, fresh.mixed_first) = (true, true);
+        let unit = if rowset.object == base::SYSFILES1 {
+            write_sysfiles1(space, &rowset.layout, rows, fresh)?
+        } else {
+            let mut tree = Tree::new(&rowset.layout, fresh, 0);
+            let extra = Extra::default();
+            for row in in_order(&rowset.layout, rows) {
+                tree.push(space, &row, &extra, Kind::Primary)?;
+            }
+            tree.finish(space)?
+        };
+        rowset.units[0].1 = unit;
+        Ok(())
+    }
+}
+
+fn to_row(values: &SystemRow) -> Row {
+    let mut row = Row::default();
+    for value in values {
+        match value {
+            Some(bytes) => row.push(bytes),
+            None => row.push_null(),
+        }
+    }
+    row
+}
+
+/// Rows sorted by the key of a layout.
+fn in_order(layout: &Layout, rows: &[SystemRow]) -> Vec<Row> {
+    let mut key_columns: Vec<&PhysicalColumn> = layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
+    key_columns.sort_by_key(|column| column.key_ordinal);
+    let mut keyed: Vec<(Vec<u8>, Row)> = rows
+        .iter()
+        .map(|values| {
+            let row = to_row(values);
+            let mut key = Vec::new();
+            for column in &key_columns {
+                if let Source::Column(at) = column.source {
+                    push_sort_key(column.ty, row.value(at), column.descending, &mut key);
+                }
+            }
+            (key, row)
+        })
+        .collect();
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    keyed.into_iter().map(|(_, row)| row).collect()
+}
+
+/// sysfiles1 is a heap at fixed places whose rows begin at multiples of four.
+fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &[SystemRow], mut unit: Unit) -> Result<Unit, LabError> {
+    space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
+    let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);
+    page.set_flags(6);
+    let mut bytes = Vec::new();
+    for values in rows {
+        record::leaf(layout, &to_row(values), &Extra::default(), Kind::Primary, &mut bytes);
+        if page.room() < bytes.len() + 4 {
+            return Err(LabError::Description("sysfiles1 has room for nine files".to_owned()));
+        }
+        page.push_padded(&bytes, 4);
+    }
+    space.disk.write(&mut page, PageId::new(1, SYSFILES1_PAGE), Default::default())?;
+    space.close(&unit)?;
+    Ok(unit)
+}

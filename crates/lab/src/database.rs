@@ -1,0 +1,106 @@
+//! From a description to files.
+
+use std::path::{Path, PathBuf};
+
+use crate::build::{Ids, TableBuilder};
+use crate::catalogue::{Catalogue, FileEntry};
+use crate::description::Description;
+use crate::disk::{Disk, LabError, file_id};
+use crate::fixed::{self, Boot};
+use crate::ids::GAM_INTERVAL;
+use crate::page::Lsn;
+use crate::space::{ALLOCATED, IAM_PAGE, MIXED, Space};
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The files; the primary one first.
+    pub files: Vec<PathBuf>,
+    /// Pages of each.
+    pub pages: Vec<u32>,
+    /// Tables and their rows, ghosts not counted.
+    pub tables: Vec<(String, u64)>,
+}
+
+/// Writes the database into a folder. Its files must not be there yet.
+pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
+    let groups: Vec<u16> = description
+        .filegroups
+        .iter()
+        .enumerate()
+        .flat_map(|(number, group)| (0..group.files).map(move |_| number as u16 + 1))
+        .collect();
+    if groups.first() != Some(&1) {
+        return Err(LabError::Description("the primary filegroup needs a file".to_owned()));
+    }
+    let names: Vec<String> = (0..groups.len()).map(|index| logical_name(description, index)).collect();
+    let files: Vec<PathBuf> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| folder.join(format!("{name}.{}", if index == 0 { "mdf" } else { "ndf" })))
+        .collect();
+    let disk = Disk::create(&files, description.verify)?;
+    let mut space = Space::new(disk, &groups, reserved_extents(description))?;
+    space.take_fixed(9, ALLOCATED | MIXED | 4)?;
+    space.take_fixed(12, ALLOCATED | MIXED | IAM_PAGE | 4)?;
+    space.take_fixed(32, ALLOCATED | MIXED | 1)?;
+
+    let mut catalogue = Catalogue::new(description);
+    let mut ids = Ids::new();
+    let mut built = Vec::new();
+    let mut tables = Vec::new();
+    for (number, table) in description.tables.iter().enumerate() {
+        let object = ids.object(|id| catalogue.is_taken(id));
+        let has_key = table.clustered.iter().chain(&table.indexes).any(|index| index.primary_key);
+        let constraint = has_key.then(|| ids.object(|id| catalogue.is_taken(id)));
+        let rowsets = TableBuilder::new(description, number, object)?.build(&mut space, &mut ids)?;
+        catalogue.describe_table(table, object, constraint, &rowsets);
+        tables.push((table.name.clone(), rowsets.first().map_or(0, |rowset| rowset.rows)));
+        built.extend(rowsets);
+    }
+    // The system tables come last but lie in front; a little room for their growth decides the length of file 1.
+    let pages = space.sizes(description.least_pages);
+    let entries: Vec<FileEntry> = (0..groups.len())
+        .map(|index| FileEntry {
+            id: file_id(index),
+            group: groups[index],
+            name: names[index].clone(),
+            path: files[index].display().to_string(),
+            pages: pages[index],
+        })
+        .collect();
+    catalogue.describe_files(&entries);
+    let first_units = catalogue.write(&mut space, &mut ids, &built)?;
+    let pages = space.sizes(description.least_pages);
+    if pages.iter().any(|&pages| pages > GAM_INTERVAL * 1000) {
+        return Err(LabError::Description("a file would be longer than two terabytes".to_owned()));
+    }
+    for (index, &group) in groups.iter().enumerate() {
+        fixed::write_header(&mut space.disk, description, (index, group), &names[index], pages[index])?;
+    }
+    space.write_maps(&pages)?;
+    let last = space.disk.next_lsn();
+    let boot = Boot {
+        first_units,
+        checkpoint: Lsn(last.0 + 1, 16, 1),
+        next_unit: ids.unit_sequence(),
+        last_object: ids.last_object(),
+    };
+    fixed::write_boot(&mut space.disk, description, &boot)?;
+    space.disk.finish(&pages)?;
+    Ok(Written { files, pages, tables })
+}
+
+fn logical_name(description: &Description, index: usize) -> String {
+    if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
+}
+
+/// Extents at the front of file 1 for the base tables: those of a fresh database, and one for some forty columns.
+fn reserved_extents(description: &Description) -> u32 {
+    let columns: usize = description
+        .tables
+        .iter()
+        .map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2))
+        .sum();
+    64 + columns as u32 / 40
+}

@@ -1,0 +1,296 @@
+//! What to build: the shape of a database, from which `build` makes files.
+
+use crate::page::PageVerify;
+use crate::types::SqlType;
+use crate::version::Version;
+
+/// SQL_Latin1_General_CP1_CI_AS.
+pub const DEFAULT_COLLATION: u32 = 0x3400_D008;
+
+/// A database to build.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Its name; files are called after it.
+    pub name: String,
+    /// Layout version.
+    pub version: Version,
+    /// Default collation id.
+    pub collation: u32,
+    /// Page protection.
+    pub verify: PageVerify,
+    /// What all values derive from.
+    pub seed: u64,
+    /// Data files of each filegroup; the first one is PRIMARY. At least one file each.
+    pub filegroups: Vec<Filegroup>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Files are at least this many pages long.
+    pub least_pages: u32,
+}
+
+/// A filegroup.
+#[derive(Clone, Debug)]
+pub struct Filegroup {
+    /// Its name.
+    pub name: String,
+    /// Number of its files.
+    pub files: u16,
+}
+
+/// How rows are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Compression {
+    /// FixedVar records.
+    #[default]
+    None,
+    /// CD records.
+    Row,
+    /// CD records and, on full leaf pages, a CI record.
+    Page,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Its name, in schema dbo.
+    pub name: String,
+    /// Columns in the order of their ids.
+    pub columns: Vec<Column>,
+    /// The clustered index; without it the table is a heap.
+    pub clustered: Option<Index>,
+    /// Nonclustered indexes.
+    pub indexes: Vec<Index>,
+    /// Rows.
+    pub rows: u64,
+    /// One row in so many is a ghost; 0: none.
+    pub ghost_every: u64,
+    /// One row in so many of a heap moved; 0: none.
+    pub moved_every: u64,
+    /// After every so many rows of a heap there is an empty slot; 0: none.
+    pub hole_every: u64,
+    /// Index into the filegroups.
+    pub filegroup: usize,
+    /// Compression of heap or clustered index.
+    pub compression: Compression,
+    /// Rows of each partition by the leading key; one or none: not partitioned.
+    pub partitions: u32,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: SqlType,
+    /// May be NULL.
+    pub nullable: bool,
+    /// Stored only where it has a value.
+    pub sparse: bool,
+    /// Values are computed.
+    pub computed: Option<Computed>,
+    /// Where its values come from.
+    pub values: Values,
+    /// Rows in a hundred that are NULL.
+    pub nulls: u8,
+}
+
+/// A computed column.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// What it is made of.
+    pub expression: Expression,
+    /// Stored with the row.
+    pub persisted: bool,
+}
+
+/// The expressions the lab can compute. All operands are int columns.
+#[derive(Clone, Debug)]
+pub enum Expression {
+    /// `([a]*[b])`
+    Product(usize, usize),
+    /// `([a]+[b])`
+    Sum(usize, usize),
+}
+
+/// Where the values of a column come from. Row numbers count from 0 in the order of the clustered index.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// `start + step * row`.
+    Serial {
+        /// Value of row 0.
+        start: i64,
+        /// Difference from row to row.
+        step: i64,
+    },
+    /// `start + row / per`: runs of equal values.
+    Grouped {
+        /// Value of the first run.
+        start: i64,
+        /// Rows of a run.
+        per: u64,
+    },
+    /// `start + row % per`: the place in the run.
+    Within {
+        /// Value of the first row of a run.
+        start: i64,
+        /// Rows of a run.
+        per: u64,
+    },
+    /// The rows shuffled, `per` of them to a value.
+    Scattered {
+        /// Rows of equal value.
+        per: u64,
+    },
+    /// Anything between the two.
+    Uniform {
+        /// Least value.
+        low: i64,
+        /// Greatest value.
+        high: i64,
+    },
+    /// Words; the length in characters lies between the two.
+    Text {
+        /// Shortest.
+        least: u32,
+        /// Longest.
+        most: u32,
+    },
+    /// Arbitrary bytes; the length lies between the two.
+    Bytes {
+        /// Shortest.
+        least: u32,
+        /// Longest.
+        most: u32,
+    },
+}
+
+/// An index.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    /// Its name.
+    pub name: String,
+    /// Key columns and whether each is descending.
+    pub keys: Vec<(usize, bool)>,
+    /// Included columns.
+    pub included: Vec<usize>,
+    /// No two rows have the same key.
+    pub unique: bool,
+    /// It is the table's primary key.
+    pub primary_key: bool,
+    /// Rows it has.
+    pub filter: Option<Filter>,
+    /// Per cent of a leaf page to fill; 0: all.
+    pub fill_factor: u8,
+    /// Compression.
+    pub compression: Compression,
+    /// Index into the filegroups; that of the table by default.
+    pub filegroup: Option<usize>,
+}
+
+/// Which rows a filtered index has.
+#[derive(Clone, Debug)]
+pub enum Filter {
+    /// `([column] IS NOT NULL)`
+    IsNotNull(usize),
+    /// `([column]>=(n))`
+    AtLeast(usize, i32),
+}
+
+impl Column {
+    /// A NOT NULL column.
+    pub fn new(name: &str, ty: SqlType, values: Values) -> Self {
+        Self { name: name.to_owned(), ty, nullable: false, sparse: false, computed: None, values, nulls: 0 }
+    }
+
+    /// The same, NULL in so many of a hundred rows.
+    pub fn nullable(mut self, nulls: u8) -> Self {
+        (self.nullable, self.nulls) = (true, nulls);
+        self
+    }
+
+    /// The same, sparse.
+    pub fn sparse(mut self, nulls: u8) -> Self {
+        self.sparse = true;
+        self.nullable(nulls)
+    }
+
+    /// An int column computed from others.
+    pub fn computed(name: &str, expression: Expression, persisted: bool) -> Self {
+        let computed = Some(Computed { expression, persisted });
+        Self { computed, ..Self::new(name, SqlType::INT, Values::Serial { start: 0, step: 0 }) }.nullable(0)
+    }
+
+    /// Whether the table's own rows store it.
+    pub fn is_stored(&self) -> bool {
+        self.computed.as_ref().is_none_or(|computed| computed.persisted)
+    }
+}
+
+impl Index {
+    /// An index on ascending columns.
+    pub fn on(name: &str, keys: &[usize]) -> Self {
+        let keys = keys.iter().map(|&key| (key, false)).collect();
+        Self { name: name.to_owned(), keys, ..Self::default() }
+    }
+
+    /// The same, unique.
+    pub fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+
+    /// The same, as primary key.
+    pub fn primary_key(mut self) -> Self {
+        (self.unique, self.primary_key) = (true, true);
+        self
+    }
+
+    /// The same with included columns.
+    pub fn including(mut self, columns: &[usize]) -> Self {
+        self.included = columns.to_vec();
+        self
+    }
+
+    /// The same with a filter.
+    pub fn filtered(mut self, filter: Filter) -> Self {
+        self.filter = Some(filter);
+        self
+    }
+}
+
+impl Expression {
+    /// Its text as the catalogue stores it.
+    pub fn text(&self, columns: &[Column]) -> String {
+        let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
+        match self {
+            Self::Product(a, b) => format!("([{}]*[{}])", name(*a), name(*b)),
+            Self::Sum(a, b) => format!("([{}]+[{}])", name(*a), name(*b)),
+        }
+    }
+
+    /// The two columns.
+    pub fn operands(&self) -> (usize, usize) {
+        match self {
+            Self::Product(a, b) | Self::Sum(a, b) => (*a, *b),
+        }
+    }
+}
+
+impl Filter {
+    /// Its text as the catalogue stores it.
+    pub fn text(&self, columns: &[Column]) -> String {
+        let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
+        match self {
+            Self::IsNotNull(column) => format!("([{}] IS NOT NULL)", name(*column)),
+            Self::AtLeast(column, n) => format!("([{}]>=({n}))", name(*column)),
+        }
+    }
+
+    /// The column it asks.
+    pub fn column(&self) -> usize {
+        match self {
+            Self::IsNotNull(column) | Self::AtLeast(column, _) => *column,
+        }
+    }
+}

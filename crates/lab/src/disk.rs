@@ -1,0 +1,145 @@
+//! The data files: pages out in order, in large writes.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::ids::{PAGE, PageId};
+use crate::page::{Lsn, Page, PageVerify};
+
+/// Why a database could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The description asks for something the format or the lab does not have.
+    #[error("{0}")]
+    Description(String),
+}
+
+const BUFFER: usize = 1 << 20;
+/// Log records of one block, in the numbers that pages get.
+const RECORDS_PER_BLOCK: u64 = 64;
+
+/// All files of the database that is being written.
+pub(crate) struct Disk {
+    files: Vec<DataFile>,
+    /// How pages are protected.
+    pub verify: PageVerify,
+    writes: u64,
+}
+
+struct DataFile {
+    path: PathBuf,
+    handle: File,
+    buffer: Vec<u8>,
+    /// Page at which the buffer begins.
+    from: u32,
+}
+
+impl DataFile {
+    fn failed(&self, source: std::io::Error) -> LabError {
+        LabError::Io { path: self.path.clone(), source }
+    }
+
+    fn flush(&mut self) -> Result<(), LabError> {
+        if !self.buffer.is_empty() {
+            let at = u64::from(self.from) * PAGE as u64;
+            let done = self.handle.seek(SeekFrom::Start(at)).and_then(|_| self.handle.write_all(&self.buffer));
+            done.map_err(|source| self.failed(source))?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Disk {
+    /// Creates the files; file ids are 1, 3, 4 ..., as 2 is the log.
+    pub(crate) fn create(paths: &[PathBuf], verify: PageVerify) -> Result<Self, LabError> {
+        let mut files = Vec::with_capacity(paths.len());
+        for path in paths {
+            let handle = File::options().read(true).write(true).create_new(true).open(path);
+            let handle = handle.map_err(|source| LabError::Io { path: path.clone(), source })?;
+            files.push(DataFile { path: path.clone(), handle, buffer: Vec::with_capacity(BUFFER), from: 0 });
+        }
+        Ok(Self { files, verify, writes: 0 })
+    }
+
+    /// Where file `index` lies.
+    pub(crate) fn path(&self, index: usize) -> &Path {
+        &self.files[index].path
+    }
+
+    /// The LSN of the next change: greater than all before.
+    pub(crate) fn next_lsn(&mut self) -> Lsn {
+        self.writes += 1;
+        let block = self.writes / RECORDS_PER_BLOCK;
+        Lsn(40 + (block >> 24) as u32, 16 + (block & 0xFF_FFFF) as u32 * 8, (self.writes % RECORDS_PER_BLOCK) as u16 + 1)
+    }
+
+    /// Finishes a page and writes it, with the setting of the database for its protection.
+    pub(crate) fn write(&mut self, page: &mut Page, id: PageId, links: (PageId, PageId)) -> Result<(), LabError> {
+        self.write_as(page, id, links, self.verify)
+    }
+
+    /// Finishes a page and writes it with this protection.
+    pub(crate) fn write_as(
+        &mut self,
+        page: &mut Page,
+        id: PageId,
+        links: (PageId, PageId),
+        verify: PageVerify,
+    ) -> Result<(), LabError> {
+        let lsn = self.next_lsn();
+        self.put(id, page.finish(id, links, lsn, verify))
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn put(&mut self, id: PageId, bytes: &[u8; PAGE]) -> Result<(), LabError> {
+        let file = &mut self.files[file_index(id.file)];
+        let next = file.from + (file.buffer.len() / PAGE) as u32;
+        if id.page != next || file.buffer.len() >= BUFFER {
+            file.flush()?;
+            file.from = id.page;
+        }
+        file.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Reads a page that was written before.
+    pub(crate) fn read(&mut self, id: PageId) -> Result<Box<[u8; PAGE]>, LabError> {
+        let file = &mut self.files[file_index(id.file)];
+        file.flush()?;
+        let mut bytes = Box::new([0; PAGE]);
+        let at = u64::from(id.page) * PAGE as u64;
+        let done = file.handle.seek(SeekFrom::Start(at)).and_then(|_| file.handle.read_exact(&mut bytes[..]));
+        done.map_err(|source| file.failed(source))?;
+        Ok(bytes)
+    }
+
+    /// Writes what is buffered and sets the length of each file in pages.
+    pub(crate) fn finish(mut self, pages: &[u32]) -> Result<(), LabError> {
+        for (file, &pages) in self.files.iter_mut().zip(pages) {
+            file.flush()?;
+            let done = file.handle.set_len(u64::from(pages) * PAGE as u64);
+            done.map_err(|source| file.failed(source))?;
+        }
+        Ok(())
+    }
+}
+
+/// File id of the file with this index: 2 is the log's.
+pub(crate) fn file_id(index: usize) -> u16 {
+    if index == 0 { 1 } else { index as u16 + 2 }
+}
+
+/// The reverse of `file_id`.
+pub(crate) fn file_index(id: u16) -> usize {
+    if id == 1 { 0 } else { usize::from(id) - 2 }
+}

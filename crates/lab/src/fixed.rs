@@ -1,0 +1,134 @@
+//! The pages whose content is about the database and its files: boot page and file headers.
+
+use crate::description::Description;
+use crate::disk::{Disk, LabError, file_id};
+use crate::ids::{PageId, UnitId};
+use crate::page::{Lsn, Page, PageVerify, page_type};
+use crate::random::mix;
+
+/// dbi_status: simple recovery, torn pages, checksums, shut down in order.
+const SIMPLE: u32 = 0x8;
+const TORN: u32 = 0x10;
+const CHECKSUM: u32 = 0x1_0000;
+const CLEAN: u32 = 0x4000_0000;
+
+/// 2024-01-02 10:00, as a datetime.
+pub(crate) const CREATED: [u8; 8] = [0xC0, 0xCB, 0xA4, 0x00, 0xEB, 0xB0, 0x00, 0x00];
+
+/// A GUID that the seed chooses.
+pub(crate) fn guid(seed: u64, number: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&mix(seed ^ mix(number)).to_le_bytes());
+    bytes[8..].copy_from_slice(&mix(seed ^ mix(number + 1000)).to_le_bytes());
+    // Version 4, as newid() makes them.
+    bytes[7] = bytes[7] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    bytes
+}
+
+/// What the boot page names.
+pub(crate) struct Boot {
+    /// First leaf page of sysallocunits.
+    pub first_units: PageId,
+    /// Above every page's LSN.
+    pub checkpoint: Lsn,
+    /// Sequence number of the next allocation unit.
+    pub next_unit: u64,
+    /// The last object id given.
+    pub last_object: i32,
+}
+
+/// Writes the boot page.
+pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot) -> Result<(), LabError> {
+    let facts = description.version.facts();
+    let mut record = vec![0u8; usize::from(facts.boot_length)];
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(place) = record.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    };
+    let verify = match description.verify {
+        PageVerify::None => 0,
+        PageVerify::Torn => TORN,
+        PageVerify::Checksum => CHECKSUM,
+    };
+    let checkpoint = boot.checkpoint.bytes();
+    put(0x02, &facts.boot_length.to_le_bytes());
+    put(0x04, &facts.number.to_le_bytes());
+    put(0x06, &facts.number.to_le_bytes());
+    put(0x24, &(SIMPLE | CLEAN | verify).to_le_bytes());
+    put(0x28, &boot.last_object.to_le_bytes());
+    put(0x2C, &CREATED);
+    put(0x34, &[0x20; 256]);
+    let name: Vec<u8> = description.name.encode_utf16().take(128).flat_map(u16::to_le_bytes).collect();
+    put(0x34, &name);
+    put(0x138, &7u16.to_le_bytes());
+    put(0x13A, &facts.compatibility.to_le_bytes());
+    put(0x13C, &2000u64.to_le_bytes());
+    put(0x15C, &checkpoint);
+    put(0x166, &2u16.to_le_bytes());
+    if facts.number >= 706 {
+        put(0x174, &checkpoint);
+    }
+    put(0x188, &description.collation.to_le_bytes());
+    put(0x190, &0x6100_0000u32.to_le_bytes());
+    put(0x198, &guid(description.seed, 1));
+    put(0x1D8, &guid(description.seed, 2));
+    put(0x204, &boot.first_units.bytes());
+    put(0x20A, &facts.number.to_le_bytes());
+    put(0x2A4, &CREATED);
+    let (major, minor, build) = facts.build;
+    put(0x2AC, &[build.to_le_bytes()[0], build.to_le_bytes()[1], minor, major]);
+    put(0x2B4, &guid(description.seed, 3));
+    put(0x2E0, &(0x100 << 32 | boot.next_unit).to_le_bytes());
+    let mut page = Page::new(page_type::BOOT, 0, UnitId::FIXED_PAGES, 0);
+    page.push(&record);
+    disk.write(&mut page, PageId::new(1, 9), Default::default())
+}
+
+/// Writes the header page of the file with this index.
+pub(crate) fn write_header(
+    disk: &mut Disk,
+    description: &Description,
+    (index, group): (usize, u16),
+    name: &str,
+    pages: u32,
+) -> Result<(), LabError> {
+    let (columns, variables) = description.version.facts().header_columns;
+    let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut record = vec![0x30, 0, 8, 0, 0, 0, 0, 0];
+    record.extend(columns.to_le_bytes());
+    record.extend(vec![0; usize::from(columns).div_ceil(8)]);
+    let values: Vec<Vec<u8>> = (0..variables)
+        .map(|at| match at {
+            0 => guid(description.seed, 1).to_vec(),
+            2 => file_id(index).to_le_bytes().to_vec(),
+            3 => group.to_le_bytes().to_vec(),
+            4 | 12 => pages.to_le_bytes().to_vec(),
+            5 => u32::MAX.to_le_bytes().to_vec(),
+            6 => 1024u32.to_le_bytes().to_vec(),
+            7 | 13 | 24 | 50..=52 | 55..=58 => vec![0; 4],
+            14 => u32::MAX.to_le_bytes().to_vec(),
+            15 => 512u32.to_le_bytes().to_vec(),
+            8..=10 | 16 | 18..=20 | 22 | 25 | 38 | 39 | 41 | 49 | 54 => vec![0; 10],
+            17 | 40 | 43 => vec![0; 28],
+            21 | 28 | 35 | 42 => vec![0; 16],
+            23 => guid(description.seed, 100 + index as u64).to_vec(),
+            27 => name.clone(),
+            44 | 53 => vec![0; 8],
+            45 => vec![0; 600],
+            48 => 1u16.to_le_bytes().to_vec(),
+            _ => Vec::new(),
+        })
+        .collect();
+    record.extend((variables as u16).to_le_bytes());
+    let mut end = record.len() + 2 * variables;
+    for value in &values {
+        end += value.len();
+        record.extend((end as u16).to_le_bytes());
+    }
+    record.extend(values.concat());
+    let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
+    page.push(&record);
+    disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
+}

@@ -1,0 +1,251 @@
+//! Where the columns of a rowset lie in its records: sysrscols as the engine would fill it.
+
+use crate::types::{SqlType, Storage};
+
+/// Which value of a row a physical column stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// Column with this index in the table's rows.
+    Column(usize),
+    /// What tells rows of equal clustering key apart.
+    Uniquifier,
+    /// The address of a heap's row.
+    RowId,
+    /// All sparse values of the row: the last variable column, which the catalogue does not list.
+    SparseVector,
+}
+
+/// Where a column lies in leaf or non-leaf records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Place {
+    /// Above 0: byte in the record; below 0: variable column, counted from -1; 0: not stored.
+    pub offset: i16,
+    /// From 1; 0: not in the null bitmap.
+    pub null_bit: u16,
+    /// Bit of the byte, for bit columns.
+    pub bit: u8,
+}
+
+/// A column of a rowset, in physical order.
+#[derive(Clone, Debug)]
+pub(crate) struct PhysicalColumn {
+    /// Its value.
+    pub source: Source,
+    /// sysrscols.rscolid.
+    pub id: u32,
+    /// Its type.
+    pub ty: SqlType,
+    /// Collation id, 0 for none.
+    pub collation: u32,
+    /// Key ordinal from 1, 0 for none.
+    pub key_ordinal: i16,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Sorted from high to low.
+    pub descending: bool,
+    /// Stored in non-leaf records too.
+    pub in_inner: bool,
+    /// Its value, if any, lies in the sparse vector.
+    pub sparse: bool,
+    /// sysrscols.maxinrowlen.
+    pub max_in_row: u16,
+    /// Place in leaf records.
+    pub leaf: Place,
+    /// Place in non-leaf records.
+    pub inner: Place,
+}
+
+impl PhysicalColumn {
+    /// A column without places.
+    pub(crate) fn new(source: Source, id: u32, ty: SqlType, collation: u32, not_null: bool) -> Self {
+        Self {
+            source,
+            id,
+            ty,
+            collation,
+            key_ordinal: 0,
+            not_null,
+            descending: false,
+            in_inner: false,
+            sparse: false,
+            max_in_row: if ty.storage() == Storage::Max { 8000 } else { 0 },
+            leaf: Place::default(),
+            inner: Place::default(),
+        }
+    }
+}
+
+/// What kind of records the leaf holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leaf {
+    /// Data records: heaps and clustered indexes.
+    Data,
+    /// Index records.
+    Index,
+}
+
+/// The record layout of one rowset.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Leaf records.
+    pub leaf: Leaf,
+    /// In physical order (hbcolid).
+    pub columns: Vec<PhysicalColumn>,
+    /// pminlen of leaf pages.
+    pub leaf_fixed: u16,
+    /// pminlen of non-leaf pages, the child pointer included.
+    pub inner_fixed: u16,
+    /// Leaf records have a null bitmap.
+    pub leaf_nulls: bool,
+    /// Non-leaf records have one.
+    pub inner_nulls: bool,
+    /// Records are CD records: every column's offset is its number.
+    pub compressed: bool,
+}
+
+impl Layout {
+    /// Assigns places to `columns`, given in physical order.
+    pub(crate) fn new(leaf: Leaf, mut columns: Vec<PhysicalColumn>, leaf_nulls: bool, inner_nulls: bool) -> Self {
+        let start = if leaf == Leaf::Data { 4 } else { 1 };
+        let mut places = Places::new(start, leaf_nulls);
+        for column in columns.iter_mut().filter(|column| !column.sparse) {
+            // A uniquifier is variable: the first row of a key has none.
+            column.leaf = match column.source {
+                Source::Uniquifier => places.variable(),
+                Source::SparseVector => places.variable_without_null_bit(),
+                _ => places.next(column.ty),
+            };
+        }
+        let leaf_fixed = places.offset as u16;
+        let mut places = Places::new(1, inner_nulls);
+        let mut inner: Vec<&mut PhysicalColumn> = columns.iter_mut().filter(|column| column.in_inner).collect();
+        if leaf == Leaf::Data {
+            inner.sort_by_key(|column| column.key_ordinal);
+        }
+        for column in inner {
+            column.inner = match column.source {
+                // Met so in real files: no null bit in non-leaf records.
+                Source::Uniquifier => places.variable_without_null_bit(),
+                _ => places.next(column.ty),
+            };
+        }
+        let inner_fixed = places.offset as u16 + 6;
+        Self { leaf, columns, leaf_fixed, inner_fixed, leaf_nulls, inner_nulls, compressed: false }
+    }
+
+    /// The same columns for CD records.
+    pub(crate) fn compressed(mut self) -> Self {
+        self.compressed = true;
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };
+        }
+        let mut inner: Vec<&mut PhysicalColumn> = self.columns.iter_mut().filter(|column| column.in_inner).collect();
+        if self.leaf == Leaf::Data {
+            inner.sort_by_key(|column| column.key_ordinal);
+        }
+        for (number, column) in inner.into_iter().enumerate() {
+            column.inner = Place { offset: -(number as i16) - 1, null_bit: column.inner.null_bit, bit: 0 };
+        }
+        self
+    }
+
+    /// The columns of non-leaf records, in their order.
+    pub(crate) fn inner_columns(&self) -> Vec<&PhysicalColumn> {
+        let mut inner: Vec<&PhysicalColumn> = self.columns.iter().filter(|column| column.in_inner).collect();
+        if self.leaf == Leaf::Data {
+            inner.sort_by_key(|column| column.key_ordinal);
+        }
+        inner
+    }
+
+    /// sysrowsets.maxnullbit.
+    pub(crate) fn null_bits(&self) -> u16 {
+        self.columns.iter().map(|column| column.leaf.null_bit).max().unwrap_or(0)
+    }
+
+    /// sysrowsets.maxleaf: bytes of the longest leaf row if nothing is pushed off.
+    pub(crate) fn longest_leaf(&self) -> u32 {
+        longest(self.columns.iter(), u32::from(self.leaf_fixed), self.leaf_nulls)
+    }
+
+    /// sysrowsets.maxint, 0 for a heap.
+    pub(crate) fn longest_inner(&self) -> u32 {
+        let inner: Vec<_> = self.columns.iter().filter(|column| column.in_inner).collect();
+        if inner.is_empty() {
+            return 0;
+        }
+        longest(inner.into_iter(), u32::from(self.inner_fixed), self.inner_nulls)
+    }
+
+    /// Whether rows can outgrow a page, so that variable columns go to an overflow unit.
+    pub(crate) fn can_overflow(&self) -> bool {
+        let variable = |column: &&PhysicalColumn| column.ty.storage() == Storage::Variable && column.ty.length > 24;
+        self.longest_leaf() > 8060 && self.columns.iter().any(|column| variable(&column))
+    }
+}
+
+fn longest<'a>(columns: impl Iterator<Item = &'a PhysicalColumn>, fixed: u32, nulls: bool) -> u32 {
+    let (mut count, mut variable, mut bytes) = (0, 0, 0);
+    for column in columns {
+        count += 1;
+        let is_variable = !matches!(column.ty.storage(), Storage::Fixed(_) | Storage::Bit);
+        if is_variable || column.source == Source::Uniquifier {
+            variable += 1;
+            bytes += column.ty.most_in_row();
+        }
+    }
+    let bitmap = if nulls { 2 + u32::div_ceil(count, 8) } else { 0 };
+    fixed + bitmap + if variable > 0 { 2 + 2 * variable + bytes } else { 0 }
+}
+
+/// Hands out places one after the other.
+struct Places {
+    offset: i16,
+    variables: i16,
+    null_bit: u16,
+    nulls: bool,
+    bits: Option<(i16, u8)>,
+}
+
+impl Places {
+    fn new(offset: i16, nulls: bool) -> Self {
+        Self { offset, variables: 0, null_bit: 0, nulls, bits: None }
+    }
+
+    fn null_bit(&mut self) -> u16 {
+        self.null_bit += 1;
+        if self.nulls { self.null_bit } else { 0 }
+    }
+
+    fn variable(&mut self) -> Place {
+        self.variables -= 1;
+        Place { offset: self.variables, null_bit: self.null_bit(), bit: 0 }
+    }
+
+    fn variable_without_null_bit(&mut self) -> Place {
+        self.variables -= 1;
+        Place { offset: self.variables, ..Place::default() }
+    }
+
+    fn next(&mut self, ty: SqlType) -> Place {
+        match ty.storage() {
+            Storage::Fixed(size) => {
+                let offset = self.offset;
+                self.offset += size as i16;
+                Place { offset, null_bit: self.null_bit(), bit: 0 }
+            }
+            Storage::Bit => {
+                let (offset, bit) = match self.bits {
+                    Some((offset, bit)) if bit < 8 => (offset, bit),
+                    _ => {
+                        self.offset += 1;
+                        (self.offset - 1, 0)
+                    }
+                };
+                self.bits = Some((offset, bit + 1));
+                Place { offset, null_bit: self.null_bit(), bit }
+            }
+            _ => self.variable(),
+        }
+    }
+}

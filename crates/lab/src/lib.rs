@@ -1,0 +1,38 @@
+//! The lab writes sound SQL Server databases of any size and shape from a description and a seed: data files that
+//! any reader of the format must find in order, with a full system catalogue.
+//!
+//! It is written from the facts of the format alone and shares no code with the reader: what one of them
+//! misunderstands, the other can show.
+
+mod bits;
+mod build;
+mod catalogue;
+mod database;
+pub mod description;
+mod disk;
+mod facts;
+mod fixed;
+mod heap;
+mod ids;
+mod keys;
+mod layout;
+mod lob;
+mod order;
+pub mod orders;
+mod page;
+mod random;
+mod record;
+mod row;
+mod rowset;
+mod space;
+mod tree;
+mod types;
+mod values;
+mod version;
+
+pub use database::{Written, write};
+pub use description::Description;
+pub use disk::LabError;
+pub use page::PageVerify;
+pub use types::SqlType;
+pub use version::Version;

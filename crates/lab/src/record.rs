@@ -1,0 +1,179 @@
+//! FixedVar records: rows of tables and of indexes, on leaf and non-leaf pages.
+
+use crate::ids::{PageId, RowId};
+use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
+use crate::row::{Cell, Row};
+use crate::types::Storage;
+
+/// What a record is, in the type bits of its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    /// A row.
+    #[default]
+    Primary,
+    /// A row that moved; the back pointer names its stub.
+    Forwarded(RowId),
+    /// A deleted row that is still there.
+    Ghost,
+}
+
+/// Most variable columns a record of the lab has.
+pub(crate) const MOST_VARIABLE: usize = 256;
+/// End offset flag: the column is a pointer or a vector.
+const COMPLEX: u16 = 0x8000;
+
+/// The values that a record is made of besides the row's own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// Number of the row among those of equal clustering key, 0 for the first.
+    uniquifier: u32,
+    uniquifier_bytes: [u8; 4],
+    row_id: [u8; 8],
+    /// The sparse vector, empty if no sparse column has a value.
+    pub sparse: Vec<u8>,
+}
+
+impl Extra {
+    /// Sets the number of the row among those of equal clustering key.
+    pub(crate) fn set_uniquifier(&mut self, number: u32) {
+        (self.uniquifier, self.uniquifier_bytes) = (number, number.to_le_bytes());
+    }
+
+    /// Sets the address of the heap row that an index row points to.
+    pub(crate) fn set_row_id(&mut self, row: RowId) {
+        self.row_id = row.bytes();
+    }
+
+    /// The first row of a key stores no uniquifier.
+    fn uniquifier(&self) -> &[u8] {
+        if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
+    }
+}
+
+/// Writes the leaf record of a row.
+pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &mut Vec<u8>) {
+    out.clear();
+    let type_bits = match (layout.leaf, kind) {
+        (Leaf::Data, Kind::Primary) => 0,
+        (Leaf::Data, Kind::Forwarded(_)) => 1 << 1,
+        (Leaf::Data, Kind::Ghost) => 6 << 1,
+        (Leaf::Index, Kind::Ghost) => 5 << 1,
+        (Leaf::Index, _) => 3 << 1,
+    };
+    out.resize(usize::from(layout.leaf_fixed), 0);
+    if layout.leaf == Leaf::Data {
+        out[2..4].copy_from_slice(&layout.leaf_fixed.to_le_bytes());
+    }
+    let back = match kind {
+        Kind::Forwarded(stub) => Some(stub),
+        _ => None,
+    };
+    let status = body(out, layout.columns.iter().map(|c| (c, c.leaf)), layout.leaf_nulls, row, extra, back);
+    out[0] = type_bits | status;
+}
+
+/// Writes the non-leaf record that leads to `child`, whose first row this is.
+pub(crate) fn inner(layout: &Layout, row: &Row, extra: &Extra, child: PageId, out: &mut Vec<u8>) {
+    out.clear();
+    out.resize(usize::from(layout.inner_fixed), 0);
+    let columns = layout.columns.iter().filter(|column| column.in_inner).map(|column| (column, column.inner));
+    let status = body(out, columns, layout.inner_nulls, row, extra, None);
+    out[0] = 3 << 1 | status;
+    set_child(layout, out, child);
+}
+
+/// Sets the child pointer of a non-leaf record: the last six bytes of its fixed part.
+pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
+    let end = usize::from(layout.inner_fixed);
+    record[end - 6..end].copy_from_slice(&child.bytes());
+}
+
+/// Fills the fixed part, appends null bitmap and variable part, gives the status bits for them.
+fn body<'a>(
+    out: &mut Vec<u8>,
+    columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,
+    nulls: bool,
+    row: &Row,
+    extra: &Extra,
+    back: Option<RowId>,
+) -> u8 {
+    let mut status = 0;
+    let mut count = 0usize;
+    let mut null_bits = [0u8; 128];
+    let mut ends = [(0u16, 0u16); MOST_VARIABLE];
+    let mut variables = 0usize;
+    for (column, place) in columns.clone() {
+        count += usize::from(place.null_bit > 0);
+        let value = value_of(column, row, extra);
+        if value.is_none() && place.null_bit > 0 {
+            let bit = usize::from(place.null_bit - 1);
+            null_bits[bit / 8] |= 1 << (bit % 8);
+        }
+        if place.offset > 0 {
+            let Some(value) = value else { continue };
+            let at = place.offset as usize;
+            if column.ty.storage() == Storage::Bit {
+                out[at] |= (value[0] & 1) << place.bit;
+            } else {
+                out[at..at + value.len()].copy_from_slice(value);
+            }
+        } else if place.offset < 0 {
+            let number = usize::from(place.offset.unsigned_abs()) - 1;
+            ends[number] = (value.map_or(0, <[u8]>::len) as u16, if is_complex(column, row) { COMPLEX } else { 0 });
+            if value.is_some_and(|value| !value.is_empty()) {
+                variables = variables.max(number + 1);
+            }
+        }
+    }
+    if nulls {
+        status |= 0x10;
+        out.extend((count as u16).to_le_bytes());
+        out.extend(&null_bits[..count.div_ceil(8)]);
+    }
+    if variables == 0 && back.is_none() {
+        return status;
+    }
+    status |= 0x20;
+    let all = variables + usize::from(back.is_some());
+    out.extend((all as u16).to_le_bytes());
+    let mut end = out.len() + 2 * all;
+    for &(length, complex) in &ends[..variables] {
+        end += length as usize;
+        out.extend((end as u16 | complex).to_le_bytes());
+    }
+    if back.is_some() {
+        out.extend(((end + 10) as u16 | COMPLEX).to_le_bytes());
+    }
+    // One turn, but for non-leaf records whose key is not in physical order.
+    let mut written = 0;
+    while written < variables {
+        for (column, place) in columns.clone() {
+            if place.offset == -(written as i16) - 1 {
+                out.extend(value_of(column, row, extra).unwrap_or_default());
+                written += 1;
+            }
+        }
+    }
+    if let Some(stub) = back {
+        out.extend([0, 4]);
+        out.extend(stub.bytes());
+    }
+    status
+}
+
+fn value_of<'a>(column: &PhysicalColumn, row: &'a Row, extra: &'a Extra) -> Option<&'a [u8]> {
+    match column.source {
+        Source::Column(at) => row.value(at),
+        Source::Uniquifier => Some(extra.uniquifier()),
+        Source::RowId => Some(&extra.row_id),
+        Source::SparseVector => (!extra.sparse.is_empty()).then_some(&extra.sparse[..]),
+    }
+}
+
+fn is_complex(column: &PhysicalColumn, row: &Row) -> bool {
+    match column.source {
+        Source::Column(at) => matches!(row.cell(at), Cell::Pointer(..)),
+        Source::SparseVector => true,
+        Source::Uniquifier | Source::RowId => false,
+    }
+}

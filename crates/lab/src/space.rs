@@ -1,0 +1,426 @@
+//! Who gets which page: GAM, SGAM, PFS, the differential and minimally-logged maps, and the IAM chains of units.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::bits::BitSet;
+use crate::disk::{Disk, LabError, file_id, file_index};
+use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PFS_INTERVAL, PageId, UnitId};
+use crate::page::{Page, PageVerify, page_type};
+
+const EXTENTS_PER_INTERVAL: u32 = GAM_INTERVAL / EXTENT;
+const MAP_BYTES: usize = 7988;
+/// Record header of the bitmap of GAM, SGAM, IAM pages: 7,992 bytes with it.
+const MAP_HEADER: [u8; 4] = [0, 0, 0x38, 0x1F];
+/// PFS intervals kept in memory at once.
+const CACHED_INTERVALS: usize = 128;
+
+/// PFS byte: allocated.
+pub(crate) const ALLOCATED: u8 = 0x40;
+/// PFS byte: page of a mixed extent.
+pub(crate) const MIXED: u8 = 0x20;
+/// PFS byte: IAM page.
+pub(crate) const IAM_PAGE: u8 = 0x10;
+/// PFS byte: has ghosts.
+pub(crate) const GHOSTS: u8 = 0x08;
+
+/// How full a heap or LOB page is, in the terms of PFS.
+pub(crate) fn fullness(filled: usize) -> u8 {
+    match filled * 100 {
+        0 => 0,
+        percent if percent <= 8096 * 50 => 1,
+        percent if percent <= 8096 * 80 => 2,
+        percent if percent <= 8096 * 95 => 3,
+        _ => 4,
+    }
+}
+
+/// The space of all files.
+pub(crate) struct Space {
+    /// The files themselves.
+    pub disk: Disk,
+    files: Vec<FileSpace>,
+}
+
+/// A state of allocation to come back to.
+pub(crate) struct Position(Vec<FileSpace>);
+
+#[derive(Clone, Default)]
+struct FileSpace {
+    group: u16,
+    used: BitSet,
+    mixed: BitSet,
+    /// Free pages of mixed extents: near the front, behind the reserved extents.
+    singles: [VecDeque<u32>; 2],
+    cursor: [u32; 2],
+    highest: u32,
+    pfs: BTreeMap<u32, Box<[u8; PFS_INTERVAL as usize]>>,
+    spilled: BitSet,
+}
+
+/// An allocation unit while it grows.
+#[derive(Clone)]
+pub(crate) struct Unit {
+    /// Its id.
+    pub id: UnitId,
+    /// Filegroup whose files it uses.
+    pub group: u16,
+    /// A unit of a system table: it gets the front of file 1.
+    pub system: bool,
+    /// Takes its first eight pages from mixed extents.
+    pub mixed_first: bool,
+    /// First page: the leftmost leaf, or the heap's first.
+    pub first: PageId,
+    /// Root page.
+    pub root: PageId,
+    /// Pages in use, IAM pages included.
+    pub used: u64,
+    /// Leaf pages.
+    pub data: u64,
+    /// Pages reserved.
+    pub reserved: u64,
+    iams: Vec<Iam>,
+    open: Option<(u16, u32, u32)>,
+    turn: usize,
+    singles: usize,
+}
+
+#[derive(Clone)]
+struct Iam {
+    page: PageId,
+    file: u16,
+    interval: u32,
+    bits: BitSet,
+    singles: Vec<PageId>,
+}
+
+impl Unit {
+    /// A unit without pages.
+    pub(crate) fn new(id: UnitId, group: u16) -> Self {
+        Self {
+            id,
+            group,
+            system: false,
+            mixed_first: false,
+            first: PageId::NONE,
+            root: PageId::NONE,
+            used: 0,
+            data: 0,
+            reserved: 0,
+            iams: Vec::new(),
+            open: None,
+            turn: 0,
+            singles: 0,
+        }
+    }
+
+    /// Its first IAM page, or none.
+    pub(crate) fn first_iam(&self) -> PageId {
+        self.iams.first().map_or(PageId::NONE, |iam| iam.page)
+    }
+}
+
+impl Space {
+    /// Fresh files; `groups` names each one's filegroup, `reserved` extents of file 1 are kept for system tables.
+    pub(crate) fn new(disk: Disk, groups: &[u16], reserved: u32) -> Result<Self, LabError> {
+        let mut files: Vec<FileSpace> = Vec::with_capacity(groups.len());
+        for &group in groups {
+            let mut file = FileSpace { group, cursor: [1, 1], ..FileSpace::default() };
+            file.used.insert(0);
+            files.push(file);
+        }
+        let mut space = Self { disk, files };
+        for (index, file) in space.files.iter_mut().enumerate() {
+            if index == 0 {
+                file.cursor[1] = 1 + reserved;
+            }
+            for page in [0, 1, 2, 3, 6, 7] {
+                file.set_pfs(&mut space.disk, file_id(index), page, ALLOCATED | 4)?;
+            }
+        }
+        Ok(space)
+    }
+
+    /// Takes a page of a mixed extent of file 1 that the format fixes: the boot page, sysfiles1's pages.
+    pub(crate) fn take_fixed(&mut self, page: u32, pfs: u8) -> Result<(), LabError> {
+        let file = &mut self.files[0];
+        let extent = page / EXTENT;
+        if !file.used.has(extent) {
+            file.used.insert(extent);
+            file.mixed.insert(extent);
+            file.highest = file.highest.max(extent);
+            file.singles[0].extend(extent * EXTENT..(extent + 1) * EXTENT);
+        }
+        file.singles[0].retain(|&free| free != page);
+        file.set_pfs(&mut self.disk, 1, page, pfs)
+    }
+
+    /// A unit that already has its one page and IAM page at fixed places: sysfiles1.
+    pub(crate) fn fixed_unit(&mut self, unit: &mut Unit, iam: u32, page: u32) {
+        let page = PageId::new(1, page);
+        unit.iams.push(Iam {
+            page: PageId::new(1, iam),
+            file: 1,
+            interval: 0,
+            bits: BitSet::default(),
+            singles: vec![page],
+        });
+        (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
+    }
+
+    /// The next page of a unit. `pfs` is what its PFS byte says besides that it is allocated (and mixed).
+    pub(crate) fn page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
+        unit.used += 1;
+        if unit.mixed_first && unit.singles < 8 {
+            return self.single_page(unit, pfs);
+        }
+        loop {
+            if let Some((file, next, end)) = unit.open {
+                unit.open = (next + 1 < end).then_some((file, next + 1, end));
+                // A PFS page lies inside the extent of whoever owns it.
+                if next % PFS_INTERVAL == 0 {
+                    continue;
+                }
+                let id = PageId::new(file, next);
+                self.files[file_index(file)].set_pfs(&mut self.disk, file, next, ALLOCATED | pfs)?;
+                return Ok(id);
+            }
+            self.extend(unit)?;
+        }
+    }
+
+    /// Sets the PFS byte of an allocated page anew, keeping where it was allocated from.
+    pub(crate) fn mark(&mut self, page: PageId, pfs: u8) -> Result<(), LabError> {
+        let file = &mut self.files[file_index(page.file)];
+        let kept = file.pfs_byte(&mut self.disk, page)? & (ALLOCATED | MIXED | IAM_PAGE);
+        file.set_pfs(&mut self.disk, page.file, page.page, kept | pfs)
+    }
+
+    fn single_page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
+        let file = self.turn(unit)?;
+        let iam = self.iam(unit, file, 0)?;
+        let page = self.mixed_page(file, unit.system, pfs)?;
+        unit.iams[iam].singles.push(page);
+        unit.singles += 1;
+        unit.reserved += 1;
+        Ok(page)
+    }
+
+    /// Gives the unit one more extent, from the files of its group in turn.
+    fn extend(&mut self, unit: &mut Unit) -> Result<(), LabError> {
+        let index = self.turn(unit)?;
+        let extent = self.files[index].take_extent(usize::from(!unit.system));
+        let iam = self.iam(unit, index, extent / EXTENTS_PER_INTERVAL)?;
+        unit.iams[iam].bits.insert(extent % EXTENTS_PER_INTERVAL);
+        unit.reserved += u64::from(EXTENT);
+        unit.open = Some((file_id(index), extent * EXTENT, (extent + 1) * EXTENT));
+        Ok(())
+    }
+
+    fn turn(&self, unit: &mut Unit) -> Result<usize, LabError> {
+        for step in 0..self.files.len() {
+            let index = (unit.turn + step) % self.files.len();
+            if self.files[index].group == unit.group && !(unit.system && index > 0) {
+                unit.turn = index + 1;
+                return Ok(index);
+            }
+        }
+        Err(LabError::Description(format!("filegroup {} has no file", unit.group)))
+    }
+
+    /// The IAM page of the unit for an interval of a file, made when it is first needed.
+    fn iam(&mut self, unit: &mut Unit, index: usize, interval: u32) -> Result<usize, LabError> {
+        let file = file_id(index);
+        if let Some(found) = unit.iams.iter().position(|iam| iam.file == file && iam.interval == interval) {
+            return Ok(found);
+        }
+        let page = self.mixed_page(index, unit.system, IAM_PAGE)?;
+        unit.used += 1;
+        unit.reserved += 1;
+        unit.iams.push(Iam { page, file, interval, bits: BitSet::default(), singles: Vec::new() });
+        Ok(unit.iams.len() - 1)
+    }
+
+    fn mixed_page(&mut self, index: usize, system: bool, pfs: u8) -> Result<PageId, LabError> {
+        let file = &mut self.files[index];
+        let region = usize::from(!system);
+        loop {
+            if let Some(page) = file.singles[region].pop_front() {
+                if page % PFS_INTERVAL == 0 {
+                    continue;
+                }
+                file.set_pfs(&mut self.disk, file_id(index), page, ALLOCATED | MIXED | pfs)?;
+                return Ok(PageId::new(file_id(index), page));
+            }
+            let extent = file.take_extent(region);
+            file.mixed.insert(extent);
+            file.singles[region].extend(extent * EXTENT..(extent + 1) * EXTENT);
+        }
+    }
+
+    /// What is allocated now.
+    pub(crate) fn position(&self) -> Position {
+        Position(self.files.clone())
+    }
+
+    /// Gives back all that was allocated since.
+    pub(crate) fn return_to(&mut self, position: &Position) {
+        self.files.clone_from(&position.0);
+    }
+
+    /// Writes the IAM chain of a unit that will not grow any more.
+    pub(crate) fn close(&mut self, unit: &Unit) -> Result<(), LabError> {
+        for (number, iam) in unit.iams.iter().enumerate() {
+            let neighbour = |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
+            let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
+            // The pages of sysfiles1 were laid out by hand long ago: no protection, records on multiples of four.
+            let old = unit.id.0 == 8 << 16;
+            let mut page = map_page(page_type::IAM, unit.id, &iam.bits.bytes(0, MAP_BYTES), if old { 4 } else { 1 });
+            page.patch(0, 4, &(number as u32).to_le_bytes());
+            page.patch(0, 40, &PageId::new(iam.file, iam.interval * GAM_INTERVAL).bytes());
+            for (place, single) in iam.singles.iter().enumerate() {
+                page.patch(0, 46 + 6 * place, &single.bytes());
+            }
+            if old {
+                page.set_flags(2);
+            }
+            let verify = if old { PageVerify::None } else { self.disk.verify };
+            self.disk.write_as(&mut page, iam.page, links, verify)?;
+        }
+        Ok(())
+    }
+
+    /// Pages of each file, at least `least`.
+    pub(crate) fn sizes(&self, least: u32) -> Vec<u32> {
+        self.files.iter().map(|file| ((file.highest + 1) * EXTENT).max(least.next_multiple_of(EXTENT))).collect()
+    }
+
+    /// Writes the maps of all files, which are `sizes` pages long.
+    pub(crate) fn write_maps(&mut self, sizes: &[u32]) -> Result<(), LabError> {
+        for (index, &pages) in sizes.iter().enumerate() {
+            let id = file_id(index);
+            for interval in 0..pages.div_ceil(GAM_INTERVAL) {
+                self.write_interval_maps(index, interval)?;
+            }
+            for interval in 0..pages.div_ceil(PFS_INTERVAL) {
+                let place = if interval == 0 { 1 } else { interval * PFS_INTERVAL };
+                if interval > 0 {
+                    self.files[index].set_pfs(&mut self.disk, id, place, ALLOCATED)?;
+                }
+                let states = self.files[index].take_interval(&mut self.disk, id, interval)?;
+                let mut page = Page::new(page_type::PFS, 0, UnitId::FIXED_PAGES, 0);
+                let mut record = vec![0, 0, 0x9C, 0x1F];
+                record.extend(&states[..]);
+                page.push(&record);
+                page.set_type_flags(u8::from(states.iter().any(|state| state & GHOSTS != 0)));
+                self.disk.write(&mut page, PageId::new(id, place), Default::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_interval_maps(&mut self, index: usize, interval: u32) -> Result<(), LabError> {
+        let id = file_id(index);
+        let file = &mut self.files[index];
+        let from = interval * EXTENTS_PER_INTERVAL;
+        let base = interval * GAM_INTERVAL;
+        let used = file.used.bytes(from, MAP_BYTES);
+        let free: Vec<u8> = used.iter().map(|byte| !byte).collect();
+        let mut with_room = BitSet::default();
+        for &page in file.singles.iter().flatten().filter(|&&page| page % PFS_INTERVAL != 0) {
+            with_room.insert(page / EXTENT);
+        }
+        let with_room = with_room.bytes(from, MAP_BYTES);
+        let (gam, sgam) = if interval == 0 { (2, 3) } else { (base, base + 1) };
+        let maps = [
+            (gam, page_type::GAM, free),
+            (sgam, page_type::SGAM, with_room),
+            (base + 6, page_type::DIFFERENTIAL, used),
+            (base + 7, page_type::MINIMALLY_LOGGED, vec![0; MAP_BYTES]),
+        ];
+        for (place, kind, bits) in maps {
+            file.set_pfs(&mut self.disk, id, place, ALLOCATED | 4)?;
+            let verify = if kind == page_type::MINIMALLY_LOGGED { PageVerify::None } else { self.disk.verify };
+            let mut page = map_page(kind, UnitId::FIXED_PAGES, &bits, 1);
+            self.disk.write_as(&mut page, PageId::new(id, place), Default::default(), verify)?;
+        }
+        Ok(())
+    }
+}
+
+/// Header record, then the bitmap.
+fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
+    let mut page = Page::new(kind, 0, unit, 90);
+    let mut head = vec![0; 94];
+    head[2] = 0x5E;
+    page.push_padded(&head, alignment);
+    page.push(&[&MAP_HEADER[..], bits].concat());
+    page
+}
+
+impl FileSpace {
+    fn take_extent(&mut self, region: usize) -> u32 {
+        let mut extent = self.cursor[region];
+        // The first extent of each interval belongs to its maps.
+        while self.used.has(extent) || extent % EXTENTS_PER_INTERVAL == 0 {
+            self.used.insert(extent);
+            extent += 1;
+        }
+        self.used.insert(extent);
+        self.cursor[region] = extent + 1;
+        self.highest = self.highest.max(extent);
+        extent
+    }
+
+    fn interval(
+        &mut self,
+        disk: &mut Disk,
+        file: u16,
+        interval: u32,
+    ) -> Result<&mut [u8; PFS_INTERVAL as usize], LabError> {
+        if !self.pfs.contains_key(&interval) {
+            if self.pfs.len() >= CACHED_INTERVALS {
+                self.spill(disk, file)?;
+            }
+            let states = self.take_interval(disk, file, interval)?;
+            self.pfs.insert(interval, states);
+        }
+        Ok(self.pfs.entry(interval).or_insert_with(|| Box::new([0; PFS_INTERVAL as usize])))
+    }
+
+    /// The states of an interval, out of memory or off the disk.
+    fn take_interval(
+        &mut self,
+        disk: &mut Disk,
+        file: u16,
+        interval: u32,
+    ) -> Result<Box<[u8; PFS_INTERVAL as usize]>, LabError> {
+        let mut states = self.pfs.remove(&interval);
+        if states.is_none() && self.spilled.has(interval) {
+            let page = disk.read(PageId::new(file, (interval * PFS_INTERVAL).max(1)))?;
+            let mut read = Box::new([0; PFS_INTERVAL as usize]);
+            read.copy_from_slice(&page[100..100 + PFS_INTERVAL as usize]);
+            states = Some(read);
+        }
+        Ok(states.unwrap_or_else(|| Box::new([0; PFS_INTERVAL as usize])))
+    }
+
+    /// Moves the lowest interval in memory to its place on the disk, where `take_interval` finds it.
+    fn spill(&mut self, disk: &mut Disk, file: u16) -> Result<(), LabError> {
+        if let Some((interval, states)) = self.pfs.pop_first() {
+            let mut bytes = Box::new([0; PAGE]);
+            bytes[100..100 + PFS_INTERVAL as usize].copy_from_slice(&states[..]);
+            disk.put(PageId::new(file, (interval * PFS_INTERVAL).max(1)), &bytes)?;
+            self.spilled.insert(interval);
+        }
+        Ok(())
+    }
+
+    fn set_pfs(&mut self, disk: &mut Disk, file: u16, page: u32, state: u8) -> Result<(), LabError> {
+        self.interval(disk, file, page / PFS_INTERVAL)?[(page % PFS_INTERVAL) as usize] = state;
+        Ok(())
+    }
+
+    fn pfs_byte(&mut self, disk: &mut Disk, page: PageId) -> Result<u8, LabError> {
+        Ok(self.interval(disk, page.file, page.page / PFS_INTERVAL)?[(page.page % PFS_INTERVAL) as usize])
+    }
+}

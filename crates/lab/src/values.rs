@@ -1,0 +1,194 @@
+//! The rows of a table, each from its number alone.
+
+use crate::description::{Column, Expression, Filter, Table, Values};
+use crate::random::{Shuffle, mix};
+use crate::row::Row;
+use crate::types::{SqlType, Storage};
+
+const WORDS: usize = 1 << 16;
+
+/// Makes the rows of a table.
+pub(crate) struct Rows<'a> {
+    columns: &'a [Column],
+    count: u64,
+    seeds: Vec<u64>,
+    shuffles: Vec<Option<Shuffle>>,
+    words: Vec<u8>,
+    wide_words: Vec<u8>,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of `table` for a seed.
+    pub(crate) fn new(table: &'a Table, seed: u64) -> Self {
+        let seeds: Vec<u64> = (0..table.columns.len() as u64).map(|column| mix(seed ^ mix(column + 1))).collect();
+        let shuffles = table.columns.iter().zip(&seeds).map(|(column, &seed)| match column.values {
+            Values::Scattered { .. } => Some(Shuffle::new(table.rows, seed)),
+            _ => None,
+        });
+        let shuffles = shuffles.collect();
+        let words = words(seed);
+        let wide_words = words.iter().flat_map(|&byte| [byte, 0]).collect();
+        Self { columns: &table.columns, count: table.rows, seeds, shuffles, words, wide_words }
+    }
+
+    /// Rows there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The shuffle behind a column's values, if they are scattered.
+    pub(crate) fn shuffle(&self, column: usize) -> Option<&Shuffle> {
+        self.shuffles.get(column).and_then(Option::as_ref)
+    }
+
+    /// Makes row `n`.
+    pub(crate) fn fill(&self, n: u64, row: &mut Row) {
+        row.clear();
+        for (at, column) in self.columns.iter().enumerate() {
+            match &column.computed {
+                Some(computed) => match self.compute(&computed.expression, n) {
+                    Some(number) => row.push(&number.to_le_bytes()),
+                    None => row.push_null(),
+                },
+                None => self.fill_column(at, column, n, row),
+            }
+        }
+    }
+
+    fn fill_column(&self, at: usize, column: &Column, n: u64, row: &mut Row) {
+        let dice = mix(self.seeds[at] ^ n);
+        if column.nullable && dice % 100 < u64::from(column.nulls) {
+            return row.push_null();
+        }
+        match (&column.values, self.number(at, n)) {
+            (_, Some(number)) => row.push_with(|out| column.ty.encode_number(number, out)),
+            (Values::Text { least, most }, None) => {
+                let length = between(*least, *most, dice >> 8);
+                row.push_with(|out| self.push_text(column.ty, length, dice >> 20, out));
+            }
+            (Values::Bytes { least, most }, None) => {
+                let length = between(*least, *most, dice >> 8);
+                row.push_with(|out| push_bytes(column.ty, length, dice, out));
+            }
+            _ => row.push_null(),
+        }
+    }
+
+    /// The number behind a value, unless it is text or bytes.
+    fn number(&self, at: usize, n: u64) -> Option<i64> {
+        let signed = n as i64;
+        Some(match &self.columns.get(at)?.values {
+            Values::Serial { start, step } => start + step * signed,
+            Values::Grouped { start, per } => start + (n / (*per).max(1)) as i64,
+            Values::Within { start, per } => start + (n % (*per).max(1)) as i64,
+            Values::Scattered { per } => (self.shuffle(at)?.to(n) / (*per).max(1)) as i64,
+            Values::Uniform { low, high } => {
+                let span = (high - low) as u64 + 1;
+                low + (mix(self.seeds[at] ^ n ^ 0x5555) % span) as i64
+            }
+            Values::Text { .. } | Values::Bytes { .. } => return None,
+        })
+    }
+
+    fn is_null(&self, at: usize, n: u64) -> bool {
+        let column = &self.columns[at];
+        column.nullable && mix(self.seeds[at] ^ n) % 100 < u64::from(column.nulls)
+    }
+
+    fn compute(&self, expression: &Expression, n: u64) -> Option<i32> {
+        let (a, b) = expression.operands();
+        if self.is_null(a, n) || self.is_null(b, n) {
+            return None;
+        }
+        let (a, b) = (self.number(a, n)? as i32, self.number(b, n)? as i32);
+        Some(match expression {
+            Expression::Product(..) => a.wrapping_mul(b),
+            Expression::Sum(..) => a.wrapping_add(b),
+        })
+    }
+
+    /// Whether a filter lets row `n` in.
+    pub(crate) fn passes(&self, filter: &Filter, n: u64) -> bool {
+        match filter {
+            Filter::IsNotNull(column) => !self.is_null(*column, n),
+            Filter::AtLeast(column, least) => {
+                !self.is_null(*column, n) && self.number(*column, n).is_some_and(|value| value as i32 >= *least)
+            }
+        }
+    }
+
+    fn push_text(&self, ty: SqlType, length: usize, place: u64, out: &mut Vec<u8>) {
+        let unit = if ty.is_unicode() { 2 } else { 1 };
+        let words = if ty.is_unicode() { &self.wide_words } else { &self.words };
+        let from = out.len();
+        let mut left = length * unit;
+        let mut at = place as usize % WORDS * unit;
+        while left > 0 {
+            let piece = &words[at..words.len().min(at + left)];
+            out.extend_from_slice(piece);
+            left -= piece.len();
+            at = 0;
+        }
+        if let Storage::Fixed(size) = ty.storage() {
+            out.truncate(from + usize::from(size));
+            while out.len() < from + usize::from(size) {
+                out.push(b' ');
+                out.extend(&[0][..unit - 1]);
+            }
+        }
+    }
+}
+
+fn between(least: u32, most: u32, dice: u64) -> usize {
+    (u64::from(least) + dice % (u64::from(most.max(least) - least) + 1)) as usize
+}
+
+fn push_bytes(ty: SqlType, length: usize, seed: u64, out: &mut Vec<u8>) {
+    let from = out.len();
+    if ty.xtype == 241 {
+        return push_xml(length / 2, out);
+    }
+    let mut word = seed;
+    while out.len() < from + length {
+        word = mix(word);
+        out.extend(word.to_le_bytes());
+    }
+    let size = match ty.storage() {
+        Storage::Fixed(size) => usize::from(size),
+        _ => length,
+    };
+    out.resize(from + size, 0);
+}
+
+/// An XML value of binary tokens: `<a>` with so many characters of text.
+fn push_xml(characters: usize, out: &mut Vec<u8>) {
+    // Signature, code page, name "a", qualified name 1, element of that name, text.
+    out.extend([0xDF, 0xFF, 0x01, 0xB0, 0x04, 0xF0, 0x01, 0x61, 0x00, 0xEF, 0x00, 0x00, 0x01, 0xF8, 0x01, 0x11]);
+    let mut rest = characters;
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+    out.extend((0..characters).flat_map(|_| [0x78, 0]));
+    out.push(0xF7);
+}
+
+/// Lower-case words with single blanks between them.
+fn words(seed: u64) -> Vec<u8> {
+    const SYLLABLES: [&[u8]; 16] = [
+        b"ka", b"lo", b"mi", b"ne", b"ru", b"sa", b"to", b"va", b"be", b"di", b"fo", b"gu", b"ha", b"pe", b"ri", b"su",
+    ];
+    let mut words = Vec::with_capacity(WORDS + 16);
+    let mut dice = mix(seed);
+    while words.len() < WORDS {
+        dice = mix(dice);
+        for syllable in 0..2 + dice % 3 {
+            words.extend(SYLLABLES[(dice >> (8 + 4 * syllable)) as usize % 16]);
+        }
+        words.push(b' ');
+    }
+    words.truncate(WORDS);
+    words[WORDS - 1] = b'o';
+    words
+}

@@ -1,0 +1,61 @@
+//! The layouts the lab can write.
+
+/// A version of SQL Server, by what its data files look like.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Version {
+    /// SQL Server 2005.
+    V611,
+    /// 2008 R2.
+    V661,
+    /// 2012.
+    V706,
+    /// 2016.
+    V852,
+    /// 2019.
+    V904,
+    /// 2022.
+    V957,
+}
+
+/// What differs by version outside the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionFacts {
+    /// dbi_version.
+    pub number: u16,
+    /// Length of the boot record.
+    pub boot_length: u16,
+    /// Columns of the file header record, and how many of them are variable and present.
+    pub header_columns: (u16, usize),
+    /// Compatibility level.
+    pub compatibility: u16,
+    /// Engine build: major, minor, build.
+    pub build: (u8, u8, u16),
+}
+
+impl Version {
+    /// All, oldest first.
+    pub const ALL: [Self; 6] = [Self::V611, Self::V661, Self::V706, Self::V852, Self::V904, Self::V957];
+
+    /// The version with this internal number.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.facts().number == number)
+    }
+
+    /// Its facts.
+    pub fn facts(self) -> VersionFacts {
+        let (number, boot_length, header_columns, compatibility, build) = match self {
+            Self::V611 => (611, 732, (45, 44), 90, (9, 0, 1399)),
+            Self::V661 => (661, 1444, (47, 46), 100, (10, 50, 1600)),
+            Self::V706 => (706, 1504, (49, 46), 110, (11, 0, 2100)),
+            Self::V852 => (852, 1620, (49, 46), 130, (13, 0, 1601)),
+            Self::V904 => (904, 1768, (56, 55), 150, (15, 0, 2000)),
+            Self::V957 => (957, 1786, (60, 59), 160, (16, 0, 1000)),
+        };
+        VersionFacts { number, boot_length, header_columns, compatibility, build }
+    }
+
+    /// Place among `ALL`.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
