@@ -19,13 +19,6 @@ impl BitSet {
         self.0[word] |= 1 << (n % 64);
     }
 
-    /// Takes `n` out.
-    pub(crate) fn remove(&mut self, n: u32) {
-        if let Some(word) = self.0.get_mut(n as usize / 64) {
-            *word &= !(1 << (n % 64));
-        }
-    }
-
     /// The bits `from .. from + 8 * count` as bytes, lowest bit first; `from` is a multiple of 32.
     pub(crate) fn bytes(&self, from: u32, count: usize) -> Vec<u8> {
         let halves = self.0.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]);

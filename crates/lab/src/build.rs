@@ -130,7 +130,7 @@ impl<'a> TableBuilder<'a> {
         let table = &description.tables[number];
         let seed = crate::random::mix(description.seed ^ crate::random::mix(number as u64 + 0xABCD));
         let rows = Rows::new(table, seed);
-        let order = KeyOrder::clustered(table, &rows)?;
+        let order = KeyOrder::clustered(table, description.collation, &rows)?;
         Ok(Self { description, table, object, rows, order, addresses: Vec::new() })
     }
 
@@ -206,7 +206,7 @@ impl<'a> TableBuilder<'a> {
         for place in 0..self.rows.count() {
             let n = self.order.row(place);
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
-            self.prepare(space, ids, layout, n, kind, (&mut row, &mut extra), off_row)?;
+            self.prepare(space, ids, layout, (n, kind), (&mut row, &mut extra), off_row)?;
             live += u64::from(kind == Kind::Primary);
             tree.push(space, &row, &extra, kind)?;
         }
@@ -231,7 +231,7 @@ impl<'a> TableBuilder<'a> {
         let every = |every: u64, n: u64| every > 0 && n % every == every - 1;
         for n in 0..self.rows.count() {
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
-            self.prepare(space, ids, layout, n, kind, (&mut row, &mut extra), off_row)?;
+            self.prepare(space, ids, layout, (n, kind), (&mut row, &mut extra), off_row)?;
             live += u64::from(kind == Kind::Primary);
             let at = if kind == Kind::Primary && every(self.table.moved_every, n) {
                 heap.push_moved(space, &row, &extra)?
@@ -257,8 +257,7 @@ impl<'a> TableBuilder<'a> {
         space: &mut Space,
         ids: &mut Ids,
         layout: &Layout,
-        n: u64,
-        kind: Kind,
+        (n, kind): (u64, Kind),
         (row, extra): (&mut Row, &mut Extra),
         off_row: &mut OffRow,
     ) -> Result<(), LabError> {
@@ -282,9 +281,15 @@ impl<'a> TableBuilder<'a> {
         let mut tree = Tree::new(&layout, unit, index.fill_factor);
         let order = IndexOrder::new((self.table, index, &layout), &self.rows, &self.order, &self.addresses)?;
         let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
+        let mut wanted = vec![false; self.table.columns.len()];
+        for column in &layout.columns {
+            if let Source::Column(at) = column.source {
+                wanted[at] = true;
+            }
+        }
         for n in order {
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
-            self.rows.fill(n, &mut row);
+            self.rows.fill_only(n, |at| wanted[at], &mut row);
             extra.set_uniquifier(self.order.uniquifier(n));
             extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
             live += u64::from(kind == Kind::Primary);
@@ -357,7 +362,8 @@ impl OffRow {
 
     /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 4;
+        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer too.
+        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;
         for column in &layout.columns {

@@ -97,10 +97,7 @@ fn logical_name(description: &Description, index: usize) -> String {
 
 /// Extents at the front of file 1 for the base tables: those of a fresh database, and one for some forty columns.
 fn reserved_extents(description: &Description) -> u32 {
-    let columns: usize = description
-        .tables
-        .iter()
-        .map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2))
-        .sum();
+    let columns: usize =
+        description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();
     64 + columns as u32 / 40
 }

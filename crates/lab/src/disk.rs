@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::ids::{PAGE, PageId};
 use crate::page::{Lsn, Page, PageVerify};
@@ -71,16 +71,15 @@ impl Disk {
         Ok(Self { files, verify, writes: 0 })
     }
 
-    /// Where file `index` lies.
-    pub(crate) fn path(&self, index: usize) -> &Path {
-        &self.files[index].path
-    }
-
     /// The LSN of the next change: greater than all before.
     pub(crate) fn next_lsn(&mut self) -> Lsn {
         self.writes += 1;
         let block = self.writes / RECORDS_PER_BLOCK;
-        Lsn(40 + (block >> 24) as u32, 16 + (block & 0xFF_FFFF) as u32 * 8, (self.writes % RECORDS_PER_BLOCK) as u16 + 1)
+        Lsn(
+            40 + (block >> 24) as u32,
+            16 + (block & 0xFF_FFFF) as u32 * 8,
+            (self.writes % RECORDS_PER_BLOCK) as u16 + 1,
+        )
     }
 
     /// Finishes a page and writes it, with the setting of the database for its protection.

@@ -171,12 +171,8 @@ fn add(objects: &mut Vec<ObjectFact>, fields: &[&'static str]) {
             columns: Vec::new(),
         }),
         ("K", Some(object)) => {
-            let column = IndexColumnFact {
-                number: number(3),
-                status: number(4),
-                column: number(5) as u32,
-                ordinal: number(6),
-            };
+            let column =
+                IndexColumnFact { number: number(3), status: number(4), column: number(5) as u32, ordinal: number(6) };
             if let Some(index) = object.indexes.iter_mut().find(|index| i64::from(index.id) == number(2)) {
                 index.columns.push(column);
             }

@@ -35,14 +35,16 @@ enum Uniquifiers {
 
 impl KeyOrder {
     /// The order of the table's own rows.
-    pub(crate) fn clustered(table: &Table, rows: &Rows) -> Result<Self, LabError> {
+    pub(crate) fn clustered(table: &Table, collation: u32, rows: &Rows) -> Result<Self, LabError> {
         let Some(index) = &table.clustered else { return Ok(Self { rows: None, uniquifiers: Uniquifiers::None }) };
         if let Some(uniquifiers) = natural_order(table, index) {
             return Ok(Self { rows: None, uniquifiers });
         }
         if rows.count() > MOST_SORTED {
             let name = &table.name;
-            return Err(LabError::Description(format!("table {name} is too long for its clustering key: use serial values")));
+            return Err(LabError::Description(format!(
+                "table {name} is too long for its clustering key: use serial values"
+            )));
         }
         let mut row = Row::default();
         let mut keyed: Vec<(Vec<u8>, u32)> = Vec::with_capacity(rows.count() as usize);
@@ -50,7 +52,7 @@ impl KeyOrder {
             rows.fill(n, &mut row);
             let mut key = Vec::new();
             for &(column, descending) in &index.keys {
-                push_sort_key(table.columns[column].ty, row.value(column), descending, &mut key);
+                push_sort_key((table.columns[column].ty, collation), row.value(column), descending, &mut key);
             }
             keyed.push((key, n as u32));
         }
@@ -111,12 +113,13 @@ fn wide(xtype: u8) -> bool {
 
 /// The rows of a nonclustered index, in its order.
 pub(crate) struct IndexOrder<'a> {
-    table: &'a Table,
     index: &'a Index,
     layout: &'a Layout,
     rows: &'a Rows<'a>,
     order: &'a KeyOrder,
     addresses: &'a [RowId],
+    /// Columns of key and locator.
+    key_columns: Vec<usize>,
     groups: Groups,
     /// Groups still to come: from the front, or from the back of a descending key.
     next: u64,
@@ -152,7 +155,21 @@ impl<'a> IndexOrder<'a> {
             Groups::One => 1,
             Groups::Runs(per) | Groups::Scattered(per, _) => rows.count().div_ceil(per),
         };
-        Ok(Self { table, index, layout, rows, order, addresses, groups, next: 0, count, ready: Vec::new() })
+        let key_columns = layout.columns.iter().filter_map(|column| match column.source {
+            Source::Column(at) if !index.included.contains(&at) => Some(at),
+            _ => None,
+        });
+        let key_columns = key_columns.collect();
+        Ok(Self { index, layout, rows, order, addresses, key_columns, groups, next: 0, count, ready: Vec::new() })
+    }
+
+    /// The row of a group that has just one.
+    fn only_member(&self, group: u64) -> Option<u64> {
+        match self.groups {
+            Groups::Runs(1) => Some(group),
+            Groups::Scattered(1, column) => self.rows.shuffle(column).map(|shuffle| shuffle.from(group)),
+            _ => None,
+        }
     }
 
     /// The members of a group, sorted, last first.
@@ -167,29 +184,30 @@ impl<'a> IndexOrder<'a> {
                 None => Vec::new(),
             },
         };
-        let passes = |&n: &u64| self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n));
+        let passes = |&n: &u64| self.passes(n);
         let members: Vec<u64> = members.into_iter().filter(passes).collect();
         if members.len() < 2 {
             return members;
         }
         let mut row = Row::default();
-        let mut keyed: Vec<(Vec<u8>, u64)> = Vec::with_capacity(members.len());
+        let mut keys = Keys::default();
         for n in members {
-            self.rows.fill(n, &mut row);
-            keyed.push((self.key(n, &row), n));
+            self.rows.fill_only(n, |at| self.key_columns.contains(&at), &mut row);
+            keys.push(n, |out| self.push_key(n, &row, out));
         }
-        keyed.sort_by(|a, b| b.cmp(a));
-        keyed.into_iter().map(|(_, n)| n).collect()
+        keys.into_descending()
     }
 
-    /// Key and locator as bytes that compare.
-    fn key(&self, n: u64, row: &Row) -> Vec<u8> {
-        let mut key = Vec::new();
-        for column in self.layout.columns.iter() {
-            let included = |at| self.index.included.contains(&at) && !self.index.keys.iter().any(|&(own, _)| own == at);
+    fn passes(&self, n: u64) -> bool {
+        self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n))
+    }
+
+    /// Appends key and locator as bytes that compare.
+    fn push_key(&self, n: u64, row: &Row, key: &mut Vec<u8>) {
+        for column in &self.layout.columns {
             match column.source {
-                Source::Column(at) if !included(at) => {
-                    push_sort_key(self.table.columns[at].ty, row.value(at), column.descending, &mut key);
+                Source::Column(at) if self.key_columns.contains(&at) => {
+                    push_sort_key((column.ty, column.collation), row.value(at), column.descending, key);
                 }
                 Source::Uniquifier => key.extend(self.order.uniquifier(n).to_be_bytes()),
                 // A binary(8): compared byte by byte.
@@ -197,7 +215,6 @@ impl<'a> IndexOrder<'a> {
                 Source::Column(_) | Source::SparseVector => {}
             }
         }
-        key
     }
 }
 
@@ -215,15 +232,51 @@ impl Iterator for IndexOrder<'_> {
             let descending = self.index.keys.first().is_some_and(|&(_, descending)| descending);
             let group = if descending { self.count - 1 - self.next } else { self.next };
             self.next += 1;
+            if let Some(only) = self.only_member(group) {
+                if self.passes(only) {
+                    return Some(only);
+                }
+                continue;
+            }
             self.ready = self.sorted_group(group);
         }
     }
 }
 
-fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
-    if rows <= MOST_SORTED {
-        return Some(Groups::One);
+/// Sort keys side by side in one buffer.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    /// The first eight bytes, where the key lies, and its row.
+    entries: Vec<(u64, u32, u32, u64)>,
+}
+
+impl Keys {
+    fn push(&mut self, n: u64, write: impl FnOnce(&mut Vec<u8>)) {
+        let from = self.bytes.len();
+        write(&mut self.bytes);
+        let mut head = [0; 8];
+        for (to, &byte) in head.iter_mut().zip(&self.bytes[from..]) {
+            *to = byte;
+        }
+        self.entries.push((u64::from_be_bytes(head), from as u32, self.bytes.len() as u32, n));
     }
+
+    /// The rows, those with the greatest keys first.
+    fn into_descending(mut self) -> Vec<u64> {
+        let key = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
+        self.entries.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| key(b.1, b.2).cmp(key(a.1, a.2))));
+        self.entries.into_iter().map(|(.., n)| n).collect()
+    }
+}
+
+/// The cheapest way to the order of an index.
+fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
+    let all = (rows <= MOST_SORTED).then_some(Groups::One);
+    leading_groups(table, index).or(all)
+}
+
+fn leading_groups(table: &Table, index: &Index) -> Option<Groups> {
     let &(at, _) = index.keys.first()?;
     let column = table.columns.get(at)?;
     if !wide(column.ty.xtype) || column.computed.is_some() || column.nullable && column.nulls > 0 {

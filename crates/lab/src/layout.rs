@@ -136,6 +136,8 @@ impl Layout {
     /// The same columns for CD records.
     pub(crate) fn compressed(mut self) -> Self {
         self.compressed = true;
+        // Head byte, count and a nibble a column.
+        self.leaf_fixed = 2 + (self.columns.len() as u16).div_ceil(2);
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };
         }
@@ -147,15 +149,6 @@ impl Layout {
             column.inner = Place { offset: -(number as i16) - 1, null_bit: column.inner.null_bit, bit: 0 };
         }
         self
-    }
-
-    /// The columns of non-leaf records, in their order.
-    pub(crate) fn inner_columns(&self) -> Vec<&PhysicalColumn> {
-        let mut inner: Vec<&PhysicalColumn> = self.columns.iter().filter(|column| column.in_inner).collect();
-        if self.leaf == Leaf::Data {
-            inner.sort_by_key(|column| column.key_ordinal);
-        }
-        inner
     }
 
     /// sysrowsets.maxnullbit.
@@ -177,10 +170,9 @@ impl Layout {
         longest(inner.into_iter(), u32::from(self.inner_fixed), self.inner_nulls)
     }
 
-    /// Whether rows can outgrow a page, so that variable columns go to an overflow unit.
+    /// Whether rows can outgrow a page, so that there is an overflow unit.
     pub(crate) fn can_overflow(&self) -> bool {
-        let variable = |column: &&PhysicalColumn| column.ty.storage() == Storage::Variable && column.ty.length > 24;
-        self.longest_leaf() > 8060 && self.columns.iter().any(|column| variable(&column))
+        self.longest_leaf() > 8060
     }
 }
 

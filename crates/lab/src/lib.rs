@@ -24,6 +24,7 @@ mod random;
 mod record;
 mod row;
 mod rowset;
+pub mod shapes;
 mod space;
 mod tree;
 mod types;

@@ -51,14 +51,24 @@ impl LobStore {
     }
 
     /// Stores a (max) value, gives the root that lies in the row.
-    pub(crate) fn store_max(&mut self, space: &mut Space, ids: &mut BlobIds, value: &[u8]) -> Result<Vec<u8>, LabError> {
+    pub(crate) fn store_max(
+        &mut self,
+        space: &mut Space,
+        ids: &mut BlobIds,
+        value: &[u8],
+    ) -> Result<Vec<u8>, LabError> {
         let blob = ids.next();
         let (level, links) = self.store_tree(space, blob, value)?;
         Ok(pointer(ROOT_POINTER, level as u8, blob, &links))
     }
 
     /// Stores a text, ntext or image value, gives the 16-byte pointer.
-    pub(crate) fn store_text(&mut self, space: &mut Space, ids: &mut BlobIds, value: &[u8]) -> Result<Vec<u8>, LabError> {
+    pub(crate) fn store_text(
+        &mut self,
+        space: &mut Space,
+        ids: &mut BlobIds,
+        value: &[u8],
+    ) -> Result<Vec<u8>, LabError> {
         let blob = ids.next();
         let mut record = if value.len() <= SMALL {
             let mut record = header(blob, SMALL_ROOT);
@@ -85,19 +95,19 @@ impl LobStore {
     }
 
     /// Stores a variable column that its row has no room for.
-    pub(crate) fn store_overflow(&mut self, space: &mut Space, ids: &mut BlobIds, value: &[u8]) -> Result<Vec<u8>, LabError> {
+    pub(crate) fn store_overflow(
+        &mut self,
+        space: &mut Space,
+        ids: &mut BlobIds,
+        value: &[u8],
+    ) -> Result<Vec<u8>, LabError> {
         let blob = ids.next();
         let at = self.put(space, page_type::TEXT_MIX, [&header(blob, DATA)[..], value].concat())?;
         Ok(pointer(OVERFLOW_POINTER, 0, blob, &[(value.len() as u64, at)]))
     }
 
     /// Stores the fragments and what leads to them; gives the level and links of the root.
-    fn store_tree(
-        &mut self,
-        space: &mut Space,
-        blob: u64,
-        value: &[u8],
-    ) -> Result<(u16, Vec<(u64, RowId)>), LabError> {
+    fn store_tree(&mut self, space: &mut Space, blob: u64, value: &[u8]) -> Result<(u16, Vec<(u64, RowId)>), LabError> {
         if value.len() > LONGEST {
             return Err(LabError::Description(format!("a value of {} bytes is longer than {LONGEST}", value.len())));
         }

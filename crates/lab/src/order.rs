@@ -1,18 +1,23 @@
 //! The order of keys, as bytes that compare as the values do.
 //!
-//! Strings: case-folded, trailing blanks aside; `-` and `'` are ignored (word sort), other punctuation sorts before digits,
+//! Strings of binary collations compare by code unit. Others: case-folded, trailing blanks aside; `-` and `'` are ignored (word sort), other punctuation sorts before digits,
 //! digits before letters. That is the order of the Latin collations for the ASCII strings that the lab writes.
 
 use crate::types::SqlType;
 
 /// Appends the sort key of a value.
-pub(crate) fn push_sort_key(ty: SqlType, value: Option<&[u8]>, descending: bool, out: &mut Vec<u8>) {
+pub(crate) fn push_sort_key(
+    (ty, collation): (SqlType, u32),
+    value: Option<&[u8]>,
+    descending: bool,
+    out: &mut Vec<u8>,
+) {
     let from = out.len();
     match value {
         None => out.push(0),
         Some(bytes) => {
             out.push(1);
-            push_value(ty, bytes, out);
+            push_value(ty, collation, bytes, out);
         }
     }
     if descending {
@@ -22,7 +27,7 @@ pub(crate) fn push_sort_key(ty: SqlType, value: Option<&[u8]>, descending: bool,
     }
 }
 
-fn push_value(ty: SqlType, bytes: &[u8], out: &mut Vec<u8>) {
+fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
     let reversed = |bytes: &[u8]| bytes.iter().rev().copied().collect::<Vec<_>>();
     match ty.xtype {
         48 | 104 => out.extend(bytes),
@@ -31,7 +36,13 @@ fn push_value(ty: SqlType, bytes: &[u8], out: &mut Vec<u8>) {
             let mut big = reversed(bytes);
             let negative = big.first().is_some_and(|byte| byte & 0x80 != 0);
             for (place, byte) in big.iter_mut().enumerate() {
-                *byte ^= if negative { 0xFF } else if place == 0 { 0x80 } else { 0 };
+                *byte ^= if negative {
+                    0xFF
+                } else if place == 0 {
+                    0x80
+                } else {
+                    0
+                };
             }
             out.extend(big);
         }
@@ -51,7 +62,7 @@ fn push_value(ty: SqlType, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend(reversed(time));
         }
         // The offset does not count.
-        43 => push_value(SqlType { xtype: 42, ..ty }, &bytes[..bytes.len() - 2], out),
+        43 => push_value(SqlType { xtype: 42, ..ty }, collation, &bytes[..bytes.len() - 2], out),
         106 | 108 => {
             let positive = bytes.first() == Some(&1);
             out.push(u8::from(positive));
@@ -62,8 +73,10 @@ fn push_value(ty: SqlType, bytes: &[u8], out: &mut Vec<u8>) {
                 out.extend(&bytes[group]);
             }
         }
-        167 | 175 => push_text(bytes.iter().map(|&byte| u16::from(byte)), out),
-        231 | 239 => push_text(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])), out),
+        167 | 175 => push_text(bytes.iter().map(|&byte| u16::from(byte)), collation, out),
+        231 | 239 => {
+            push_text(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])), collation, out);
+        }
         165 | 173 => {
             // Trailing zeros do not count; a marker before each byte keeps prefixes first.
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
@@ -78,13 +91,14 @@ fn push_signed(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(bytes.iter().rev().enumerate().map(|(place, &byte)| if place == 0 { byte ^ 0x80 } else { byte }));
 }
 
-fn push_text(units: impl Iterator<Item = u16>, out: &mut Vec<u8>) {
+fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>) {
     let mut units: Vec<u16> = units.collect();
     while units.last() == Some(&32) {
         units.pop();
     }
     for unit in units {
         let weight = match unit {
+            _ if collation & BINARY != 0 => unit,
             0x2D | 0x27 => continue,
             0x30..=0x39 | 0x61..=0x7A => unit + 0x100,
             0x41..=0x5A => unit + 0x120,
@@ -97,6 +111,9 @@ fn push_text(units: impl Iterator<Item = u16>, out: &mut Vec<u8>) {
     out.extend([0, 0]);
 }
 
+/// Collation id: BIN or BIN2.
+const BINARY: u32 = 0x1_0800;
+
 const SYMBOLS: &[u8] = b" _,;:!?.\"()[]{}@*/\\&#%`^+<=>|~$";
 
 #[cfg(test)]
@@ -105,7 +122,7 @@ mod tests {
 
     fn key(ty: SqlType, value: &[u8], descending: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        push_sort_key(ty, Some(value), descending, &mut out);
+        push_sort_key((ty, 0x3400_D008), Some(value), descending, &mut out);
         out
     }
 
@@ -143,13 +160,17 @@ mod tests {
         assert!(text("a b") < text("a_b"));
         assert!(text("a_b") < text("a1") && text("a1") < text("ab"));
         assert_eq!(text("ABC  "), text("abc"));
+        let mut binary = [Vec::new(), Vec::new()];
+        push_sort_key((SqlType::varchar(9), 0x808), Some(b"a_"), false, &mut binary[0]);
+        push_sort_key((SqlType::varchar(9), 0x808), Some(b"aZ"), false, &mut binary[1]);
+        assert!(binary[0] > binary[1]);
         assert!(text("A-C71970F") < text("AMD15433F") && text("AMD15433F") < text("A-R89858F"));
     }
 
     #[test]
     fn null_is_lowest_and_highest_when_descending() {
         let mut null = Vec::new();
-        push_sort_key(SqlType::INT, None, true, &mut null);
+        push_sort_key((SqlType::INT, 0), None, true, &mut null);
         assert!(null > key(SqlType::INT, &[0, 0, 0, 0], true));
     }
 }

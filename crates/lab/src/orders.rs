@@ -8,9 +8,7 @@
 //! * `events`: a heap of ghosts and every plain type
 //! * `visits`: rows with the same clustering key
 
-use crate::description::{
-    Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
-};
+use crate::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
@@ -57,7 +55,8 @@ fn text(least: u32, most: u32) -> Values {
 }
 
 fn customers(version: Version, rows: u64) -> Table {
-    let sparse = |column: Column, nulls| if version > Version::V611 { column.sparse(nulls) } else { column.nullable(nulls) };
+    let sparse =
+        |column: Column, nulls| if version > Version::V611 { column.sparse(nulls) } else { column.nullable(nulls) };
     let filtered = version > Version::V611;
     Table {
         name: "customers".to_owned(),
@@ -158,11 +157,7 @@ fn order_lines(rows: u64, products: u64) -> Table {
         ],
         clustered: Some(Index::on("pk_order_lines", &[0, 1]).primary_key()),
         indexes: vec![
-            if long {
-                Index::on("ix_order_lines_product", &[2, 5])
-            } else {
-                Index::on("ix_order_lines_amount", &[5])
-            },
+            if long { Index::on("ix_order_lines_product", &[2, 5]) } else { Index::on("ix_order_lines_amount", &[5]) },
             Index::on("ux_order_lines_tracking", &[6]).unique(),
         ],
         rows,

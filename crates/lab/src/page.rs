@@ -69,11 +69,6 @@ impl Page {
         (PAGE - self.end - 2 * self.slots).saturating_sub(2)
     }
 
-    /// Records on it.
-    pub(crate) fn slots(&self) -> u16 {
-        self.slots as u16
-    }
-
     /// Bytes that records and their slots take, of 8,096.
     pub(crate) fn filled(&self) -> usize {
         self.used + 2 * self.slots
@@ -132,15 +127,14 @@ impl Page {
         self.put_u16(4, flags);
     }
 
-    /// Puts `bytes` where no record is: the CI record of a compressed page. Records follow it.
-    pub(crate) fn reserve_front(&mut self, bytes: &[u8]) {
-        self.bytes[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
-        self.end = HEADER + bytes.len();
-        self.used = bytes.len();
-    }
-
     /// Fills in what is known at the end and gives the bytes that go to the disk.
-    pub(crate) fn finish(&mut self, id: PageId, (prev, next): (PageId, PageId), lsn: Lsn, verify: PageVerify) -> &[u8; PAGE] {
+    pub(crate) fn finish(
+        &mut self,
+        id: PageId,
+        (prev, next): (PageId, PageId),
+        lsn: Lsn,
+        verify: PageVerify,
+    ) -> &[u8; PAGE] {
         self.bytes[8..14].copy_from_slice(&prev.bytes());
         self.bytes[16..22].copy_from_slice(&next.bytes());
         self.put_u16(22, self.slots as u16);

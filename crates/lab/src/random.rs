@@ -61,14 +61,22 @@ impl Shuffle {
 
     /// Where `n` goes.
     pub(crate) fn to(&self, n: u64) -> u64 {
-        let wide = u128::from(n) * u128::from(self.factor) + u128::from(self.offset);
-        (wide % u128::from(self.count)) as u64
+        self.multiply_add(n, self.factor, self.offset)
     }
 
     /// Which number goes to `n`.
     pub(crate) fn from(&self, n: u64) -> u64 {
-        let moved = (u128::from(n) + u128::from(self.count - self.offset)) % u128::from(self.count);
-        (moved * u128::from(self.inverse) % u128::from(self.count)) as u64
+        let moved = if n >= self.offset { n - self.offset } else { n + (self.count - self.offset) };
+        self.multiply_add(moved, self.inverse, 0)
+    }
+
+    fn multiply_add(&self, n: u64, factor: u64, offset: u64) -> u64 {
+        // Nearly always the cheap division is enough.
+        if self.count <= 1 << 32 {
+            return (n * factor + offset) % self.count;
+        }
+        let wide = u128::from(n) * u128::from(factor) + u128::from(offset);
+        (wide % u128::from(self.count)) as u64
     }
 }
 

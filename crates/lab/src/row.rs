@@ -25,16 +25,6 @@ impl Row {
         self.cells.clear();
     }
 
-    /// Values so far.
-    pub(crate) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
-    /// Whether it has no value yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.cells.is_empty()
-    }
-
     /// Adds NULL.
     pub(crate) fn push_null(&mut self) {
         self.cells.push(Cell::Null);

@@ -27,7 +27,7 @@ pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     let keys = table.clustered.as_ref().map(|index| &index.keys[..]).unwrap_or_default();
     let mut columns = Vec::new();
     if table.clustered.as_ref().is_some_and(|index| !index.unique) {
-        let mut uniquifier = PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true);
+        let mut uniquifier = uniquifier();
         (uniquifier.key_ordinal, uniquifier.in_inner) = (keys.len() as i16 + 1, true);
         columns.push(uniquifier);
     }
@@ -51,49 +51,63 @@ pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
 /// Rows of a nonclustered index.
 pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Description) -> Layout {
     let collation = description.collation;
-    let mut columns = Vec::new();
-    for (at, &(key, descending)) in index.keys.iter().enumerate() {
-        let mut column = physical(table, key, at as u32 + 1, collation);
-        (column.key_ordinal, column.in_inner, column.descending) = (at as i16 + 1, true, descending);
-        columns.push(column);
-    }
-    let mut id = (index.keys.len() + index.included.len()) as u32;
-    let mut ordinal = index.keys.len() as i16;
-    let mut locate = |mut column: PhysicalColumn, descending: bool| {
-        id += 1;
-        column.id = id;
-        column.in_inner = !index.unique;
-        column.descending = descending;
-        if !index.unique {
-            ordinal += 1;
-            column.key_ordinal = ordinal;
-        }
-        columns.push(column);
+    let mut number = 0;
+    let mut numbered = |at: usize, descending: bool| {
+        number += 1;
+        let mut column = physical(table, at, number, collation);
+        (column.descending, column.sparse) = (descending, false);
+        column
     };
-    match locator(table) {
-        Locator::RowId => locate(PhysicalColumn::new(Source::RowId, 0, SqlType::binary(8), 0, true), false),
-        Locator::Key(keys, uniquified) => {
-            for (key, descending) in keys {
-                if !index.keys.iter().any(|&(own, _)| own == key) {
-                    locate(physical(table, key, 0, collation), descending);
-                }
-            }
-            if uniquified {
-                locate(PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true), false);
-            }
+    let keys: Vec<_> = index.keys.iter().map(|&(key, descending)| numbered(key, descending)).collect();
+    let included = index.included.iter().map(|&at| numbered(at, false)).collect();
+    let locator = match locator(table) {
+        Locator::RowId => vec![row_id()],
+        Locator::Key(parts, uniquified) => {
+            let own = |part: usize| index.keys.iter().any(|&(key, _)| key == part);
+            let parts = parts.into_iter().filter(|&(part, _)| !own(part));
+            let parts =
+                parts.map(|(part, descending)| PhysicalColumn { descending, ..physical(table, part, 0, collation) });
+            parts.chain(uniquified.then(uniquifier)).collect()
         }
-    }
-    for (at, &included) in index.included.iter().enumerate() {
-        columns.push(physical(table, included, (index.keys.len() + at) as u32 + 1, collation));
-    }
+    };
+    let columns = index_columns(keys, included, locator, index.unique);
     // Before 2012 a bitmap is there only if something can be NULL.
     let nulls = description.version >= Version::V706 || columns.iter().any(|column| !column.not_null);
     let inner_nulls =
         description.version >= Version::V706 || columns.iter().any(|column| column.in_inner && !column.not_null);
-    for column in &mut columns {
-        column.sparse = false;
-    }
     finish(Layout::new(Leaf::Index, columns, nulls, inner_nulls), index.compression)
+}
+
+/// The columns of a nonclustered index in physical order. The locator is part of the key unless that is unique, and then
+/// lies behind the included columns.
+pub(crate) fn index_columns(
+    keys: Vec<PhysicalColumn>,
+    included: Vec<PhysicalColumn>,
+    mut locator: Vec<PhysicalColumn>,
+    unique: bool,
+) -> Vec<PhysicalColumn> {
+    let mut number = (keys.len() + included.len()) as u32;
+    for column in &mut locator {
+        number += 1;
+        column.id = number;
+    }
+    let (mut key, rest) =
+        if unique { (keys, [included, locator].concat()) } else { ([keys, locator].concat(), included) };
+    for (ordinal, column) in key.iter_mut().enumerate() {
+        (column.key_ordinal, column.in_inner) = (ordinal as i16 + 1, true);
+    }
+    key.extend(rest);
+    key
+}
+
+/// What tells rows of equal clustering key apart.
+pub(crate) fn uniquifier() -> PhysicalColumn {
+    PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true)
+}
+
+/// The address of a heap row.
+pub(crate) fn row_id() -> PhysicalColumn {
+    PhysicalColumn::new(Source::RowId, 0, SqlType::binary(8), 0, true)
 }
 
 fn finish(layout: Layout, compression: crate::description::Compression) -> Layout {

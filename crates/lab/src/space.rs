@@ -177,7 +177,7 @@ impl Space {
             if let Some((file, next, end)) = unit.open {
                 unit.open = (next + 1 < end).then_some((file, next + 1, end));
                 // A PFS page lies inside the extent of whoever owns it.
-                if next % PFS_INTERVAL == 0 {
+                if next.is_multiple_of(PFS_INTERVAL) {
                     continue;
                 }
                 let id = PageId::new(file, next);
@@ -245,7 +245,7 @@ impl Space {
         let region = usize::from(!system);
         loop {
             if let Some(page) = file.singles[region].pop_front() {
-                if page % PFS_INTERVAL == 0 {
+                if page.is_multiple_of(PFS_INTERVAL) {
                     continue;
                 }
                 file.set_pfs(&mut self.disk, file_id(index), page, ALLOCATED | MIXED | pfs)?;
@@ -270,7 +270,8 @@ impl Space {
     /// Writes the IAM chain of a unit that will not grow any more.
     pub(crate) fn close(&mut self, unit: &Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
-            let neighbour = |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
+            let neighbour =
+                |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
             let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
             // The pages of sysfiles1 were laid out by hand long ago: no protection, records on multiples of four.
             let old = unit.id.0 == 8 << 16;
@@ -326,7 +327,7 @@ impl Space {
         let used = file.used.bytes(from, MAP_BYTES);
         let free: Vec<u8> = used.iter().map(|byte| !byte).collect();
         let mut with_room = BitSet::default();
-        for &page in file.singles.iter().flatten().filter(|&&page| page % PFS_INTERVAL != 0) {
+        for &page in file.singles.iter().flatten().filter(|&&page| !page.is_multiple_of(PFS_INTERVAL)) {
             with_room.insert(page / EXTENT);
         }
         let with_room = with_room.bytes(from, MAP_BYTES);
@@ -361,7 +362,7 @@ impl FileSpace {
     fn take_extent(&mut self, region: usize) -> u32 {
         let mut extent = self.cursor[region];
         // The first extent of each interval belongs to its maps.
-        while self.used.has(extent) || extent % EXTENTS_PER_INTERVAL == 0 {
+        while self.used.has(extent) || extent.is_multiple_of(EXTENTS_PER_INTERVAL) {
             self.used.insert(extent);
             extent += 1;
         }

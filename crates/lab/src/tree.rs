@@ -60,7 +60,11 @@ impl<'a> Tree<'a> {
             self.entry = entry;
         }
         if let Some(leaf) = self.levels.first_mut() {
-            if kind == Kind::Ghost { leaf.page.push_ghost(&record) } else { leaf.page.push(&record) };
+            if kind == Kind::Ghost {
+                leaf.page.push_ghost(&record)
+            } else {
+                leaf.page.push(&record)
+            };
         }
         self.record = record;
         Ok(())

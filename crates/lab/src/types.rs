@@ -151,7 +151,7 @@ impl SqlType {
         let detail = match self.xtype {
             106 | 108 => u32::from(self.precision) | u32::from(self.scale) << 8,
             41..=43 => u32::from(self.scale),
-            165 | 167 | 173 | 175 | 231 | 239 | 98 | 34 | 35 | 99 | 240 => u32::from(self.length),
+            165 | 167 | 173 | 175 | 231 | 239 | 34 | 35 | 99 | 240 => u32::from(self.length),
             _ => 0,
         };
         u32::from(self.xtype) | detail << 8

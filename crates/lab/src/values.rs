@@ -43,8 +43,17 @@ impl<'a> Rows<'a> {
 
     /// Makes row `n`.
     pub(crate) fn fill(&self, n: u64, row: &mut Row) {
+        self.fill_only(n, |_| true, row);
+    }
+
+    /// Makes the values of row `n` that are wanted; the others are NULL.
+    pub(crate) fn fill_only(&self, n: u64, wanted: impl Fn(usize) -> bool, row: &mut Row) {
         row.clear();
         for (at, column) in self.columns.iter().enumerate() {
+            if !wanted(at) {
+                row.push_null();
+                continue;
+            }
             match &column.computed {
                 Some(computed) => match self.compute(&computed.expression, n) {
                     Some(number) => row.push(&number.to_le_bytes()),

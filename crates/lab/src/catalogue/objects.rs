@@ -150,7 +150,13 @@ impl Catalogue<'_> {
     }
 
     /// Adds the rows of a table. `constraint` is the object id of its primary key.
-    pub(crate) fn describe_table(&mut self, table: &Table, object: i32, constraint: Option<i32>, built: &[BuiltRowset]) {
+    pub(crate) fn describe_table(
+        &mut self,
+        table: &Table,
+        object: i32,
+        constraint: Option<i32>,
+        built: &[BuiltRowset],
+    ) {
         self.add_object(object, 0, "U", &table.name, table.columns.len());
         for (at, column) in table.columns.iter().enumerate() {
             self.describe_table_column(table, object, at as i64 + 1, column);

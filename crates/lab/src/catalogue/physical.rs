@@ -4,6 +4,7 @@ use super::Field::{Number, Page};
 use super::{Catalogue, base};
 use crate::build::BuiltRowset;
 use crate::layout::{PhysicalColumn, Source};
+use crate::types::Storage;
 use crate::version::Version;
 
 /// sysrscols.status, and what 2005 had in syshobtcolumns.status.
@@ -55,13 +56,14 @@ impl Catalogue<'_> {
 
     fn describe_column_2005(&mut self, rowset: &BuiltRowset, order: i64, column: &PhysicalColumn) {
         let flag = |set: bool, bit: i64| if set { bit } else { 0 };
+        let max = column.ty.storage() == Storage::Max;
         self.add(
             base::SYSROWSETCOLUMNS,
             &[
                 ("rowsetid", Number(rowset.id as i64)),
                 ("rowsetcolid", Number(i64::from(column.id))),
                 ("hobtcolid", Number(order)),
-                ("maxinrowlen", Number(i64::from(column.max_in_row))),
+                ("maxinrowlen", Number(if max { 8000 } else { i64::from(column.ty.length) })),
             ],
         );
         let status = flag(column.source == Source::Uniquifier, UNIQUIFIER_2005) | flag(column.not_null, NOT_NULL_2005);

@@ -4,7 +4,7 @@ use super::{Catalogue, Field, SystemRow, base};
 use crate::build::{BuiltRowset, Ids, unit_kind};
 use crate::description::Description;
 use crate::disk::LabError;
-use crate::facts::{ColumnFact, IndexFact, ObjectFact};
+use crate::facts::{ColumnFact, IndexColumnFact, IndexFact, ObjectFact};
 use crate::fixed::CREATED;
 use crate::ids::{PageId, UnitId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
@@ -12,9 +12,11 @@ use crate::order::push_sort_key;
 use crate::page::{Page, page_type};
 use crate::record::{self, Extra, Kind};
 use crate::row::Row;
-use crate::space::{Space, Unit};
+use crate::rowset;
+use crate::space::{Space, Unit, fullness};
 use crate::tree::Tree;
 use crate::types::{SqlType, Storage};
+use crate::version::Version;
 
 /// The only page of sysfiles1 and its IAM page, since SQL Server 7.
 const SYSFILES1_PAGE: u32 = 32;
@@ -92,6 +94,16 @@ pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> 
     }
 }
 
+/// Whether the units of a base table got their ids as those of user tables do, at some upgrade of model.
+fn has_ordinary_ids(object: i32, version: Version) -> bool {
+    match object {
+        // Page-compressed in 2016, rebuilt for 2019.
+        62 | 63 => version == Version::V852,
+        35 => version >= Version::V904,
+        _ => version != Version::V661 && ORDINARY_IDS.contains(&object),
+    }
+}
+
 impl Catalogue<'_> {
     /// The rowsets of all base tables: ids and layouts, no pages yet.
     pub(super) fn plan_rowsets(&self, ids: &mut Ids) -> Vec<BuiltRowset> {
@@ -116,7 +128,7 @@ impl Catalogue<'_> {
         } else {
             fixed
         };
-        let ordinary = internal || ORDINARY_IDS.contains(&object.id);
+        let ordinary = internal || has_ordinary_ids(object.id, self.description.version);
         let mut units = Vec::new();
         let mut unit = |kind, id| {
             let mut unit = Unit::new(UnitId(id), PRIMARY_GROUP);
@@ -127,6 +139,9 @@ impl Catalogue<'_> {
         if index.id < 2 && object.columns.iter().any(|column| column_type(column).is_lob()) {
             let fixed_lob = LOB_INDEX << 48 | (object.id as u64) << 16;
             unit(unit_kind::LOB, if object.id == base::SYSOBJVALUES { fixed_lob } else { ids.unit() });
+        }
+        if internal && layout.can_overflow() {
+            unit(unit_kind::OVERFLOW, ids.unit());
         }
         BuiltRowset {
             object: object.id,
@@ -149,7 +164,11 @@ impl Catalogue<'_> {
             let fact = &object.columns[at];
             let ty = column_type(fact);
             let collation = if ty.is_string() { fact.collation.unwrap_or(self.description.collation) } else { 0 };
-            PhysicalColumn::new(Source::Column(at), number, ty, collation, fact.not_null)
+            let mut column = PhysicalColumn::new(Source::Column(at), number, ty, collation, fact.not_null);
+            if ty.storage() == Storage::Max {
+                column.max_in_row = fact.max_in_row as u16;
+            }
+            column
         };
         let mut keys: Vec<_> = index.columns.iter().filter(|column| column.ordinal > 0).collect();
         keys.sort_by_key(|column| column.ordinal);
@@ -173,45 +192,35 @@ impl Catalogue<'_> {
                 }
             }
         } else {
-            for (ordinal, key) in keys.iter().enumerate() {
-                let mut column = physical(key.column, key.number as u32);
-                (column.key_ordinal, column.in_inner) = (ordinal as i16 + 1, true);
-                column.descending = key.status & 4 != 0;
-                columns.push(column);
-            }
             let clustered = object.indexes.iter().find(|other| other.id == 1);
-            let mut locator: Vec<_> = clustered.map(|index| index.columns.clone()).unwrap_or_default();
-            locator.retain(|column| column.ordinal > 0);
-            locator.sort_by_key(|column| column.ordinal);
-            let mut number = index.columns.len() as u32;
-            for part in locator.iter().filter(|part| !keys.iter().any(|key| key.column == part.column)) {
-                number += 1;
-                let mut column = physical(part.column, number);
-                column.in_inner = !unique;
-                column.descending = part.status & 4 != 0;
-                column.key_ordinal = if unique { 0 } else { columns.len() as i16 + 1 };
-                columns.push(column);
+            let mut parts: Vec<_> = clustered.map(|index| index.columns.clone()).unwrap_or_default();
+            parts.retain(|part| part.ordinal > 0 && !keys.iter().any(|key| key.column == part.column));
+            parts.sort_by_key(|part| part.ordinal);
+            let placed = |part: &IndexColumnFact| PhysicalColumn {
+                descending: part.status & 4 != 0,
+                ..physical(part.column, part.number as u32)
+            };
+            let mut locator: Vec<PhysicalColumn> = parts.iter().map(placed).collect();
+            match clustered {
+                None => locator.push(rowset::row_id()),
+                Some(index) if index.status & 8 == 0 => locator.push(rowset::uniquifier()),
+                Some(_) => {}
             }
-            if clustered.is_some_and(|index| index.status & 8 == 0) {
-                let mut column = PhysicalColumn::new(Source::Uniquifier, number + 1, SqlType::INT, 0, true);
-                column.in_inner = !unique;
-                column.key_ordinal = if unique { 0 } else { columns.len() as i16 + 1 };
-                columns.push(column);
-            }
-            for part in index.columns.iter().filter(|part| part.ordinal == 0) {
-                columns.push(physical(part.column, part.number as u32));
-            }
+            let included = index.columns.iter().filter(|part| part.ordinal == 0).map(placed).collect();
+            let keys = keys.iter().map(|key| placed(key)).collect();
+            columns = rowset::index_columns(keys, included, locator, unique);
         }
-        let layout = Layout::new(if index.id < 2 { Leaf::Data } else { Leaf::Index }, columns, index.leaf_nulls, index.inner_nulls);
+        let layout = Layout::new(
+            if index.id < 2 { Leaf::Data } else { Leaf::Index },
+            columns,
+            index.leaf_nulls,
+            index.inner_nulls,
+        );
         if index.compression > 0 { layout.compressed() } else { layout }
     }
 
     /// Lays out one rowset of a base table.
-    pub(super) fn write_rowset(
-        &self,
-        space: &mut Space,
-        rowset: &mut BuiltRowset,
-    ) -> Result<(), LabError> {
+    pub(super) fn write_rowset(&self, space: &mut Space, rowset: &mut BuiltRowset) -> Result<(), LabError> {
         let rows = self.rows.get(&rowset.object).map(Vec::as_slice).unwrap_or_default();
         if rows.is_empty() {
             return Ok(());
@@ -256,7 +265,7 @@ fn in_order(layout: &Layout, rows: &[SystemRow]) -> Vec<Row> {
             let mut key = Vec::new();
             for column in &key_columns {
                 if let Source::Column(at) = column.source {
-                    push_sort_key(column.ty, row.value(at), column.descending, &mut key);
+                    push_sort_key((column.ty, column.collation), row.value(at), column.descending, &mut key);
                 }
             }
             (key, row)
@@ -279,7 +288,9 @@ fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &[SystemRow], mut u
         }
         page.push_padded(&bytes, 4);
     }
-    space.disk.write(&mut page, PageId::new(1, SYSFILES1_PAGE), Default::default())?;
+    let id = PageId::new(1, SYSFILES1_PAGE);
+    space.mark(id, fullness(page.filled()))?;
+    space.disk.write(&mut page, id, Default::default())?;
     space.close(&unit)?;
     Ok(unit)
 }
