@@ -23,9 +23,11 @@ pub(crate) fn table(
 ) {
     let (bad_records, fault) = match place {
         Some((unit, start)) => scan(source, unit, start, visit),
-        None => return gaps.push(Gap { object_id, table, fault: None, bad_records: 0 }),
+        None => (0, None),
     };
-    if bad_records > 0 || fault.is_some() {
+    // Some tables are read twice; a gap is told once.
+    let is_told = gaps.iter().any(|gap| gap.object_id == object_id);
+    if !is_told && (bad_records > 0 || fault.is_some() || place.is_none()) {
         gaps.push(Gap { object_id, table, fault, bad_records });
     }
 }

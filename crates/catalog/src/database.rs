@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use format::{AllocUnitId, Lsn, PageId};
 
 use crate::chain::ChainFault;
+use crate::constraints::{Constraint, Identity};
 use crate::layout::RowLayout;
+use crate::partitions::{PartitionFunction, Partitioned};
 
 /// What the boot page says.
 #[derive(Clone, Debug, Default)]
@@ -293,6 +295,8 @@ pub enum ExpressionKind {
     ComputedColumn,
     /// The filter of an index; sub id is the index id.
     Filter,
+    /// The condition of a CHECK constraint, which is the object; sub id is 0.
+    Check,
 }
 
 /// T-SQL text that the catalogue stores.
@@ -364,8 +368,16 @@ pub struct Database {
     pub columns: BTreeMap<i32, Vec<TableColumn>>,
     /// For each index, the table column ids of its index columns in order.
     pub index_columns: BTreeMap<(i32, i32), Vec<IndexColumn>>,
-    /// Computed columns and filters.
+    /// Computed columns, filters and CHECK constraints.
     pub expressions: Vec<Expression>,
+    /// CHECK and FOREIGN KEY constraints, by object id.
+    pub constraints: Vec<Constraint>,
+    /// Identity columns, by table.
+    pub identities: Vec<Identity>,
+    /// Partition functions by id.
+    pub partition_functions: BTreeMap<i32, PartitionFunction>,
+    /// Partitioned heaps and indexes by object and index id, as far as their function is known.
+    pub partitioned: BTreeMap<(i32, i32), Partitioned>,
     /// Partitions of heaps and indexes, by id.
     pub rowsets: Vec<Rowset>,
     /// Allocation units, by id.

@@ -6,15 +6,19 @@
 
 mod bootstrap;
 mod chain;
+mod constraints;
 mod database;
 mod layout;
 mod load;
+mod partitions;
 mod rows;
 
 pub use chain::{ChainFault, Fetched, fetch};
+pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, integer};
 pub use database::{
     AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
     Object, Rowset, TableColumn, UnitKind,
 };
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::load;
+pub use partitions::{Boundary, PartitionFunction, Partitioned};

@@ -16,6 +16,7 @@ use crate::database::{
 };
 use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, Start, row};
+use crate::{constraints, partitions};
 
 const SYSROWSETCOLUMNS_2005: i32 = 4;
 const SYSRSCOLS: i32 = 3;
@@ -180,11 +181,11 @@ fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
 }
 
 /// The columns of syscolpars that make the names of all others readable, by column id.
-const SYSCOLPARS_COLUMNS: [(u32, &str); 7] =
-    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (6, "utype"), (11, "status")];
+const SYSCOLPARS_COLUMNS: [(u32, &str); 8] =
+    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (6, "utype"), (11, "status"), (16, "idtval")];
 
 /// Reads tables whose columns are found by name.
-struct Loader<'a> {
+pub(crate) struct Loader<'a> {
     source: &'a dyn PageSource,
     /// Column names and ids by object.
     names: HashMap<i32, Vec<(u32, String)>>,
@@ -220,11 +221,18 @@ impl Loader<'_> {
         }
         self.load_defaults(database);
         self.load_expressions(database);
+        constraints::load(&self, database);
+        partitions::load(&self, database);
         self.load_files(database);
     }
 
     /// Calls `visit` with each row of a base table.
-    fn scan(&self, database: &mut Database, (object_id, table): (i32, &'static str), mut visit: impl FnMut(Row<'_>)) {
+    pub(crate) fn scan(
+        &self,
+        database: &mut Database,
+        (object_id, table): (i32, &'static str),
+        mut visit: impl FnMut(Row<'_>),
+    ) {
         let base = |rowset: &&Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
         let rowset = database.rowsets.iter().find(base);
         let columns: HashMap<String, RowsetColumn> = rowset
@@ -331,8 +339,11 @@ impl Loader<'_> {
 
     fn load_expressions(&self, database: &mut Database) {
         let mut expressions = Vec::new();
+        let is_check = |object: &&Object| object.type_code == "C";
+        let checks: BTreeSet<i32> = database.objects.values().filter(is_check).map(|object| object.id).collect();
         self.scan(database, (60, "sysobjvalues"), |row| {
             let kind = match row.number("valclass") {
+                1 if checks.contains(&row.int("objid")) => ExpressionKind::Check,
                 2 => ExpressionKind::ComputedColumn,
                 66 => ExpressionKind::Filter,
                 _ => return,
@@ -393,7 +404,7 @@ impl Loader<'_> {
 }
 
 /// The value in a sql_variant: behind base type, version and the properties of the type (format.md 9).
-fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     let properties = match *bytes.first()? {
         xtype::DECIMAL | xtype::NUMERIC | xtype::BINARY | xtype::VARBINARY => 2,
         xtype::CHAR | xtype::VARCHAR | xtype::NCHAR | xtype::NVARCHAR => 6,

@@ -13,7 +13,7 @@ use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::PageBounds;
 use crate::units::{Unit, UnitIndex, Units};
-use crate::{columns, computed, index_match, lob};
+use crate::{columns, computed, constraints, identity, index_match, lob};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -35,6 +35,8 @@ pub(crate) struct Context<'a> {
     pub(crate) computed: computed::Plans,
     pub(crate) lob: lob::Plans,
     pub(crate) indexes: index_match::Plans,
+    pub(crate) constraints: constraints::Plans,
+    pub(crate) identities: identity::Plans,
 }
 
 /// The key columns of a B-tree's rowset.
@@ -69,6 +71,14 @@ impl<'a> Context<'a> {
         let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
         let computed = computed::Plans::new(database, &units);
         let indexes = index_match::Plans::new(database, &units);
+        let constraints = match options.constraints && !options.physical_only {
+            true => constraints::Plans::new(database, &units),
+            false => constraints::Plans::default(),
+        };
+        let identities = match options.identities && !options.physical_only {
+            true => identity::Plans::new(database, &units),
+            false => identity::Plans::default(),
+        };
         Self {
             source,
             database,
@@ -84,6 +94,8 @@ impl<'a> Context<'a> {
             computed,
             lob,
             indexes,
+            constraints,
+            identities,
         }
     }
 
@@ -128,6 +140,14 @@ impl<'a> Context<'a> {
     /// Whether the run, or its batch, covers pages in use that no unit claims.
     pub(crate) fn covers_unclaimed(&self) -> bool {
         self.options.scope == Scope::Database && self.batch.is_none_or(|(batch, _)| batch == 0)
+    }
+
+    /// Whether the run covers a constraint of the table with these units.
+    pub(crate) fn constraints_in_scope(&self, units: &[UnitIndex]) -> bool {
+        match units {
+            [] => self.options.scope == Scope::Database,
+            units => units.iter().filter_map(|unit| self.units.get(*unit)).any(|unit| self.in_scope(unit)),
+        }
     }
 
     /// Whether the logical checks of a unit's B-tree are asked for and possible.

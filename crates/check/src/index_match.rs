@@ -21,7 +21,7 @@ use crate::units::UnitIndex;
 use crate::values::Room;
 
 pub(crate) use hash::{RowHash, Standing, standing};
-pub(crate) use plan::{Cell, Plan, Plans, Side, Work};
+pub(crate) use plan::{Cell, Plan, Plans, Side, Work, are_readable, units_of};
 
 /// What one thread, or all, added up, by plan.
 #[derive(Default)]
@@ -176,7 +176,7 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
 }
 
 /// Units whose pages were lost to the run, or whose structure is damaged.
-fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+pub(crate) fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
     let structural = |finding: &&Finding| matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let named = findings.iter().filter(structural).filter_map(|finding| finding.owner);
     let mut damaged: HashSet<UnitIndex> = named.filter_map(|owner| context.units.index_of(owner.alloc_unit)).collect();

@@ -2,15 +2,18 @@
 
 mod accounting;
 mod audit;
+mod beyond;
 mod catalog_rules;
 mod columns;
 mod computed;
+mod constraints;
 mod context;
 mod coverage;
 mod encryption;
 mod estimate;
 pub mod finding;
 mod hash;
+mod identity;
 mod index_match;
 mod inventory;
 mod lob;
@@ -29,6 +32,7 @@ mod sweep;
 mod units;
 mod values;
 
+pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use finding::{Finding, Names, Owner, Value};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};

@@ -55,6 +55,10 @@ pub struct Options {
     pub extended_logical_checks: bool,
     /// Check that values lie in the domains of their types; on when `None`, never with `physical_only`.
     pub data_purity: Option<bool>,
+    /// CHECK and FOREIGN KEY constraints too.
+    pub constraints: bool,
+    /// Identity columns against their high-water mark too.
+    pub identities: bool,
     /// Threads; 0 for one a processor.
     pub max_threads: usize,
     /// Who reads.

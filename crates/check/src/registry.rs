@@ -31,6 +31,8 @@ pub enum Phase {
     Catalog,
     /// Counts against the catalogue.
     Counts,
+    /// Rows against the constraints of their table.
+    Constraint,
 }
 
 impl Phase {
@@ -48,6 +50,7 @@ impl Phase {
             Self::OffRow => "off-row data",
             Self::Catalog => "catalogue",
             Self::Counts => "counts",
+            Self::Constraint => "constraints",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::beyond::Beyond;
 use crate::finding::{Finding, Names};
 use crate::options::Options;
 use crate::registry::{Class, Repair};
@@ -17,6 +18,8 @@ pub struct Report {
     pub rowsets: Vec<RowsetCounts>,
     /// What was found, in the order in which it is listed.
     pub findings: Vec<Finding>,
+    /// What was asked for beyond CHECKDB.
+    pub beyond: Beyond,
     /// What was asked for and could not be verified.
     pub not_verified: Vec<NotVerified>,
     /// Reads that failed: each one line for stderr.

@@ -8,6 +8,7 @@ use format::page::PAGE_BYTES;
 use source::PageSource;
 
 use crate::accounting::{Metered, Phases, peak_memory_bytes};
+use crate::beyond::Beyond;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -18,7 +19,9 @@ use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
-use crate::{catalog_rules, columns, encryption, inventory, memory, metadata, reckon, survey, sweep};
+use crate::{
+    catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, reckon, survey, sweep,
+};
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
 ///
@@ -67,6 +70,11 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         swept.merge(part);
     }
     context.batch = None;
+    let beyond = Beyond {
+        identities: identity::reckon(&context, &mut swept, &findings, &mut coverage),
+        constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),
+    };
+    phases.end("beyond", &space);
 
     let findings = settle(&context, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
@@ -80,6 +88,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         options: options.clone(),
         rowsets,
         findings,
+        beyond,
         not_verified: coverage.into_list(),
         read_errors,
         file_totals: context.survey.totals,
@@ -111,6 +120,7 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
         options: options.clone(),
         rowsets: Vec::new(),
         findings: Vec::new(),
+        beyond: Beyond::default(),
         not_verified: coverage.into_list(),
         read_errors: Vec::new(),
         file_totals: Vec::new(),
@@ -181,7 +191,8 @@ fn depends_on_the_log(finding: &Finding) -> bool {
         | Phase::CrossRow
         | Phase::OffRow
         | Phase::Catalog
-        | Phase::Counts => true,
+        | Phase::Counts
+        | Phase::Constraint => true,
     }
 }
 
@@ -192,7 +203,13 @@ fn depends_on_allocation(finding: &Finding) -> bool {
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
         // A page that may not be in use any more may be of before the last ALTER TABLE.
         Phase::Column => true,
-        Phase::Metadata | Phase::CrossPage | Phase::CrossRow | Phase::OffRow | Phase::Catalog | Phase::Counts => true,
+        Phase::Metadata
+        | Phase::CrossPage
+        | Phase::CrossRow
+        | Phase::OffRow
+        | Phase::Catalog
+        | Phase::Counts
+        | Phase::Constraint => true,
     }
 }
 

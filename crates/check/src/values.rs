@@ -106,6 +106,17 @@ impl Formula {
         self.program.matches(&row, &mut room.scratch).ok()
     }
 
+    /// The truth of a condition for the row, `None` for UNKNOWN; or why it is not certain.
+    pub(crate) fn truth(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, &'static str> {
+        let row = Row { columns: &self.columns, record: *record };
+        self.program.truth(&row, &mut room.scratch).map_err(|undecided| undecided.reason)
+    }
+
+    /// The columns it names, with their names.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.program.columns().iter().map(String::as_str).zip(&self.columns)
+    }
+
     /// The value's stored bytes, `Some(None)` for NULL; `None` when it is not certain.
     pub(crate) fn value<'a>(&self, record: &Record<'_>, room: &'a mut Room) -> Option<Option<&'a [u8]>> {
         let row = Row { columns: &self.columns, record: *record };
@@ -137,12 +148,18 @@ pub(crate) struct Expressions<'a> {
 impl Expressions<'_> {
     /// The filter of an index.
     pub(crate) fn filter(&self, index_id: i32) -> Result<Formula, String> {
-        self.formula(ExpressionKind::Filter, index_id.cast_unsigned())
+        self.formula((self.rowset.object_id, ExpressionKind::Filter, index_id.cast_unsigned()))
+    }
+
+    /// The condition of a CHECK constraint.
+    pub(crate) fn check(&self, constraint_id: i32) -> Result<Formula, String> {
+        let formula = self.formula((constraint_id, ExpressionKind::Check, 0))?;
+        formula.program.is_condition().then_some(formula).ok_or_else(|| "its expression is not a condition".to_owned())
     }
 
     /// The definition of a computed column, if its result has exactly the type `info` with which it is stored.
     pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, String> {
-        let formula = self.formula(ExpressionKind::ComputedColumn, id)?;
+        let formula = self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))?;
         let result = formula.program.result_type().ok_or("a condition as column")?;
         let key = |info: TypeInfo| (info.xtype, info.precision, info.scale, info.length);
         if key(result) != key(info) {
@@ -152,14 +169,14 @@ impl Expressions<'_> {
         Ok(Formula { target: info, ..formula })
     }
 
-    /// The expression that the catalogue keeps for a column or index, compiled against the columns of the rowset.
-    fn formula(&self, kind: ExpressionKind, sub_id: u32) -> Result<Formula, String> {
-        let object_id = self.rowset.object_id;
+    /// The expression that the catalogue keeps under an object, kind and sub id, compiled against the columns of the
+    /// rowset.
+    fn formula(&self, sought: (i32, ExpressionKind, u32)) -> Result<Formula, String> {
         let text = self
             .database
             .expressions
             .iter()
-            .find(|text| (text.object_id, text.kind, text.sub_id.cast_unsigned()) == (object_id, kind, sub_id))
+            .find(|text| (text.object_id, text.kind, text.sub_id.cast_unsigned()) == sought)
             .and_then(|expression| expression.text.as_deref())
             .ok_or("its expression is not in the catalogue")?;
         if !text.is_ascii() {

@@ -62,6 +62,24 @@ pub fn classify(unit: u16) -> Option<CharClass> {
     })
 }
 
+/// What a character counts as where strings are only equal or different: if all characters of two strings have such a
+/// value, the strings are equal, trailing blanks apart, exactly if all values are. `None` when nothing is certain: outside
+/// printable ASCII a character may be ignored, or stand for several.
+pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
+    const CASE_INSENSITIVE: u32 = 0x1000;
+    if collation.is_doubtful() || collation.0 == 0 {
+        return None;
+    }
+    if collation.is_bin2() || collation.is_bin() {
+        return Some(unit);
+    }
+    if !collation.letters_are_plain() || !(0x20..0x7F).contains(&unit) {
+        return None;
+    }
+    let is_upper = (0x41..=0x5A).contains(&unit) && collation.0 & CASE_INSENSITIVE != 0;
+    Some(if is_upper { unit + 0x20 } else { unit })
+}
+
 /// Order of two strings under `collation`, as far as it is certain. `a` and `b` yield UTF-16 code units, or the bytes of
 /// a char value.
 pub fn compare(
@@ -178,6 +196,19 @@ mod tests {
         assert_eq!(order("i1", "i2", TURKISH), Some(Less));
         assert_eq!(order("i1", "ia", TURKISH), Some(Less));
         assert_eq!(order("c", "ch", CollationId(0x0A)), None);
+    }
+
+    #[test]
+    fn equality_is_certain_for_printable_ascii_where_letters_are_plain() {
+        let unit = |c: char, collation| equality_unit(c as u16, collation);
+        assert_eq!(unit('A', LATIN1), unit('a', LATIN1));
+        assert_ne!(unit('A', CollationId(0x0000_C008)), unit('a', CollationId(0x0000_C008)), "case-sensitive");
+        assert_ne!(unit('-', LATIN1), unit('_', LATIN1));
+        assert_eq!(unit('\u{e9}', LATIN1), None);
+        assert_eq!(unit('\0', LATIN1), None, "ignored");
+        assert_eq!(unit('a', TURKISH), None);
+        assert_eq!(unit('a', CollationId(0)), None);
+        assert_eq!(unit('\u{e9}', CollationId(0x0808)), Some(0xE9));
     }
 
     #[test]

@@ -140,7 +140,8 @@ pub fn compare_across(
     Some(Ordering::Equal)
 }
 
-fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
+/// Order of two values of one column, as far as it is certain.
+pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
     Some(match order {
         KeyOrder::Signed => signed(a).cmp(&signed(b)),
         KeyOrder::Unsigned => unsigned(a).cmp(&unsigned(b)),

@@ -27,6 +27,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         physical_only: arguments.physical_only,
         no_index: arguments.noindex,
         data_purity: arguments.no_data_purity.then_some(false),
+        constraints: arguments.constraints,
+        identities: arguments.identity,
         max_threads: arguments.maxdop.into(),
         extended_logical_checks: arguments.extended_logical_checks,
         readers: arguments.readers,
@@ -68,6 +70,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
 fn tell_what_has_no_row(report: &Report, view: View) {
     for entry in &report.not_verified {
         complain(format!("not verified: {}, {}: {}", entry.what, entry.scope, entry.reason));
+    }
+    for result in report.beyond.identities.iter().filter(|result| result.is_behind()) {
+        complain(report::identity_behind(result));
     }
     let hidden = report.findings.len().saturating_sub(view.max_findings.unwrap_or(usize::MAX));
     if hidden > 0 {
@@ -175,6 +180,7 @@ mod tests {
             options: Options::default(),
             rowsets: Vec::new(),
             findings: Vec::new(),
+            beyond: check::Beyond::default(),
             not_verified: Vec::new(),
             read_errors: Vec::new(),
             file_totals: Vec::new(),

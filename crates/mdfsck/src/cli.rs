@@ -218,6 +218,18 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE)]
     pub(crate) extended_logical_checks: bool,
 
+    /// Check trusted CHECK and FOREIGN KEY constraints too, as CHECKCONSTRAINTS; beyond what CHECKDB does
+    ///
+    /// Constraints that are disabled or not trusted claim nothing of the rows there are, and are left alone.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc"])]
+    pub(crate) constraints: bool,
+
+    /// Tell where identity columns stand, as CHECKIDENT with NORESEED; beyond what CHECKDB does
+    ///
+    /// A high-water mark behind the values of the rows is told and no error: SET IDENTITY_INSERT and a reseed leave such.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc"])]
+    pub(crate) identity: bool,
+
     /// Tell what the check would take, and check nothing
     ///
     /// Memory, space for temporary files, and bytes to be read, as WITH ESTIMATEONLY tells of tempdb.

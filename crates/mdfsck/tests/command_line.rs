@@ -151,6 +151,26 @@ fn with_database() -> Vec<(&'static str, Test)> {
                 "CHECKDB found 0 allocation errors and 0 consistency errors in database 'AdventureWorksLT2012'.\n";
             ensure(stdout.contains(summary), "8989")
         }),
+        ("constraints are checked when asked for, and told", |folder| {
+            let output = mdfsck(folder, &["check", "--constraints", "--exit-zero-on-incomplete", "a.mdf"]);
+            let line = "13 CHECK and 12 FOREIGN KEY constraints hold for all rows; 0 are disabled or not trusted.\n";
+            ensure(output.status.code() == Some(0) && text(&output.stdout).contains(line), text(&output.stdout))?;
+            let json = text(&mdfsck(folder, &["check", "--constraints", "--format", "json", "a.mdf"]).stdout);
+            let lines = json.lines().filter(|line| line.contains(r#""kind":"constraint""#));
+            ensure(lines.filter(|line| line.contains(r#""verified":true"#)).count() == 25, json.clone())?;
+            let json = text(&mdfsck(folder, &["check", "--format", "json", "a.mdf"]).stdout);
+            ensure(!json.contains(r#""kind":"constraint""#), "not asked for")
+        }),
+        ("identity columns are told in CHECKIDENT's words", |folder| {
+            let output = mdfsck(folder, &["check", "--identity", "--exit-zero-on-incomplete", "a.mdf"]);
+            let line = "There are 450 rows in 9 pages for object \"SalesLT.Address\".\n\
+                        Checking identity information: current identity value '11382', current column value '11382'.\n";
+            ensure(output.status.code() == Some(0) && text(&output.stdout).contains(line), text(&output.stdout))?;
+            let json = text(&mdfsck(folder, &["check", "--identity", "--format", "json", "a.mdf"]).stdout);
+            let fields =
+                [r#""kind":"identity""#, r#""column":"AddressID""#, r#""farthest":"11382""#, r#""behind":false"#];
+            ensure(json.lines().any(|line| fields.iter().all(|field| line.contains(field))), json)
+        }),
         ("physical-only is complete: status 0", |folder| {
             let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
             ensure(output.status.code() == Some(0), format!("{:?} {}", output.status, text(&output.stdout)))

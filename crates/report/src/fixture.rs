@@ -14,6 +14,7 @@ pub(crate) fn report(database: &str, id: u16) -> Report {
         options: Options::default(),
         rowsets: Vec::new(),
         findings: Vec::new(),
+        beyond: check::Beyond::default(),
         not_verified: Vec::new(),
         read_errors: Vec::new(),
         file_totals: Vec::new(),

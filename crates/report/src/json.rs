@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::{Finding, Options, Owner, Report, RowsetCounts, Scope, Value};
+use check::{ConstraintResult, Finding, IdentityResult, Options, Owner, Report, RowsetCounts, Scope, Value};
 use format::PageId;
 use serde_json::{Map, Value as Json, json};
 
@@ -35,6 +35,12 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
         if gate.pass() {
             line(&finding(report, found, &objects), out)?;
         }
+    }
+    for result in &report.beyond.constraints {
+        line(&constraint(result), out)?;
+    }
+    for result in &report.beyond.identities {
+        line(&identity(result), out)?;
     }
     for text in &report.read_errors {
         line(&json!({"kind": "error", "text": text}), out)?;
@@ -90,6 +96,8 @@ fn options(options: &Options) -> Json {
     fields.insert("no_index".into(), options.no_index.into());
     fields.insert("extended_logical_checks".into(), options.extended_logical_checks.into());
     fields.insert("data_purity".into(), options.checks_purity().into());
+    fields.insert("constraints".into(), options.constraints.into());
+    fields.insert("identity".into(), options.identities.into());
     fields.into()
 }
 
@@ -160,6 +168,33 @@ fn evidence(value: &Value) -> Json {
             "alloc_type": owner.type_name(),
         }),
     }
+}
+
+fn constraint(result: &ConstraintResult) -> Json {
+    json!({
+        "kind": "constraint",
+        "table": result.table,
+        "name": result.name,
+        "type": result.type_name,
+        "trusted": result.is_trusted,
+        "verified": result.is_verified,
+        "rows": result.rows,
+        "violations": result.violations,
+    })
+}
+
+fn identity(result: &IdentityResult) -> Json {
+    let number = |value: Option<i64>| value.map(|value| value.to_string());
+    json!({
+        "kind": "identity",
+        "table": result.table,
+        "column": result.column,
+        "current": number(result.current()),
+        "increment": number(result.mark.map(|mark| mark.increment)),
+        "seed": number(result.mark.map(|mark| mark.seed)),
+        "farthest": number(result.farthest),
+        "behind": result.is_behind(),
+    })
 }
 
 fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> Json {

@@ -22,6 +22,8 @@ mod text_table;
 
 use std::io;
 
+pub use message::identity_behind;
+
 /// How a report is shown. Never what is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {

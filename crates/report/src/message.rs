@@ -1,7 +1,7 @@
 //! DBCC's informational messages: number and text. The findings' own texts are in the registry.
 
 use check::registry::Repair;
-use check::{ErrorCounts, Options, Report, Scope};
+use check::{ErrorCounts, IdentityResult, Options, Report, Scope};
 
 /// An informational message, level 10.
 pub(crate) struct Message {
@@ -70,6 +70,41 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
 /// What a run would take. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
 pub(crate) fn estimated(what: &str, command: &str, database: &str, kilobytes: u64) -> Message {
     message(5281, format!("Estimated {what} (in KB) needed for {command} on database {database} = {kilobytes}."))
+}
+
+/// Where an identity column stands, as CHECKIDENT says it.
+pub(crate) fn identity(result: &IdentityResult) -> Message {
+    let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
+    let (current, farthest) = (value(result.current()), value(result.farthest));
+    let text = format!(
+        "Checking identity information: current identity value '{current}', current column value '{farthest}'."
+    );
+    message(7998, text)
+}
+
+/// An identity column that may give out values that rows have. CHECKIDENT has no words for it.
+pub fn identity_behind(result: &IdentityResult) -> String {
+    let IdentityResult { table, column, .. } = result;
+    format!(
+        "Warning: rows of '{table}' have values of identity column '{column}' that it has yet to give out. DBCC CHECKIDENT \
+         moves it on."
+    )
+}
+
+/// How many constraints were proven to hold; `None` if they were not asked for.
+pub(crate) fn constraints(report: &Report) -> Option<String> {
+    let all = &report.beyond.constraints;
+    let verified = |kind: &str| {
+        all.iter().filter(|result| result.type_name == kind && result.is_verified && result.violations == 0).count()
+    };
+    let claims_nothing = all.iter().filter(|result| !result.is_trusted).count();
+    report.options.constraints.then(|| {
+        format!(
+            "{} CHECK and {} FOREIGN KEY constraints hold for all rows; {claims_nothing} are disabled or not trusted.",
+            verified("CHECK"),
+            verified("FOREIGN KEY"),
+        )
+    })
 }
 
 /// Last line of a run.

@@ -48,6 +48,8 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
                 let index = database.indexes.get(&(expression.object_id, expression.sub_id));
                 ("filter of index", index.map_or_else(|| expression.sub_id.to_string(), |index| index.name.clone()))
             }
+            // An object of its own.
+            ExpressionKind::Check => continue,
         };
         let text = expression.text.as_deref().unwrap_or("(stored off the row)");
         table.row([what, &format!("{object}.{name}"), text]);

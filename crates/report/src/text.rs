@@ -59,6 +59,9 @@ impl Text<'_> {
             if report.counts().any() { self.message(&summary) } else { self.info(&summary) }?;
             self.repair_level(report.repair(), None)?;
         }
+        if let Some(line) = message::constraints(report).filter(|_| !self.view.no_infomsgs) {
+            writeln!(self.out, "{line}")?;
+        }
         self.info(&message::completed())?;
         match self.gate.hidden {
             0 => {}
@@ -89,10 +92,23 @@ impl Text<'_> {
             if let Some(counted) = counted.filter(|_| is_listed) {
                 self.message(&message::rows_in_pages(counted, &name))?;
             }
+            self.identities(object.id)?;
         }
         let counts = listing::counts(&object.findings);
         if counts.any() {
             self.message(&message::found_in_table(command, counts, &name, object.id))?;
+        }
+        Ok(())
+    }
+
+    /// The identity columns of an object; those that stand wrong even without informational messages.
+    fn identities(&mut self, object_id: i32) -> io::Result<()> {
+        let report = self.report;
+        for result in report.beyond.identities.iter().filter(|result| result.table_id == object_id) {
+            self.info(&message::identity(result))?;
+            if result.is_behind() {
+                writeln!(self.out, "{}", printable(&message::identity_behind(result)))?;
+            }
         }
         Ok(())
     }

@@ -130,8 +130,19 @@ fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
     index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone())
 }
 
+/// Whether the columns of all rows can be found.
+pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), String> {
+    if rowsets.clone().any(|rowset| rowset.compression > 0) {
+        return Err("compressed rows are not decoded yet".to_owned());
+    }
+    if rowsets.any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
+        return Err("its columns are not in the catalogue".to_owned());
+    }
+    Ok(())
+}
+
 /// In-row units of rowsets.
-fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
+pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
     rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
 }
 
@@ -166,12 +177,7 @@ impl Builder<'_> {
         if self.table.is_empty() {
             return Err("its table has no rowset".to_owned());
         }
-        if all().any(|rowset| rowset.compression > 0) {
-            return Err("compressed rows are not decoded yet".to_owned());
-        }
-        if all().any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
-            return Err("its columns are not in the catalogue".to_owned());
-        }
+        are_readable(all().copied())?;
         let first = self.index.first().ok_or("no rowset")?;
         let mut origins = Vec::new();
         let mut not_compared = Vec::new();

@@ -511,4 +511,15 @@ checks! {
         must "A column that is declared NOT NULL is not NULL in any row.",
         cause "The null bitmap of the row was changed.",
         action "Restore the page from a backup; for an index, rebuild it.";
+
+    CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
+        "Constraint error: CHECK constraint '{constraint}' of table '{table}' is trusted, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
+        must "No row makes the condition of a CHECK constraint false that is enabled and trusted (--constraints).",
+        cause "A value was changed behind the engine's back, or damage that a repair left behind; the message number is the one with which the engine refuses such a row.",
+        action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that none is left.";
+    FOREIGN_KEY_VIOLATED = "constraint.foreign-key-violated", 547 state 0, Constraint, Uncounted, None, false,
+        "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is trusted, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
+        must "Each key without NULL of a FOREIGN KEY constraint that is enabled and trusted is a key of the table it refers to (--constraints).",
+        cause "A repair deleted the row referred to, or a value was changed behind the engine's back; the message number is the one with which the engine refuses such a row.",
+        action "Find the rows by the condition given; restore the row referred to, or correct or delete these. DBCC CHECKCONSTRAINTS lists them too.";
 }

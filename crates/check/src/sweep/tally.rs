@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::spill::{Fact, Run};
 use crate::units::UnitIndex;
-use crate::{columns, computed, index_match, lob};
+use crate::{columns, computed, constraints, identity, index_match, lob};
 
 /// The sums of one thread, or of all.
 pub(crate) struct Partial {
@@ -28,6 +28,10 @@ pub(crate) struct Partial {
     pub(crate) lob: lob::Sums,
     /// What rows say of the indexes of their table.
     pub(crate) indexes: index_match::Sums,
+    /// What rows say of the constraints of their table.
+    pub(crate) constraints: constraints::Sums,
+    /// Values of identity columns.
+    pub(crate) identities: identity::Sums,
     /// Pages that could not be read, and why.
     pub(crate) read_errors: Vec<(PageId, String)>,
     /// Pages read.
@@ -249,6 +253,8 @@ impl Partial {
             computed: computed::Sums::default(),
             lob: lob::Sums::new(units),
             indexes: index_match::Sums::default(),
+            constraints: constraints::Sums::default(),
+            identities: identity::Sums::default(),
             read_errors: Vec::new(),
             pages_read: 0,
             pages_allocated: 0,
@@ -268,6 +274,8 @@ impl Partial {
         self.computed.merge(other.computed);
         self.lob.merge(other.lob);
         self.indexes.merge(other.indexes);
+        self.constraints.merge(other.constraints);
+        self.identities.merge(other.identities);
         self.read_errors.extend(other.read_errors);
         self.pages_read += other.pages_read;
         self.pages_allocated += other.pages_allocated;

@@ -11,6 +11,7 @@
 )]
 
 mod anti_matter;
+mod beyond;
 mod columns;
 mod computed;
 mod damage;
@@ -35,6 +36,7 @@ fn main() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
             trials.extend(anti_matter::trials(&corpus));
+            trials.extend(beyond::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
@@ -49,6 +51,7 @@ fn main() {
             for group in [
                 "sound",
                 "anti-matter",
+                "beyond",
                 "columns",
                 "computed",
                 "damage",

@@ -39,7 +39,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }
             let files = DataFiles::open(&[full]).map_err(|error| error.to_string())?;
             let database = catalog::load(&files);
-            let report = check::run(&files, &database, &Options::default(), &Silent);
+            let options = Options { constraints: true, identities: true, ..Options::default() };
+            let report = check::run(&files, &database, &options, &Silent);
             no_findings(&report)?;
             counts_agree(&report, &rows)
         }));

@@ -1,0 +1,235 @@
+//! CHECK and FOREIGN KEY constraints, and identity columns.
+
+use std::collections::BTreeMap;
+
+use format::types::xtype;
+
+use crate::database::Database;
+use crate::load::Loader;
+
+/// Bits of sysschobjs.status of a constraint, as constraints with published definitions have them: ReportServer's
+/// `NOT FOR REPLICATION` key has 0x200, the one that its script disables 0x100, and all those that were added, or enabled
+/// again, WITH NOCHECK 0x400.
+mod status {
+    pub(super) const SYSTEM_NAMED: u32 = 0x4;
+    pub(super) const DISABLED: u32 = 0x100;
+    pub(super) const NOT_FOR_REPLICATION: u32 = 0x200;
+    pub(super) const NOT_TRUSTED: u32 = 0x400;
+    /// What ON UPDATE and ON DELETE do.
+    pub(super) const ACTIONS: u32 = 0xF000;
+    /// Schema bound, session options when it was made, depends on the database's collation.
+    pub(super) const TEXT: u32 = 0x1E_0000;
+    pub(super) const KNOWN: u32 = SYSTEM_NAMED | DISABLED | NOT_FOR_REPLICATION | NOT_TRUSTED | ACTIONS | TEXT;
+}
+
+/// What a constraint demands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConstraintKind {
+    /// A condition, kept as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
+    Check,
+    /// Each value of some columns is one of a key's.
+    ForeignKey {
+        /// The table that it refers to.
+        referenced_id: i32,
+        /// Column ids: of the table that has the constraint, and of the one that it refers to.
+        columns: Vec<(u32, u32)>,
+    },
+}
+
+/// A CHECK or FOREIGN KEY constraint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Constraint {
+    /// Object id.
+    pub id: i32,
+    /// Name.
+    pub name: String,
+    /// The table that has it.
+    pub table_id: i32,
+    /// What it demands.
+    pub kind: ConstraintKind,
+    /// sysschobjs.status.
+    pub status: u32,
+}
+
+impl Constraint {
+    /// Whether the engine says that every row obeys it: enabled, and verified for all rows.
+    pub fn is_trusted(&self) -> bool {
+        self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
+    }
+
+    /// Whether its status has bits that nobody has described, which may say anything.
+    pub fn has_unknown_status(&self) -> bool {
+        self.status & !status::KNOWN != 0
+    }
+
+    /// CHECK or FOREIGN KEY.
+    pub fn type_name(&self) -> &'static str {
+        match self.kind {
+            ConstraintKind::Check => "CHECK",
+            ConstraintKind::ForeignKey { .. } => "FOREIGN KEY",
+        }
+    }
+}
+
+/// An identity column and its high-water mark.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Table.
+    pub table_id: i32,
+    /// Column id.
+    pub column_id: u32,
+    /// The mark; `None` when its form is not known.
+    pub mark: Option<IdentityMark>,
+}
+
+/// What syscolpars.idtval keeps of an identity column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdentityMark {
+    /// The last value given out; the seed while there is none.
+    pub current: i64,
+    /// Step.
+    pub increment: i64,
+    /// First value.
+    pub seed: i64,
+    /// Whether a value was given out since the table was made or truncated.
+    pub is_used: bool,
+}
+
+impl IdentityMark {
+    /// Current value, increment and seed, each as long as the type, and a byte of flags: so they stand in the queues of
+    /// Service Broker, IDENTITY(0,1), and in every identity column whose rows could be compared with it.
+    fn read(bytes: &[u8], kind: u8) -> Option<Self> {
+        const UNUSED: u8 = 0x1;
+        /// Seen in databases that SQL Server 2000 made.
+        const OLD: u8 = 0x82;
+        let width = match kind {
+            xtype::TINYINT => 1,
+            xtype::SMALLINT => 2,
+            xtype::INT => 4,
+            xtype::BIGINT => 8,
+            _ => return None,
+        };
+        let (numbers, &[flags]) = bytes.split_at_checked(3 * width)? else { return None };
+        if flags & !(UNUSED | OLD) != 0 {
+            return None;
+        }
+        let mut numbers = numbers.chunks_exact(width).map(|bytes| integer(bytes, kind != xtype::TINYINT));
+        let (current, increment, seed) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        (increment != 0).then_some(Self { current, increment, seed, is_used: flags & UNUSED == 0 })
+    }
+}
+
+/// A little-endian integer of at most eight bytes.
+pub fn integer(bytes: &[u8], signed: bool) -> i64 {
+    let value = format::bytes::unsigned(bytes);
+    let unused = 64 - 8 * bytes.len().clamp(1, 8) as u32;
+    if signed { (value << unused).cast_signed() >> unused } else { value.cast_signed() }
+}
+
+/// Reads the constraints and identity columns of all tables.
+pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
+    database.identities = identities(loader, database);
+    let keys = foreign_keys(loader, database);
+    let mut constraints = Vec::new();
+    loader.scan(database, (34, "sysschobjs"), |row| {
+        let id = row.int("id");
+        let kind = match row.bytes("type") {
+            Some(b"C ") => ConstraintKind::Check,
+            Some(b"F ") => match keys.get(&id) {
+                Some(key) => key.clone().kind(),
+                None => ConstraintKind::ForeignKey { referenced_id: 0, columns: Vec::new() },
+            },
+            _ => return,
+        };
+        let status = row.number("status") as u32;
+        constraints.push(Constraint { id, name: row.text("name"), table_id: row.int("pid"), kind, status });
+    });
+    constraints.sort_by_key(|constraint| constraint.id);
+    database.constraints = constraints;
+}
+
+fn identities(loader: &Loader<'_>, database: &mut Database) -> Vec<Identity> {
+    const IS_IDENTITY: u64 = 0x4;
+    let mut identities = Vec::new();
+    loader.scan(database, (41, "syscolpars"), |row| {
+        if row.number("number") == 0 && row.number("status") & IS_IDENTITY != 0 {
+            let mark = row.bytes("idtval").and_then(|bytes| IdentityMark::read(bytes, row.number("xtype") as u8));
+            identities.push(Identity { table_id: row.int("id"), column_id: row.number("colid") as u32, mark });
+        }
+    });
+    identities.sort_by_key(|identity| (identity.table_id, identity.column_id));
+    identities
+}
+
+/// A foreign key as syssingleobjrefs tells it: columns by ordinal.
+#[derive(Clone, Default)]
+struct Key {
+    referenced_id: i32,
+    from: BTreeMap<i32, u32>,
+    to: BTreeMap<i32, u32>,
+}
+
+impl Key {
+    fn kind(self) -> ConstraintKind {
+        let pairs_up = self.from.keys().eq(self.to.keys());
+        let columns = if pairs_up { self.from.into_values().zip(self.to.into_values()).collect() } else { Vec::new() };
+        ConstraintKind::ForeignKey { referenced_id: self.referenced_id, columns }
+    }
+}
+
+fn foreign_keys(loader: &Loader<'_>, database: &mut Database) -> BTreeMap<i32, Key> {
+    /// The table referred to, then each column of the constraint and of that table (format.md 10, object 74).
+    const TO_TABLE: u64 = 27;
+    const FROM_COLUMN: u64 = 28;
+    const TO_COLUMN: u64 = 29;
+    let mut keys: BTreeMap<i32, Key> = BTreeMap::new();
+    loader.scan(database, (74, "syssingleobjrefs"), |row| {
+        let class = row.number("class");
+        if !(TO_TABLE..=TO_COLUMN).contains(&class) {
+            return;
+        }
+        let key = keys.entry(row.int("depid")).or_default();
+        let (ordinal, column) = (row.int("depsubid"), row.number("indepsubid") as u32);
+        match class {
+            FROM_COLUMN => key.from.insert(ordinal, column),
+            TO_COLUMN => key.to.insert(ordinal, column),
+            _ => {
+                key.referenced_id = row.int("indepid");
+                None
+            }
+        };
+    });
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_current_value_increment_and_seed() {
+        // A queue of Service Broker before its first message; Employees of a teaching database.
+        let mut queue = [0; 25];
+        (queue[8], queue[24]) = (1, 1);
+        let expected = IdentityMark { current: 0, increment: 1, seed: 0, is_used: false };
+        assert_eq!(IdentityMark::read(&queue, xtype::BIGINT), Some(expected));
+        let bytes = [44, 1, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 100, 0, 0, 0, 0];
+        let expected = IdentityMark { current: 300, increment: -2, seed: 100, is_used: true };
+        assert_eq!(IdentityMark::read(&bytes, xtype::INT), Some(expected));
+    }
+
+    #[test]
+    fn marks_of_other_forms_are_not_guessed() {
+        assert_eq!(IdentityMark::read(&[1, 1, 1], xtype::TINYINT), None);
+        assert_eq!(IdentityMark::read(&[1, 1, 1, 0x40], xtype::TINYINT), None);
+        assert_eq!(IdentityMark::read(&[1; 52], xtype::DECIMAL), None);
+    }
+
+    #[test]
+    fn a_constraint_is_trusted_only_if_no_bit_speaks_against_it() {
+        let with = |status| Constraint { id: 1, name: "c".into(), table_id: 2, kind: ConstraintKind::Check, status };
+        assert!([0, 0x4, 0x4000, 0x9000, 0x12_0000].map(with).iter().all(Constraint::is_trusted));
+        assert!(![0x400, 0x12_0400, 0x600, 0x700, 0x100].map(with).iter().any(Constraint::is_trusted));
+        assert!(with(0x80_0000).has_unknown_status() && !with(0x12_F704).has_unknown_status());
+    }
+}

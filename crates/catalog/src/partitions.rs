@@ -1,0 +1,213 @@
+//! Partition functions, and the heaps and indexes that they partition.
+//!
+//! Which class numbers the base tables use for them is documented nowhere and no partitioned database was at hand, so none is
+//! taken for granted. Related rows are found by what the documentation says of the views over them: a function has type R, a
+//! scheme is a data space of type PS, boundaries are numbered from 1 and hold values of the column's type (sys.index_columns
+//! has the partitioning column). What is not found so, alone and whole, is not used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::types::{TypeInfo, xtype};
+
+use crate::database::Database;
+use crate::load::{Loader, variant_value};
+
+/// A boundary between two partitions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Boundary {
+    /// Type, with precision or scale; the default for NULL.
+    pub info: TypeInfo,
+    /// The value; `None` for NULL.
+    pub value: Option<Box<[u8]>>,
+}
+
+/// A partition function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PartitionFunction {
+    /// Name.
+    pub name: String,
+    /// Its boundaries by number; empty when they were not found.
+    pub boundaries: Vec<Boundary>,
+}
+
+/// A partitioned heap or index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Partitioned {
+    /// Its partition function, by id.
+    pub function_id: i32,
+    /// The column of the table whose value tells the partition.
+    pub column_id: u32,
+}
+
+/// More boundaries than any function has (15,000 partitions) are a damaged catalogue's.
+const MAX_BOUNDARIES: usize = 14_999;
+
+/// Rows of sysobjvalues of one function, by class and value number: boundary number and value.
+type Candidates = BTreeMap<(u64, i32), Vec<(i32, Option<Boundary>)>>;
+
+/// Reads the partition functions and what they partition.
+pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
+    let (mut functions, mut schemes) = (BTreeMap::new(), BTreeSet::new());
+    loader.scan(database, (64, "sysclsobjs"), |row| {
+        match row.bytes("type") {
+            Some(b"R " | b"R") => {
+                functions.insert(row.int("id"), PartitionFunction { name: row.text("name"), ..Default::default() });
+            }
+            Some(b"PS") => {
+                schemes.insert(row.int("id"));
+            }
+            _ => {}
+        };
+    });
+    if functions.is_empty() || schemes.is_empty() {
+        return;
+    }
+    load_boundaries(loader, database, &mut functions);
+    let partitioned = partitioned(loader, database, &functions, &schemes);
+    (database.partition_functions, database.partitioned) = (functions, partitioned);
+}
+
+fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut BTreeMap<i32, PartitionFunction>) {
+    let mut candidates: BTreeMap<i32, Candidates> = BTreeMap::new();
+    loader.scan(database, (60, "sysobjvalues"), |row| {
+        let id = row.int("objid");
+        if functions.contains_key(&id) {
+            let boundary = match row.bytes("value") {
+                None => Some(Boundary { info: TypeInfo::default(), value: None }),
+                Some(variant) => boundary(variant),
+            };
+            let key = (row.number("valclass"), row.int("valnum"));
+            candidates.entry(id).or_default().entry(key).or_default().push((row.int("subobjid"), boundary));
+        }
+    });
+    for (id, candidates) in candidates {
+        if let Some(function) = functions.get_mut(&id) {
+            function.boundaries = the_boundaries(candidates);
+        }
+    }
+}
+
+/// The one list among the candidates that is numbered from 1 and holds values of one type, NULL first at most.
+fn the_boundaries(candidates: Candidates) -> Vec<Boundary> {
+    let lists = candidates.into_values().filter_map(|mut list| {
+        list.sort_by_key(|(number, _)| *number);
+        let is_numbered = list.iter().zip(1..).all(|((number, _), expected)| *number == expected);
+        let boundaries: Vec<Boundary> = list.into_iter().map(|(_, boundary)| boundary).collect::<Option<_>>()?;
+        let values = || boundaries.iter().skip_while(|boundary| boundary.value.is_none());
+        let first = values().next()?;
+        let is_of_one_type = values().all(|boundary| boundary.value.is_some() && boundary.info == first.info);
+        let nulls = boundaries.len() - values().count();
+        (is_numbered && is_of_one_type && nulls <= 1 && boundaries.len() <= MAX_BOUNDARIES).then_some(boundaries)
+    });
+    let lists: Vec<Vec<Boundary>> = lists.collect();
+    <[Vec<Boundary>; 1]>::try_from(lists).map_or_else(|_| Vec::new(), |[only]| only)
+}
+
+/// A boundary from its sql_variant: base type, version, properties, value (format.md 9).
+fn boundary(variant: &[u8]) -> Option<Boundary> {
+    let (&kind, property) = (variant.first()?, |at: usize| variant.get(at).copied().unwrap_or_default());
+    let mut info = TypeInfo { xtype: kind, ..TypeInfo::default() };
+    match kind {
+        xtype::DECIMAL | xtype::NUMERIC => (info.precision, info.scale) = (property(2), property(3)),
+        xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => info.scale = property(2),
+        _ => {}
+    }
+    let value = variant_value(variant)?;
+    let expected = format::types::fixed_length(info).map(usize::from);
+    expected.is_none_or(|length| length == value.len()).then(|| Boundary { info, value: Some(value.into()) })
+}
+
+fn partitioned(
+    loader: &Loader<'_>,
+    database: &mut Database,
+    functions: &BTreeMap<i32, PartitionFunction>,
+    schemes: &BTreeSet<i32>,
+) -> BTreeMap<(i32, i32), Partitioned> {
+    /// Where the LOB values of a table go (sys.tables).
+    const LOB_DATA_SPACE: u64 = 8;
+    let (mut function_of, mut scheme_of) = (BTreeMap::new(), BTreeMap::new());
+    loader.scan(database, (74, "syssingleobjrefs"), |row| {
+        let (from, to) = (row.int("depid"), row.int("indepid"));
+        if schemes.contains(&from) && functions.contains_key(&to) {
+            only(&mut function_of, from, to);
+        } else if schemes.contains(&to) && row.number("class") != LOB_DATA_SPACE {
+            only(&mut scheme_of, (from, row.int("depsubid")), to);
+        }
+    });
+    // Up to 2008 R2 the data space stands with the index (format.md 10, object 54).
+    loader.scan(database, (54, "sysidxstats"), |row| {
+        let scheme = row.int("dataspace");
+        if schemes.contains(&scheme) {
+            only(&mut scheme_of, (row.int("id"), row.int("indid")), scheme);
+        }
+    });
+    let mut columns = BTreeMap::new();
+    loader.scan(database, (55, "sysiscols"), |row| {
+        const INDEX_COLUMN: u64 = 0x2;
+        if row.number("status") & INDEX_COLUMN != 0 && row.number("tinyprop2") != 0 {
+            only(&mut columns, (row.int("idmajor"), row.int("idminor")), row.number("intprop") as u32);
+        }
+    });
+    let of = |(index, scheme): (&(i32, i32), &Option<i32>)| {
+        let function_id = (*function_of.get(scheme.as_ref()?)?)?;
+        let column_id = (*columns.get(index)?)?;
+        Some((*index, Partitioned { function_id, column_id }))
+    };
+    scheme_of.iter().filter_map(of).collect()
+}
+
+/// Remembers the one value of a key, or that there are several.
+fn only<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Option<V>>, key: K, value: V) {
+    match map.get_mut(&key) {
+        None => drop(map.insert(key, Some(value))),
+        Some(known) if known.as_ref() != Some(&value) => *known = None,
+        Some(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn int(value: i32) -> Option<Boundary> {
+        let mut variant = vec![xtype::INT, 1];
+        variant.extend(value.to_le_bytes());
+        boundary(&variant)
+    }
+
+    #[test]
+    fn boundaries_are_one_numbered_list_of_one_type() {
+        let values = |list: Vec<Boundary>| -> Vec<Option<Box<[u8]>>> { list.into_iter().map(|b| b.value).collect() };
+        let number = |value: i32| Some(Box::from(value.to_le_bytes()));
+        let list = vec![(2, int(20)), (1, int(10)), (3, int(30))];
+        let found = the_boundaries(Candidates::from([((99, 1), list.clone())]));
+        assert_eq!(values(found), [number(10), number(20), number(30)]);
+        assert!(the_boundaries(Candidates::from([((99, 1), list.clone()), ((98, 1), list.clone())])).is_empty());
+        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(1)), (3, int(3))])])).is_empty());
+        let null = Some(Boundary { info: TypeInfo::default(), value: None });
+        let found = the_boundaries(Candidates::from([((99, 1), vec![(1, null.clone()), (2, int(2))])]));
+        assert_eq!(values(found), [None, number(2)]);
+        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(2)), (2, null)])])).is_empty());
+        let other = boundary(&[xtype::BIGINT, 1, 5, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(1)), (2, other)])])).is_empty());
+    }
+
+    #[test]
+    fn a_value_has_the_scale_of_its_variant() {
+        let decimal = boundary(&[xtype::DECIMAL, 1, 9, 2, 1, 0xE8, 3, 0, 0]).unwrap();
+        assert_eq!((decimal.info.precision, decimal.info.scale), (9, 2));
+        assert_eq!(decimal.value.as_deref(), Some(&[1, 0xE8, 3, 0, 0][..]));
+        assert!(boundary(&[xtype::DATETIME2, 1, 7, 1, 2, 3]).is_none(), "too short");
+    }
+
+    #[test]
+    fn two_values_for_one_key_are_none() {
+        let mut map = BTreeMap::new();
+        only(&mut map, 1, 'a');
+        only(&mut map, 1, 'a');
+        assert_eq!(map.get(&1), Some(&Some('a')));
+        only(&mut map, 1, 'b');
+        only(&mut map, 1, 'a');
+        assert_eq!(map.get(&1), Some(&None));
+    }
+}

@@ -1,0 +1,102 @@
+//! What is checked beyond CHECKDB, and only when asked for: constraints, identity columns.
+
+use catalog::IdentityMark;
+
+use crate::coverage::Coverage;
+
+/// What is checked beyond CHECKDB.
+#[derive(Clone, Debug, Default)]
+pub struct Beyond {
+    /// CHECK and FOREIGN KEY constraints of the scope, by table and name; empty when they were not asked for.
+    pub constraints: Vec<ConstraintResult>,
+    /// Identity columns of the scope, by table; empty when they were not asked for.
+    pub identities: Vec<IdentityResult>,
+}
+
+/// What became of a constraint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConstraintResult {
+    /// The table that has it.
+    pub table: String,
+    /// Its name.
+    pub name: String,
+    /// CHECK or FOREIGN KEY.
+    pub type_name: &'static str,
+    /// Whether the engine says that all rows obey it; others are not checked.
+    pub is_trusted: bool,
+    /// Whether all rows were looked at and each was decided.
+    pub is_verified: bool,
+    /// Rows looked at.
+    pub rows: u64,
+    /// Rows that violate it.
+    pub violations: u64,
+}
+
+impl ConstraintResult {
+    /// Notes that some of it was not verified.
+    pub(crate) fn not_verified(&self, reason: &str, coverage: &mut Coverage, count: u64) -> Self {
+        coverage.note(
+            &format!("{} constraint", self.type_name),
+            format!("{}.{}", self.table, self.name),
+            reason,
+            count,
+        );
+        Self { is_verified: false, ..self.clone() }
+    }
+}
+
+/// An identity column, its high-water mark and its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdentityResult {
+    /// The table.
+    pub table_id: i32,
+    /// Its name.
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// What the catalogue keeps.
+    pub mark: Option<IdentityMark>,
+    /// The value of the rows that is farthest in the direction of the increment; `None` without rows.
+    pub farthest: Option<i64>,
+}
+
+impl IdentityResult {
+    pub(crate) fn with(mut self, range: Option<(i64, i64)>) -> Self {
+        let grows = self.mark.is_none_or(|mark| mark.increment > 0);
+        self.farthest = range.map(|(low, high)| if grows { high } else { low });
+        self
+    }
+
+    /// The last value given out, if there is one.
+    pub fn current(&self) -> Option<i64> {
+        self.mark.filter(|mark| mark.is_used).map(|mark| mark.current)
+    }
+
+    /// Whether the values to be given out next lie among those that rows have, or had: legal, and the next insert may fail.
+    pub fn is_behind(&self) -> bool {
+        let (Some(mark), Some(farthest)) = (self.mark, self.farthest) else { return false };
+        let (current, farthest) = if mark.increment > 0 { (mark.current, farthest) } else { (farthest, mark.current) };
+        current < farthest || current == farthest && !mark.is_used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_behind_if_a_value_ahead_of_it_is_taken() {
+        let behind = |current, increment, is_used, range| {
+            let mark = Some(IdentityMark { current, increment, seed: 1, is_used });
+            IdentityResult { mark, ..IdentityResult::default() }.with(range).is_behind()
+        };
+        assert!(!behind(9, 1, true, Some((1, 9))));
+        assert!(!behind(12, 1, true, Some((1, 9))), "rows were deleted");
+        assert!(behind(8, 1, true, Some((1, 9))));
+        assert!(!behind(1, 1, false, None));
+        assert!(behind(1, 1, false, Some((1, 1))), "the first value was inserted by hand");
+        assert!(!behind(-9, -1, true, Some((-9, -1))));
+        assert!(behind(-8, -1, true, Some((-9, -1))));
+        assert!(!behind(-9, -1, true, Some((-9, 100))));
+    }
+}

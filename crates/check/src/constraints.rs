@@ -1,0 +1,220 @@
+//! CHECK and FOREIGN KEY constraints that the engine trusts: every row obeys them (--constraints).
+//!
+//! A CHECK constraint is evaluated as the sweep passes each row: it is violated where its condition is FALSE for certain,
+//! not where it is UNKNOWN. Foreign keys need two tables at once and are looked at after the sweep ([`foreign_key`]).
+
+mod foreign_key;
+mod key;
+mod plan;
+
+use std::collections::{BTreeMap, HashSet};
+
+use format::RecordId;
+use format::record::Record;
+
+use crate::beyond::ConstraintResult;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Owner};
+use crate::index_match::{damaged_units, locator_of};
+use crate::registry;
+use crate::sweep::Partial;
+use crate::units::UnitIndex;
+use crate::values::Room;
+
+pub(crate) use plan::Plans;
+use plan::{Demand, Plan};
+
+/// Rows that are listed of one constraint: as many as CHECKCONSTRAINTS returns without ALL_ERRORMSGS. All are counted.
+const MAX_LISTED: usize = 200;
+
+/// What one thread, or all, learned of each constraint.
+#[derive(Default)]
+pub(crate) struct Sums {
+    plans: Vec<Verdict>,
+    room: Room,
+}
+
+/// What the rows say of a constraint.
+#[derive(Clone, Default)]
+pub(crate) struct Verdict {
+    /// Rows looked at.
+    rows: u64,
+    /// Rows that violate it.
+    violations: u64,
+    /// The first of them, with what CHECKCONSTRAINTS would print to find them again.
+    listed: BTreeMap<RecordId, String>,
+    /// Rows of which nothing is certain, by reason.
+    undecided: BTreeMap<&'static str, u64>,
+}
+
+impl Verdict {
+    fn violation(&mut self, at: RecordId, place: impl FnOnce() -> String) {
+        self.violations += 1;
+        let is_early = self.listed.last_key_value().is_none_or(|(last, _)| at < *last);
+        if self.listed.len() < MAX_LISTED || is_early {
+            self.listed.insert(at, place());
+            self.truncate();
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.violations += other.violations;
+        self.listed.extend(other.listed);
+        self.truncate();
+        for (reason, count) in other.undecided {
+            *self.undecided.entry(reason).or_default() += count;
+        }
+    }
+
+    fn truncate(&mut self) {
+        while self.listed.len() > MAX_LISTED {
+            self.listed.pop_last();
+        }
+    }
+}
+
+impl Sums {
+    /// Adds what another thread has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (at, verdict) in other.plans.into_iter().enumerate() {
+            self.verdict(at).merge(verdict);
+        }
+    }
+
+    fn verdict(&mut self, plan: usize) -> &mut Verdict {
+        if self.plans.len() <= plan {
+            self.plans.resize(plan + 1, Verdict::default());
+        }
+        &mut self.plans[plan]
+    }
+}
+
+/// A record of the leaf level of a heap or clustered index, ghosts included.
+pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: &Record<'_>, sums: &mut Sums) {
+    let work = context.constraints.work(unit);
+    if work.is_empty() || locator_of(at, record).is_none() {
+        return;
+    }
+    for work in work {
+        let truth = work.formula.truth(record, &mut sums.room);
+        let verdict = sums.verdict(work.plan);
+        verdict.rows += 1;
+        match truth {
+            Ok(Some(false)) => verdict.violation(at, || key::place(&work.shown, record)),
+            Ok(_) => {}
+            Err(reason) => *verdict.undecided.entry(reason).or_default() += 1,
+        }
+    }
+}
+
+/// After the sweep: foreign keys, and what it all amounts to.
+pub(crate) fn reckon(
+    context: &Context<'_>,
+    swept: &mut Partial,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) -> Vec<ConstraintResult> {
+    let mut results = Vec::new();
+    for (named, reason) in context.constraints.left_out() {
+        if context.constraints_in_scope(&named.units) {
+            results.push(named.result.not_verified(reason, coverage, 1));
+        }
+    }
+    if context.constraints.plans().is_empty() {
+        return results;
+    }
+    let damaged = damaged_units(context, swept, findings);
+    for (at, plan) in context.constraints.plans().iter().enumerate() {
+        if !context.constraints_in_scope(&plan.units) {
+            continue;
+        }
+        if !plan.is_trusted {
+            results.push(plan.result.clone());
+            continue;
+        }
+        let verdict = match obstacle(context, plan, &damaged) {
+            Some(reason) => {
+                results.push(plan.result.not_verified(reason, coverage, 1));
+                continue;
+            }
+            None => match &plan.demand {
+                Demand::Condition => std::mem::take(swept.constraints.verdict(at)),
+                Demand::Key(key) => foreign_key::verdict(context, swept, plan, key),
+            },
+        };
+        results.push(settle(context, plan, verdict, findings, coverage));
+    }
+    results.sort_by(|a, b| (&a.table, &a.name).cmp(&(&b.table, &b.name)));
+    results
+}
+
+/// Why nothing can be said of a constraint although its rows are readable.
+fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) -> Option<&'static str> {
+    let database = context.database;
+    if !database.units_are_complete() || !database.layouts_are_complete() {
+        return Some("the catalogue is damaged: rows may be missing");
+    }
+    if plan.all_units().any(|unit| damaged.contains(&unit)) {
+        return Some("a table that it is about is damaged");
+    }
+    let is_in_scope = |unit| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));
+    (!plan.all_units().all(is_in_scope)).then_some("the table that it refers to is not among those checked")
+}
+
+fn settle(
+    context: &Context<'_>,
+    plan: &Plan,
+    verdict: Verdict,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) -> ConstraintResult {
+    let check = match plan.demand {
+        Demand::Condition => &registry::CHECK_VIOLATED,
+        Demand::Key(_) => &registry::FOREIGN_KEY_VIOLATED,
+    };
+    let unit = plan.units.first().and_then(|unit| context.units.get(*unit));
+    let owner = unit.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
+    findings.extend(verdict.listed.into_iter().map(|(at, place)| {
+        let finding = Finding::new(check)
+            .owner(owner)
+            .at_record(at)
+            .text_value("table", &plan.result.table)
+            .text_value("constraint", &plan.result.name)
+            .text_value("record", at.to_string())
+            .text_value("where", place)
+            .number("rows", verdict.violations.cast_signed());
+        match &plan.demand {
+            Demand::Key(key) => finding.text_value("referenced", &key.referenced),
+            Demand::Condition => finding,
+        }
+    }));
+    let mut result = plan.result.clone();
+    (result.rows, result.violations, result.is_verified) = (verdict.rows, verdict.violations, true);
+    for (reason, count) in verdict.undecided {
+        result = result.not_verified(reason, coverage, count);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use format::PageId;
+
+    #[test]
+    fn the_first_violations_are_listed_whatever_thread_saw_them() {
+        let at = |page: u32| RecordId { page: PageId::new(1, page), slot: 0 };
+        let violations = |pages: &mut dyn Iterator<Item = u32>| {
+            let mut verdict = Verdict::default();
+            pages.for_each(|page| verdict.violation(at(page), || page.to_string()));
+            verdict
+        };
+        let mut odd = violations(&mut (0..1000).filter(|page| page % 2 == 1));
+        odd.merge(violations(&mut (0..1000).rev().filter(|page| page % 2 == 0)));
+        assert_eq!(odd.violations, 1000);
+        let expected: Vec<RecordId> = (0..MAX_LISTED as u32).map(at).collect();
+        assert_eq!(odd.listed.into_keys().collect::<Vec<_>>(), expected);
+    }
+}

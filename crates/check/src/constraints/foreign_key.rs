@@ -1,0 +1,87 @@
+//! Foreign keys: every key without NULL is one of the table it refers to.
+//!
+//! Order-free and in bounded memory: a pass keeps the hashes of that part of the referenced keys whose hash has the pass's
+//! number, and looks up the keys of the other table that have it too. A table with more keys takes more passes. Hashes are
+//! keyed and 128 bits long, so that no file can be made in which two keys are taken for one.
+
+use std::collections::HashSet;
+
+use format::RecordId;
+use format::record::Record;
+
+use super::Verdict;
+use super::key::{KeyValue, key_value, place};
+use super::plan::{Key, Named, Plan};
+use crate::context::Context;
+use crate::index_match::locator_of;
+use crate::options::DEFAULT_MEMORY_BYTES;
+use crate::pinpoint::each_row;
+use crate::sweep::Partial;
+use crate::units::UnitIndex;
+
+/// Bytes that a remembered key takes in a table of hashes that is half full.
+const BYTES_A_KEY: u64 = 40;
+/// Bounds of the keys that a pass remembers: at most some 40 MB, a third of what a run may use.
+const KEYS_A_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
+
+/// What the rows say of a foreign key.
+pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: &Key) -> Verdict {
+    let rows_of = |units: &mut dyn Iterator<Item = UnitIndex>| -> u64 {
+        units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
+    };
+    let mut verdict = Verdict { rows: rows_of(&mut plan.units.iter().copied()), ..Verdict::default() };
+    if verdict.rows == 0 {
+        return verdict;
+    }
+    let memory = context.options.memory_bytes.unwrap_or(DEFAULT_MEMORY_BYTES);
+    let keys_a_pass = (memory / 3 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
+    let passes = rows_of(&mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
+    for pass in 0..passes {
+        let mut keys: HashSet<(u64, u64)> = HashSet::new();
+        // Of such keys nobody knows which others they are equal to.
+        let (mut has_uncertain, mut has_unknown) = (false, false);
+        each_key(context, &key.to, &mut |_, columns, record| match key_value(&context.hash, columns, record) {
+            KeyValue::Null => {}
+            KeyValue::Unknown => has_unknown = true,
+            KeyValue::Value { hash, is_certain } => {
+                has_uncertain |= !is_certain;
+                if hash.0 % passes == pass {
+                    keys.insert(hash);
+                }
+            }
+        });
+        each_key(context, &key.from, &mut |at, columns, record| {
+            let undecided = match key_value(&context.hash, columns, record) {
+                KeyValue::Null => return,
+                // Told once.
+                KeyValue::Unknown if pass > 0 => return,
+                KeyValue::Unknown => Some("keys with values that lie off the row"),
+                KeyValue::Value { hash, .. } if hash.0 % passes != pass || keys.contains(&hash) => return,
+                KeyValue::Value { .. } if has_unknown => Some("keys with values that lie off the row"),
+                KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
+                    Some("keys that only the collation's tables tell apart")
+                }
+                KeyValue::Value { .. } => None,
+            };
+            match undecided {
+                Some(reason) => *verdict.undecided.entry(reason).or_default() += 1,
+                None => verdict.violation(at, || place(columns, record)),
+            }
+        });
+    }
+    verdict
+}
+
+/// Calls `visit` with each live row of one side of the key, and its columns.
+fn each_key(
+    context: &Context<'_>,
+    side: &[(UnitIndex, Vec<Named>)],
+    visit: &mut dyn FnMut(RecordId, &[Named], &Record<'_>),
+) {
+    let units = side.iter().map(|(unit, _)| *unit).collect();
+    each_row(context, &units, |unit, at, record| {
+        if let (Some((_, columns)), Some(_)) = (side.iter().find(|(other, _)| *other == unit), locator_of(at, record)) {
+            visit(at, columns, record);
+        }
+    });
+}

@@ -1,0 +1,231 @@
+//! Which constraints can be looked at, and how: worked out from the catalogue once, before the sweep.
+
+use catalog::{Constraint, ConstraintKind, Database, Rowset};
+use format::types::{TypeInfo, fixed_length, xtype};
+
+use crate::beyond::ConstraintResult;
+use crate::index_match::{are_readable, units_of};
+use crate::units::{UnitIndex, Units};
+use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
+
+/// A column and its name.
+pub(crate) type Named = (String, Column);
+
+/// What a constraint demands of rows.
+pub(crate) enum Demand {
+    /// A condition, evaluated in the sweep.
+    Condition,
+    /// A row of another table.
+    Key(Key),
+}
+
+/// A foreign key.
+pub(crate) struct Key {
+    /// The columns, by unit of the table that has the key.
+    pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
+    /// The columns they refer to, by unit of that table.
+    pub(crate) to: Vec<(UnitIndex, Vec<Named>)>,
+    /// The name of the table referred to.
+    pub(crate) referenced: String,
+}
+
+/// A constraint that can be looked at.
+pub(crate) struct Plan {
+    /// The result so far: who it is.
+    pub(crate) result: ConstraintResult,
+    /// Whether the engine trusts it.
+    pub(crate) is_trusted: bool,
+    /// Units of the table that has it.
+    pub(crate) units: Vec<UnitIndex>,
+    /// What it demands.
+    pub(crate) demand: Demand,
+}
+
+impl Plan {
+    /// The units of all tables that it is about.
+    pub(crate) fn all_units(&self) -> impl Iterator<Item = UnitIndex> {
+        let referenced = match &self.demand {
+            Demand::Key(key) => key.to.as_slice(),
+            Demand::Condition => &[],
+        };
+        self.units.iter().copied().chain(referenced.iter().map(|(unit, _)| *unit))
+    }
+}
+
+/// A condition to be evaluated for the rows of a unit.
+pub(crate) struct Work {
+    /// Which plan.
+    pub(crate) plan: usize,
+    /// The condition.
+    pub(crate) formula: Formula,
+    /// The columns that it names.
+    pub(crate) shown: Vec<Named>,
+}
+
+/// A constraint of which nothing can be said.
+pub(crate) struct LeftOut {
+    /// Who it is.
+    pub(crate) result: ConstraintResult,
+    /// Units of its table.
+    pub(crate) units: Vec<UnitIndex>,
+}
+
+/// All plans.
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: Vec<Plan>,
+    work: Vec<Vec<Work>>,
+    left_out: Vec<(LeftOut, String)>,
+}
+
+impl Plans {
+    /// Plans for all constraints.
+    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+        let mut plans = Self::default();
+        plans.work.resize_with(units.list().len(), Vec::new);
+        for constraint in &database.constraints {
+            let table = rowsets_of(database, constraint.table_id);
+            let result = ConstraintResult {
+                table: database.object_name(constraint.table_id),
+                name: constraint.name.clone(),
+                type_name: constraint.type_name(),
+                is_trusted: constraint.is_trusted(),
+                ..ConstraintResult::default()
+            };
+            let units = units_of(database, &table);
+            match demand(database, constraint, &table, plans.plans.len()) {
+                Ok((demand, work)) => {
+                    for (unit, work) in work {
+                        plans.work[unit as usize].push(work);
+                    }
+                    let is_trusted = constraint.is_trusted();
+                    plans.plans.push(Plan { result, is_trusted, units, demand });
+                }
+                Err(reason) => plans.left_out.push((LeftOut { result, units }, reason)),
+            }
+        }
+        plans
+    }
+
+    /// The plans.
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What to do with the rows of a unit.
+    pub(crate) fn work(&self, unit: UnitIndex) -> &[Work] {
+        self.work.get(unit as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Constraints that cannot be looked at, and why.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&LeftOut, &str)> {
+        self.left_out.iter().map(|(left_out, reason)| (left_out, reason.as_str()))
+    }
+}
+
+/// The partitions of a heap or clustered index.
+fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
+    database.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1).collect()
+}
+
+type Demanded = (Demand, Vec<(UnitIndex, Work)>);
+
+fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan: usize) -> Result<Demanded, String> {
+    if constraint.has_unknown_status() {
+        return Err(format!("its status 0x{:x} has bits of unknown meaning", constraint.status));
+    }
+    if !constraint.is_trusted() {
+        return Ok((Demand::Condition, Vec::new()));
+    }
+    rows_are_at_hand(database, table)?;
+    match &constraint.kind {
+        ConstraintKind::Check => {
+            let mut work = Vec::new();
+            for rowset in table {
+                let unit = units_of(database, &[rowset]);
+                let condition = condition(database, constraint, rowset, plan)?;
+                work.extend(unit.into_iter().zip([condition]));
+            }
+            Ok((Demand::Condition, work))
+        }
+        ConstraintKind::ForeignKey { referenced_id, columns } => {
+            let referenced = rowsets_of(database, *referenced_id);
+            if columns.is_empty() {
+                return Err("its columns are not in the catalogue".to_owned());
+            }
+            rows_are_at_hand(database, &referenced)
+                .map_err(|reason| format!("the table that it refers to: {reason}"))?;
+            let (from, to): (Vec<u32>, Vec<u32>) = columns.iter().copied().unzip();
+            let key = Key {
+                from: key_columns(database, table, &from)?,
+                to: key_columns(database, &referenced, &to)?,
+                referenced: database.object_name(*referenced_id),
+            };
+            have_equal_types(&key)?;
+            Ok((Demand::Key(key), Vec::new()))
+        }
+    }
+}
+
+/// Whether the rows of a table are in the data files, in a form that is decoded.
+fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), String> {
+    are_readable(table.iter().copied())?;
+    if table.is_empty() || units_of(database, table).len() != table.len() {
+        return Err("its rows are not in the data files".to_owned());
+    }
+    Ok(())
+}
+
+fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<Work, String> {
+    let formula = Expressions { database, rowset }.check(constraint.id)?;
+    let shown = formula.columns().map(|(name, column)| (name.to_owned(), column.clone())).collect();
+    Ok(Work { plan, formula, shown })
+}
+
+fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Vec<(UnitIndex, Vec<Named>)>, String> {
+    let mut found = Vec::new();
+    for rowset in table {
+        let columns = ids.iter().map(|id| key_column(database, rowset, *id)).collect::<Result<Vec<_>, _>>()?;
+        found.extend(units_of(database, &[rowset]).into_iter().zip([columns]));
+    }
+    Ok(found)
+}
+
+fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, String> {
+    let known = database.columns.get(&rowset.object_id).and_then(|columns| columns.iter().find(|known| known.id == id));
+    let name = known.map_or_else(|| format!("column ID {id}"), |known| known.name.clone());
+    let column = rowset.layout.column(id).ok_or_else(|| format!("column {name} is not stored in its table"))?;
+    let is_vardecimal = fixed_length(column.info).is_some() && column.leaf_offset < 0 && !column.is_sparse();
+    if !is_comparable(column.info) || is_vardecimal || is_sparse_and_padded(column) {
+        return Err(format!("column {name} of type {} is not compared", column.info.declaration()));
+    }
+    Ok((name, Column::of_table(column)))
+}
+
+/// Types of which it is known when two values are equal, and that lie in the row.
+fn is_comparable(info: TypeInfo) -> bool {
+    match info.xtype {
+        xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => !matches!(info.length, 0 | 0xFFFF),
+        xtype::CHAR | xtype::NCHAR | xtype::BINARY | xtype::TIMESTAMP => true,
+        _ => fixed_length(info).is_some(),
+    }
+}
+
+/// SQL Server demands equal types on both sides; a catalogue that says otherwise is not understood.
+fn have_equal_types(key: &Key) -> Result<(), String> {
+    let kind = |column: &Column| {
+        let info = column.column.info;
+        let xtype = if info.xtype == xtype::NUMERIC { xtype::DECIMAL } else { info.xtype };
+        (xtype, info.precision, info.scale, column.column.collation)
+    };
+    let sides = || key.from.iter().chain(&key.to).map(|(_, columns)| columns);
+    let Some(first) = sides().next() else { return Ok(()) };
+    for columns in sides() {
+        for ((name, expected), (_, column)) in first.iter().zip(columns) {
+            if kind(expected) != kind(column) {
+                return Err(format!("column {name} and the one it refers to are of different types"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Identity columns against their high-water mark, as CHECKIDENT with NORESEED tells it (--identity).
+//!
+//! A mark behind the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave such. So it is told, and never a
+//! finding; the next rows may get values that others have.
+
+use catalog::{Database, Identity, Rowset, Stored};
+use format::RecordId;
+use format::record::Record;
+use format::types::xtype;
+
+use crate::beyond::IdentityResult;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::index_match::{are_readable, damaged_units, locator_of, units_of};
+use crate::sweep::Partial;
+use crate::units::{UnitIndex, Units};
+use crate::values::{Column, is_sparse_and_padded};
+
+/// An identity column that can be looked at.
+pub(crate) struct Plan {
+    result: IdentityResult,
+    units: Vec<UnitIndex>,
+    /// Why nothing can be said of it.
+    obstacle: Option<String>,
+}
+
+/// All plans.
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: Vec<Plan>,
+    work: Vec<Option<(usize, Column)>>,
+}
+
+/// Lowest and highest value that one thread, or all, saw, by plan; and how many could not be read.
+#[derive(Default)]
+pub(crate) struct Sums {
+    plans: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    range: Option<(i64, i64)>,
+    unread: u64,
+}
+
+impl Seen {
+    fn add(&mut self, (low, high): (i64, i64)) {
+        let (lowest, highest) = self.range.unwrap_or((low, high));
+        self.range = Some((lowest.min(low), highest.max(high)));
+    }
+}
+
+impl Plans {
+    /// Plans for the identity columns of all tables.
+    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+        let mut plans = Self::default();
+        plans.work.resize_with(units.list().len(), || None);
+        for identity in &database.identities {
+            let is_base = |rowset: &&Rowset| rowset.object_id == identity.table_id && rowset.index_id <= 1;
+            let table: Vec<&Rowset> = database.rowsets.iter().filter(is_base).collect();
+            if table.is_empty() {
+                // Of a view, or a type.
+                continue;
+            }
+            let units = units_of(database, &table);
+            let columns = columns(&table, identity, units.len());
+            let obstacle = match columns {
+                Ok(columns) => {
+                    for (unit, column) in units.iter().zip(columns) {
+                        plans.work[*unit as usize] = Some((plans.plans.len(), column));
+                    }
+                    None
+                }
+                Err(reason) => Some(reason),
+            };
+            plans.plans.push(Plan { result: result(database, identity), units, obstacle });
+        }
+        plans
+    }
+}
+
+fn columns(table: &[&Rowset], identity: &Identity, units: usize) -> Result<Vec<Column>, String> {
+    identity.mark.ok_or("its high-water mark has an unknown form")?;
+    are_readable(table.iter().copied())?;
+    if units != table.len() {
+        return Err("its rows are not in the data files".to_owned());
+    }
+    let column = |rowset: &&Rowset| {
+        let column = rowset.layout.column(identity.column_id).ok_or("its column is not in the catalogue")?;
+        if is_sparse_and_padded(column) {
+            return Err("it is sparse".to_owned());
+        }
+        Ok(Column::of_table(column))
+    };
+    table.iter().map(column).collect()
+}
+
+fn result(database: &Database, identity: &Identity) -> IdentityResult {
+    let columns = database.columns.get(&identity.table_id);
+    let column = columns.and_then(|columns| columns.iter().find(|column| column.id == identity.column_id));
+    IdentityResult {
+        table_id: identity.table_id,
+        table: database.object_name(identity.table_id),
+        column: column.map(|column| column.name.clone()).unwrap_or_default(),
+        mark: identity.mark,
+        ..IdentityResult::default()
+    }
+}
+
+impl Sums {
+    /// Adds what another thread has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (at, seen) in other.plans.into_iter().enumerate() {
+            let mine = self.seen(at);
+            mine.unread += seen.unread;
+            if let Some(range) = seen.range {
+                mine.add(range);
+            }
+        }
+    }
+
+    fn seen(&mut self, plan: usize) -> &mut Seen {
+        if self.plans.len() <= plan {
+            self.plans.resize(plan + 1, Seen::default());
+        }
+        &mut self.plans[plan]
+    }
+}
+
+/// A record of the leaf level of a heap or clustered index, ghosts included.
+pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: &Record<'_>, sums: &mut Sums) {
+    let Some(Some((plan, column))) = context.identities.work.get(unit as usize) else { return };
+    if locator_of(at, record).is_none() {
+        return;
+    }
+    let seen = sums.seen(*plan);
+    match column.value(record) {
+        Stored::Plain(bytes) => {
+            let value = catalog::integer(bytes, column.column.info.xtype != xtype::TINYINT);
+            seen.add((value, value));
+        }
+        _ => seen.unread += 1,
+    }
+}
+
+/// After the sweep: every identity column of the scope.
+pub(crate) fn reckon(
+    context: &Context<'_>,
+    swept: &mut Partial,
+    findings: &[Finding],
+    coverage: &mut Coverage,
+) -> Vec<IdentityResult> {
+    if context.identities.plans.is_empty() {
+        return Vec::new();
+    }
+    let damaged = damaged_units(context, swept, findings);
+    let mut results = Vec::new();
+    for (at, plan) in context.identities.plans.iter().enumerate() {
+        if !context.constraints_in_scope(&plan.units) {
+            continue;
+        }
+        let Seen { range, unread } = *swept.identities.seen(at);
+        let obstacle = match &plan.obstacle {
+            Some(reason) => Some(reason.as_str()),
+            None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some("its table is damaged"),
+            None if !context.is_clean() => Some("not shut down cleanly: the mark may be in the log"),
+            None if unread > 0 => Some("rows without a value"),
+            None => None,
+        };
+        match obstacle {
+            Some(reason) => {
+                coverage.note("identity value", format!("{}.{}", plan.result.table, plan.result.column), reason, 1);
+            }
+            None => results.push(plan.result.clone().with(range)),
+        }
+    }
+    results.sort_by(|a, b| (&a.table, &a.column).cmp(&(&b.table, &b.column)));
+    results
+}
