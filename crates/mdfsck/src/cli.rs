@@ -151,6 +151,13 @@ pub(crate) enum Command {
     #[command(after_long_help = PAGE_EXAMPLES)]
     Page(PageArguments),
 
+    /// Write databases to practise on
+    #[command(after_long_help = crate::lab::EXAMPLES, subcommand_required = true)]
+    Lab {
+        #[command(subcommand)]
+        command: crate::lab::LabCommand,
+    },
+
     /// Explain a check or a message
     ///
     /// What must be true, what breaks it, and what to do.

@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod explain;
 mod failure;
+mod lab;
 mod logs;
 mod look;
 mod output;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Lint(arguments) => look::lint(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
+        Command::Lab { command } => self::lab::run(&command),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
         Command::Man { command } => cli::man(command.as_deref()),

@@ -76,7 +76,7 @@ impl Catalogue<'_> {
                 ("status", Number(status)),
                 ("ordkey", Number(i64::from(column.key_ordinal))),
                 ("xtype", Number(i64::from(column.ty.xtype))),
-                ("length", Number(i64::from(column.ty.length))),
+                ("length", Number(if max { -1 } else { i64::from(column.ty.length) })),
                 ("prec", Number(i64::from(column.ty.precision))),
                 ("scale", Number(i64::from(column.ty.scale))),
                 ("collationid", Number(i64::from(column.collation as i32))),

@@ -1,0 +1,92 @@
+//! The system catalogue that the lab writes is that of real files of the same version: base tables, their columns and
+//! indexes, where each column lies, and which allocation units there are.
+//!
+//! The files are not part of the repository. They are looked for in `target/corpus`; without them each test is reported as
+//! ignored.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use catalog::Database;
+use lab::{Version, orders};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// A file of each version whose system tables are those of a fresh database.
+const FILES: [(Version, &str); 6] = [
+    (Version::V611, "edwardyi__rentHouse/App_Data/Database1.mdf"),
+    (Version::V661, "itsligo__sampledbs/Bookshop.mdf"),
+    (Version::V706, "0xHamzaCakmak__Gorsel-Programlama2-sql/Database2.mdf"),
+    (Version::V852, "krystian2008__ShoppingCart/App_Data.zip.d/ShoppingCartDB.mdf"),
+    (Version::V904, "Stolen94__CRMGURU_TEST2/DATABASE.7z.d/Country_DB.mdf"),
+    (Version::V957, "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf"),
+];
+
+fn main() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
+    let trials = FILES.map(|(version, file)| {
+        let path = corpus.join(file);
+        let missing = !path.is_file();
+        let name =
+            format!("catalogue of {version:?} as in a real file{}", if missing { ": skipped, not there" } else { "" });
+        Trial::test(name, move || compare(version, path)).with_ignored_flag(missing)
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
+}
+
+fn load(path: PathBuf) -> Database {
+    catalog::load(&source::DataFiles::open(&[path]).unwrap())
+}
+
+fn compare(version: Version, path: PathBuf) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let mut description = orders::orders(version, 1, 0);
+    description.tables.clear();
+    let written = lab::write(&description, folder.path())?;
+    let (real, lab) = (load(path), load(written.files[0].clone()));
+    let (mut expected, found) = (system_tables(&real), system_tables(&lab));
+    // Ledger tables are user tables to look at.
+    expected.retain(|name, _| found.contains_key(name) || !name.contains("ledger_"));
+    for (name, lines) in &expected {
+        if found.get(name) != Some(lines) {
+            return Err(format!("{name}:\n real {lines:#?}\n lab {:#?}", found.get(name)).into());
+        }
+    }
+    if expected.len() != found.len() {
+        return Err(format!("{} rowsets, not {}", found.len(), expected.len()).into());
+    }
+    Ok(())
+}
+
+/// What the catalogue says about each rowset of a base or internal table; collations aside, which follow the database.
+fn system_tables(database: &Database) -> BTreeMap<String, Vec<String>> {
+    let mut tables = BTreeMap::new();
+    for rowset in &database.rowsets {
+        let Some(object) = database.objects.get(&rowset.object_id) else { continue };
+        if !matches!(object.type_code.as_str(), "S" | "IT") {
+            continue;
+        }
+        let mut lines: Vec<String> = rowset
+            .layout
+            .columns
+            .iter()
+            .map(|column| {
+                let places = (column.leaf_offset, column.node_offset, column.leaf_null_bit, column.node_null_bit);
+                let bits = (column.leaf_bit, column.node_bit);
+                let head = (column.id, column.physical, column.info, column.key_ordinal, column.status);
+                format!("{head:?} {places:?} {bits:?}")
+            })
+            .collect();
+        let mut kinds: Vec<_> = rowset.units.iter().map(|&unit| database.units[unit].kind).collect();
+        kinds.sort();
+        lines.push(format!("units {kinds:?}, compression {}", rowset.compression));
+        if let Some(index) = database.indexes.get(&(rowset.object_id, rowset.index_id)) {
+            lines.push(format!("{:?} {} {:#x}", index.index_type, index.name, index.status));
+        }
+        for column in database.columns.get(&rowset.object_id).into_iter().flatten() {
+            lines.push(format!("column {} {}", column.id, column.name));
+        }
+        tables.insert(format!("{}.{}", object.name, rowset.index_id), lines);
+    }
+    tables
+}
