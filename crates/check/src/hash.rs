@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use format::bytes::unsigned;
 use format::{PageId, RecordId};
 
 /// Hashes facts under the run's key.
@@ -25,27 +26,71 @@ impl Hasher {
         self.state = (fold(self.state.0 ^ word, k0), fold(self.state.1 ^ word.rotate_left(32), k1));
     }
 
-    /// Adds NULL.
-    pub(crate) fn add_null(&mut self) {
-        self.add_word(u64::MAX);
-        self.add_word(1);
+    /// Ends a value: its last bytes, fewer than eight, with how many they are. Under a key of its own, so that no word
+    /// inside a value passes for an end, and neighbours do not run into each other.
+    fn end(&mut self, last: u64) {
+        let [.., k2, k3] = self.key;
+        self.state = (fold(self.state.0 ^ last, k2), fold(self.state.1 ^ last.rotate_left(32), k3));
     }
 
-    /// Adds a value; its length counts, so that neighbours do not run into each other.
+    /// Adds NULL: an end that no value has, as it holds eight bytes.
+    pub(crate) fn add_null(&mut self) {
+        self.end(u64::MAX);
+    }
+
+    /// Adds a value.
+    #[inline]
     pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
-        let mut words = bytes.chunks_exact(8);
-        for word in words.by_ref() {
-            self.add_word(word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
+        let (words, last) = bytes.as_chunks();
+        for word in words {
+            self.add_word(u64::from_le_bytes(*word));
         }
-        let rest = words.remainder().iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        self.add_word(rest ^ (bytes.len() as u64) << 56);
-        self.add_word(bytes.len() as u64);
+        self.end(unsigned(last) | (last.len() as u64) << 56);
     }
 
     /// The hash.
     pub(crate) fn finish(&self) -> (u64, u64) {
         let [.., k2, k3] = self.key;
         (fold(self.state.0 ^ k2, self.state.1 | 1), fold(self.state.1 ^ k3, self.state.0 | 1))
+    }
+}
+
+/// A value that comes in pieces: its hash is that of the whole.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    word: [u8; 8],
+    filled: usize,
+}
+
+impl Pieces {
+    /// Adds the next piece.
+    pub(crate) fn add(&mut self, hasher: &mut Hasher, mut bytes: &[u8]) {
+        while let Some((&first, rest)) = bytes.split_first().filter(|_| self.filled > 0) {
+            if let Some(byte) = self.word.get_mut(self.filled) {
+                *byte = first;
+            }
+            (self.filled, bytes) = (self.filled + 1, rest);
+            if self.filled == self.word.len() {
+                hasher.add_word(u64::from_le_bytes(self.word));
+                self.filled = 0;
+            }
+        }
+        let (words, last) = bytes.as_chunks();
+        for word in words {
+            hasher.add_word(u64::from_le_bytes(*word));
+        }
+        for &byte in last {
+            if let Some(place) = self.word.get_mut(self.filled) {
+                *place = byte;
+            }
+            self.filled += 1;
+        }
+    }
+
+    /// Ends the value.
+    pub(crate) fn end(self, hasher: &mut Hasher) {
+        let last = self.word.get(..self.filled).unwrap_or_default();
+        hasher.end(unsigned(last) | (self.filled as u64) << 56);
     }
 }
 
@@ -58,6 +103,14 @@ impl Sum {
     pub(crate) fn add(&mut self, fact: Sum) {
         self.0 = self.0.wrapping_add(fact.0);
         self.1 = self.1.wrapping_add(fact.1);
+    }
+}
+
+impl Sum {
+    /// Takes a fact away.
+    pub(crate) fn remove(&mut self, fact: Sum) {
+        self.0 = self.0.wrapping_sub(fact.0);
+        self.1 = self.1.wrapping_sub(fact.1);
     }
 }
 
@@ -217,6 +270,21 @@ mod tests {
             row(&hash, &[]),
         ];
         assert_eq!(rows.iter().collect::<HashSet<_>>().len(), rows.len());
+    }
+
+    #[test]
+    fn a_value_in_pieces_hashes_as_the_whole() {
+        let hash = FactHash::new(Some(5));
+        let value: Vec<u8> = (0..100).collect();
+        for length in 0..value.len() {
+            let whole = row(&hash, &[Some(&value[..length])]);
+            for size in 1..=17 {
+                let (mut hasher, mut pieces) = (hash.hasher(), Pieces::default());
+                value[..length].chunks(size).for_each(|piece| pieces.add(&mut hasher, piece));
+                pieces.end(&mut hasher);
+                assert_eq!(hasher.finish(), whole, "{length} bytes in pieces of {size}");
+            }
+        }
     }
 
     #[test]

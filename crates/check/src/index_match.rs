@@ -18,9 +18,8 @@ use crate::pinpoint;
 use crate::registry::Phase;
 use crate::sweep::{Forwarding, Partial, forwarding};
 use crate::units::UnitIndex;
-use crate::values::Room;
 
-pub(crate) use hash::{RowHash, Standing, standing};
+pub(crate) use hash::{Desk, RowHash, Standing, standing};
 pub(crate) use plan::{Cell, Plan, Plans, Side, Work, are_readable, units_of};
 
 /// What one thread, or all, added up, by plan.
@@ -29,7 +28,7 @@ pub(crate) struct Sums {
     plans: Vec<PlanSums>,
     /// What came of it.
     pub(crate) compared: Compared,
-    room: Room,
+    desk: Desk,
 }
 
 /// The two sides of one index.
@@ -41,8 +40,10 @@ pub(crate) struct PlanSums {
     pub(crate) table_rows: u64,
     /// Rows of the index.
     pub(crate) index_rows: u64,
-    /// Rows that cannot be hashed: a value lies off the row, or its default is not known.
+    /// Rows that cannot be hashed: a value cannot be read, or an expression is not certain.
     unhashed: u64,
+    /// Rows with a value off the row.
+    off_row: u64,
 }
 
 /// How much of what was asked for was compared.
@@ -68,7 +69,9 @@ impl Sums {
             mine.table_rows += theirs.table_rows;
             mine.index_rows += theirs.index_rows;
             mine.unhashed += theirs.unhashed;
+            mine.off_row += theirs.off_row;
         }
+        self.desk.reader.bytes_read = self.desk.reader.bytes_read.saturating_add(other.desk.reader.bytes_read);
     }
 
     fn get(&self, plan: usize) -> PlanSums {
@@ -111,8 +114,10 @@ pub(crate) fn row(
     }
     let Some(locator) = locator_of(at, record) else { return };
     for work in work {
-        let standing = standing(&context.hash, work, record, locator, &mut sums.room);
+        let standing = standing(context, work, record, locator, &mut sums.desk);
+        let off_row = u64::from(sums.desk.has_off_row);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
+        sums.off_row += off_row;
         match (standing, work.side) {
             (Standing::LeftOut, _) => continue,
             (Standing::Unknown, _) => sums.unhashed += 1,
@@ -128,14 +133,19 @@ pub(crate) fn row(
 
 /// After the sweep: indexes whose sums differ get a second, exact look.
 pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    let what = "index rows against table rows";
     let mut compared = Compared::default();
     for (name, reason) in context.indexes.left_out() {
         if in_scope(context, &name.units) {
             compared.indexes_in_scope += 1;
-            coverage.note("index rows against table rows", &name.text, reason, 1);
+            coverage.note(what, &name.text, reason, 1);
         }
     }
     let damaged = damaged_units(context, swept, findings);
+    // Of values off the row, what leads to them counts too.
+    let mut damaged_off_row = damaged.clone();
+    damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
+    let is_endless = swept.indexes.desk.reader.bytes_read > hash::most_bytes_off_row(context);
     let mut differing = Vec::new();
     for (at, plan) in context.indexes.plans().iter().enumerate() {
         let units = || plan.table_units.iter().chain(&plan.index_units);
@@ -144,12 +154,16 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         }
         let sums = swept.indexes.get(at);
         compared.indexes_in_scope += 1;
-        if units().any(|unit| damaged.contains(unit)) {
+        let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
+        if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
-            coverage.note("index rows against table rows", &plan.name, "its table or the index itself is damaged", 1);
+            coverage.note(what, &plan.name, "its table or the index itself is damaged", 1);
+        } else if sums.off_row > 0 && is_endless {
+            coverage.note(what, &plan.name, "its values off the row take more than the database has", 0);
         } else if sums.unhashed > 0 {
-            let reason = "rows with values that lie off the row, or with expressions whose value is not certain";
-            coverage.note("index rows against table rows", &plan.name, reason, sums.unhashed);
+            let reason =
+                "rows with values off the row that cannot be read, or with expressions whose value is not certain";
+            coverage.note(what, &plan.name, reason, sums.unhashed);
         } else {
             compared.indexes += 1;
             compared.rows += sums.index_rows;
@@ -157,14 +171,15 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
                 differing.push(at);
             }
         }
-        for column in &plan.not_compared {
-            let reason = format!("included column {column} is stored off the row: not compared yet");
-            coverage.note("index rows against table rows", &plan.name, reason, 0);
-        }
     }
     swept.indexes.compared = compared;
-    for plan in differing {
-        findings.extend(pinpoint::index_rows(context, plan, swept.indexes.get(plan)));
+    for at in differing {
+        let Some(plan) = context.indexes.plans().get(at) else { continue };
+        let found = pinpoint::index_rows(context, plan, at, swept.indexes.get(at));
+        findings.extend(found.findings);
+        if found.has_more {
+            coverage.note(what, &plan.name, "more rows without counterpart than are listed", 0);
+        }
     }
 }
 
@@ -177,11 +192,16 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
 
 /// Units whose pages were lost to the run, or whose structure is damaged.
 pub(crate) fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
-    let structural = |finding: &&Finding| matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::CrossPage);
-    let named = findings.iter().filter(structural).filter_map(|finding| finding.owner);
-    let mut damaged: HashSet<UnitIndex> = named.filter_map(|owner| context.units.index_of(owner.alloc_unit)).collect();
+    let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
+    let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
     let lost = swept.units.iter().enumerate().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
     damaged.extend(lost.map(|(at, _)| at as UnitIndex));
     damaged
+}
+
+/// Units that findings of some phases name.
+fn named(context: &Context<'_>, findings: &[Finding], phases: fn(Phase) -> bool) -> impl Iterator<Item = UnitIndex> {
+    let findings = findings.iter().filter(move |finding| phases(finding.check.phase));
+    findings.filter_map(|finding| context.units.index_of(finding.owner?.alloc_unit))
 }

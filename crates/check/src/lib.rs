@@ -2,6 +2,8 @@
 
 mod accounting;
 mod audit;
+#[doc(hidden)]
+pub mod bench;
 mod beyond;
 mod catalog_rules;
 mod columns;
@@ -19,6 +21,7 @@ mod inventory;
 mod lob;
 mod memory;
 mod metadata;
+mod off_row;
 mod options;
 mod pinpoint;
 mod progress;

@@ -4,6 +4,7 @@ mod forwarding;
 mod index_rows;
 mod lob;
 mod tree;
+mod unmatched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,22 +54,41 @@ fn for_each_sound(
     }
 }
 
-/// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included.
+/// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included, in the order of pages.
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
     mut visit: impl FnMut(UnitIndex, RecordId, &Record<'_>),
 ) {
-    for (unit, pages) in pages_of(context, units) {
-        for_each_sound(context, unit, &pages, |page_id, page, target| {
-            if !sweep::is_leaf_of(context, unit, page) {
-                return;
-            }
-            for (slot, span) in target.spans().iter().enumerate() {
-                if let Some(record) = sweep::record(page, *span) {
-                    visit(unit, RecordId { page: page_id, slot: slot as u16 }, &record);
-                }
-            }
-        });
+    let mut target = Target::default();
+    for file in &context.survey.files {
+        for page in 0..file.pages {
+            let Some(unit) = file.owner(page).filter(|unit| units.contains(unit)) else { continue };
+            let id = PageId::new(file.file_id, page);
+            rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record));
+        }
+    }
+}
+
+/// Calls `visit` with each record of a page, if it is a sound leaf page of `unit`.
+fn rows_of_page(
+    context: &Context<'_>,
+    target: &mut Target,
+    unit: UnitIndex,
+    id: PageId,
+    visit: &mut dyn FnMut(RecordId, &Record<'_>),
+) {
+    let Some(mut bytes) = context.source.read_page(id) else { return };
+    if !matches!(target.look(context, id, &mut bytes), Verdict::Sound(found, _) if found == unit) {
+        return;
+    }
+    let page = Page::new(&bytes);
+    if !sweep::is_leaf_of(context, unit, page) {
+        return;
+    }
+    for (slot, span) in target.spans().iter().enumerate() {
+        if let Some(record) = sweep::record(page, *span) {
+            visit(RecordId { page: id, slot: slot as u16 }, &record);
+        }
     }
 }

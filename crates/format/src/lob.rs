@@ -62,6 +62,20 @@ impl<'a> Fragment<'a> {
         self.bytes.get(..length).unwrap_or_default()
     }
 
+    /// The piece of the value in a fragment that holds one, or all of it: types 0, 3 and 8.
+    pub fn data(&self) -> Option<&'a [u8]> {
+        let content = self.content();
+        match self.node_type() {
+            0 => {
+                let size = usize::from(u16_at(content, 14)?);
+                content.get(SMALL_ROOT_HEADER_BYTES..SMALL_ROOT_HEADER_BYTES + size)
+            }
+            3 => content.get(FRAGMENT_HEADER_BYTES..),
+            8 => Some(&[]),
+            _ => None,
+        }
+    }
+
     /// What the fragment holds.
     pub fn node(&self) -> Node<'a> {
         let content = self.content();

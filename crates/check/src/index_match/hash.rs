@@ -2,11 +2,15 @@
 
 use catalog::Stored;
 use format::RecordId;
+use format::page::PAGE_BYTES;
 use format::record::Record;
+use format::types::fixed_length;
 
 use super::plan::{Cell, Work};
-use crate::hash::{FactHash, Hasher};
-use crate::values::{Room, is_zero_decimal};
+use crate::context::Context;
+use crate::hash::{Hasher, Pieces};
+use crate::off_row::Reader;
+use crate::values::{Column, Room, is_zero_decimal};
 
 /// Hash of a row.
 pub(crate) type RowHash = (u64, u64);
@@ -18,59 +22,107 @@ pub(crate) enum Standing {
     Indexed(RowHash),
     /// The filter leaves it out.
     LeftOut,
-    /// A value is not in the record, or an expression is not certain.
+    /// A value cannot be read, or an expression is not certain.
     Unknown,
+}
+
+/// What looking at rows needs; kept from row to row.
+#[derive(Default)]
+pub(crate) struct Desk {
+    pub(crate) room: Room,
+    /// Of values off the row.
+    pub(crate) reader: Reader,
+    /// Whether the row looked at last has a value off the row.
+    pub(crate) has_off_row: bool,
 }
 
 /// What a row whose locator is `locator` is to the index of `work`.
 pub(crate) fn standing(
-    key: &FactHash,
+    context: &Context<'_>,
     work: &Work,
     record: &Record<'_>,
     locator: RecordId,
-    room: &mut Room,
+    desk: &mut Desk,
 ) -> Standing {
+    desk.has_off_row = false;
     if let Some(filter) = &work.filter {
-        match filter.matches(record, room) {
+        match filter.matches(record, &mut desk.room) {
             Some(true) => {}
             Some(false) => return Standing::LeftOut,
             None => return Standing::Unknown,
         }
     }
-    let mut hasher = key.hasher();
+    let mut hasher = context.hash.hasher();
     for cell in &work.cells {
-        if value_hash(&mut hasher, cell, record, locator, room).is_none() {
+        if add(&mut hasher, context, cell, record, locator, desk).is_none() {
             return Standing::Unknown;
         }
     }
     Standing::Indexed(hasher.finish())
 }
 
-fn value_hash(hasher: &mut Hasher, cell: &Cell, record: &Record<'_>, locator: RecordId, room: &mut Room) -> Option<()> {
-    let column = match cell {
-        Cell::Column(column) => column,
-        Cell::Computed(formula) => {
-            match formula.value(record, room)? {
-                Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
-                Some(bytes) => hasher.add_bytes(bytes),
-                None => hasher.add_null(),
+/// Adds a value to the hash of its row.
+#[inline]
+fn add(
+    hasher: &mut Hasher,
+    context: &Context<'_>,
+    cell: &Cell,
+    record: &Record<'_>,
+    locator: RecordId,
+    desk: &mut Desk,
+) -> Option<()> {
+    match cell {
+        Cell::Column(column) => match column.value(record) {
+            Stored::Null => hasher.add_null(),
+            Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
+                hasher.add_bytes(&[]);
             }
-            return Some(());
-        }
-        Cell::Locator => {
-            let page =
-                u64::from(locator.page.page) | u64::from(locator.page.file) << 32 | u64::from(locator.slot) << 48;
-            hasher.add_bytes(&page.to_le_bytes());
-            return Some(());
-        }
-    };
-    match column.value(record) {
-        Stored::Null => hasher.add_null(),
-        Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
-            hasher.add_bytes(&[])
-        }
-        Stored::Plain(bytes) => hasher.add_bytes(bytes),
-        Stored::Absent | Stored::Complex(_) => return None,
+            Stored::Plain(bytes) => hasher.add_bytes(bytes),
+            Stored::Absent => return None,
+            Stored::Complex(pointer) => return add_off_row(hasher, context, column, pointer, desk),
+        },
+        Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
+            Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
+            Some(bytes) => hasher.add_bytes(bytes),
+            None => hasher.add_null(),
+        },
+        Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),
     }
     Some(())
+}
+
+/// A heap row's address as indexes store it.
+fn locator_bytes(locator: RecordId) -> [u8; 8] {
+    let page = u64::from(locator.page.page) | u64::from(locator.page.file) << 32 | u64::from(locator.slot) << 48;
+    page.to_le_bytes()
+}
+
+/// Adds a value off the row: the same hash as in the row. One side may have it there, the other in its own LOB pages.
+#[cold]
+fn add_off_row(
+    hasher: &mut Hasher,
+    context: &Context<'_>,
+    column: &Column,
+    pointer: &[u8],
+    desk: &mut Desk,
+) -> Option<()> {
+    desk.has_off_row = true;
+    // A fixed type that is complex is in a form nobody has described.
+    if fixed_length(column.column.info).is_some() {
+        return None;
+    }
+    let mut pieces = Pieces::default();
+    desk.reader.read(context.source, pointer, most_bytes_off_row(context), |piece| {
+        pieces.add(hasher, piece);
+        true
+    })?;
+    pieces.end(hasher);
+    Some(())
+}
+
+/// More bytes than all values off the row can have, each read once for each index: rows that share a value, or values that
+/// share a piece, must not make a run endless.
+pub(crate) fn most_bytes_off_row(context: &Context<'_>) -> u64 {
+    let pages: u64 = context.survey.files.iter().map(|file| u64::from(file.pages)).sum();
+    pages * PAGE_BYTES as u64 * (context.indexes.plans().len() as u64 + 1)
 }

@@ -60,8 +60,8 @@ pub(crate) struct Plan {
     pub(crate) types: Vec<Option<TypeInfo>>,
     /// Which cells identify the row: positions in `names`; empty for a heap.
     pub(crate) identity: Vec<usize>,
-    /// Columns left out, by name.
-    pub(crate) not_compared: Vec<String>,
+    /// Units of values that lie off the rows of either.
+    pub(crate) text_units: Vec<UnitIndex>,
 }
 
 /// A name and the units it stands for.
@@ -146,6 +146,13 @@ pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitInde
     rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
 }
 
+/// Units for values that lie off the rows of rowsets.
+fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
+    let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
+    let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
+    units.filter(|unit| !in_row(unit)).map(|unit| unit as UnitIndex).collect()
+}
+
 fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
     let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
     rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
@@ -180,13 +187,11 @@ impl Builder<'_> {
         are_readable(all().copied())?;
         let first = self.index.first().ok_or("no rowset")?;
         let mut origins = Vec::new();
-        let mut not_compared = Vec::new();
         for (column, origin) in self.origins(first)? {
-            if is_large(column.info) {
-                not_compared.push(self.column_name(origin));
-            } else {
-                origins.push((column.id, origin, column.info));
+            if matches!(column.info.xtype, xtype::XML | xtype::TEXT | xtype::NTEXT | xtype::IMAGE | xtype::JSON) {
+                return Err(format!("column {} is of a type that no index has", self.column_name(origin)));
             }
+            origins.push((column.id, origin, column.info));
         }
         let mut work = Vec::new();
         for rowset in self.index {
@@ -221,7 +226,7 @@ impl Builder<'_> {
                 .map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info))
                 .collect(),
             identity,
-            not_compared,
+            text_units: text_units(self.database, self.table.iter().chain(self.index)),
         };
         Ok((plan, work))
     }
@@ -354,14 +359,5 @@ impl Builder<'_> {
             Origin::Locator => false,
         };
         key.into_iter().filter_map(|column| origins.iter().position(|(_, origin, _)| is(origin, column))).collect()
-    }
-}
-
-/// Types whose values may lie in LOB pages, in the table and in the index each in its own.
-fn is_large(info: TypeInfo) -> bool {
-    match info.xtype {
-        xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => matches!(info.length, 0 | 0xFFFF),
-        xtype::XML | xtype::TEXT | xtype::NTEXT | xtype::IMAGE | xtype::CLR | xtype::JSON => true,
-        _ => false,
     }
 }

@@ -3,9 +3,15 @@
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
 use format::page::PAGE_BYTES;
 use format::record::{Record, RecordKind};
-use format::{Page, PageBytes, PageId, RecordId};
+use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, RecordId};
 
 use crate::image::{Image, get16, offset_of, put16, slot_at};
+
+/// Data pages last written by SQL Server 2000 carry index id 0 where their unit has 1.
+fn owns(unit: AllocUnitId, header: &PageHeader) -> bool {
+    let old = header.index_id.get() == 0 && unit == AllocUnitId::from_header(1, header.object_id.get());
+    header.alloc_unit() == unit || old
+}
 
 /// The rows of a heap, clustered index or nonclustered index.
 pub struct Rows {
@@ -50,7 +56,7 @@ impl Rows {
             let view = Page::new(&bytes);
             let in_use = image.page(1)[100 + page as usize] & 0x40 != 0;
             let is_leaf = view.header().level == 0 && matches!(view.header().page_type, 1 | 2);
-            if !in_use || !is_leaf || view.header().alloc_unit() != unit.id || view.header().page_id().page != page {
+            if !in_use || !is_leaf || !owns(unit.id, view.header()) || view.header().page_id().page != page {
                 continue;
             }
             for slot in 0..view.header().slot_count.get() {
@@ -123,25 +129,40 @@ impl Rows {
         image.edit(at.page.page, |bytes| bytes[bitmap + bit / 8] ^= 1 << (bit % 8));
     }
 
-    /// Makes a variable column NULL as an update does: its bytes go, those behind it move up.
+    /// Makes a variable column NULL as an update does.
     pub fn set_null(&self, image: &mut Image, at: RecordId, column: &RowsetColumn) {
+        self.replace(image, at, column, &[], false);
+        self.flip_null(image, at, column);
+    }
+
+    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row behind the others.
+    pub fn replace(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8], is_complex: bool) {
         let bytes = image.page(at.page.page);
         let record = self.record(&bytes, at);
-        let (start, length) = (offset_of(&bytes, at.slot), record.bytes().len());
-        let offsets = start + usize::from(record.fixed_end()) + 2 + usize::from(record.column_count()).div_ceil(8) + 2;
-        let number = usize::from(column.leaf_offset.unsigned_abs());
-        let (count, value) = (usize::from(record.variable_count()), record.variable(number as u16).expect("value").0);
-        let (place, gone) = (value.as_ptr() as usize - bytes.as_ptr() as usize, value.len());
-        image.edit(at.page.page, |bytes| {
-            for column in number - 1..count {
-                let end = get16(bytes, offsets + 2 * column) - gone as u16;
-                put16(bytes, offsets + 2 * column, end);
+        let number = column.leaf_offset.unsigned_abs();
+        let (count, old) = (record.variable_count(), record.variable(number).expect("value").0);
+        let start = offset_of(&bytes, at.slot);
+        let place = old.as_ptr() as usize - bytes.as_ptr() as usize - start;
+        let offsets = usize::from(record.fixed_end()) + 4 + usize::from(record.column_count()).div_ceil(8);
+        let mut row = record.bytes().to_vec();
+        let length = row.len();
+        row.splice(place..place + old.len(), value.iter().copied());
+        for column in number - 1..count {
+            let at = offsets + 2 * usize::from(column);
+            let mut end = u16::from_le_bytes([row[at], row[at + 1]]) + value.len() as u16 - old.len() as u16;
+            if is_complex && column == number - 1 {
+                end |= 0x8000;
             }
-            bytes.copy_within(place + gone..start + length, place);
-            let free = get16(bytes, 28);
-            put16(bytes, 28, free + gone as u16);
+            row[at..at + 2].copy_from_slice(&end.to_le_bytes());
+        }
+        image.edit(at.page.page, |bytes| {
+            let (slots, free, end) = (get16(bytes, 22), get16(bytes, 28), get16(bytes, 30));
+            assert!(usize::from(end) + row.len() <= slot_at(slots - 1), "no room on the page");
+            bytes[usize::from(end)..][..row.len()].copy_from_slice(&row);
+            put16(bytes, slot_at(at.slot), end);
+            put16(bytes, 28, free + length as u16 - row.len() as u16);
+            put16(bytes, 30, end + row.len() as u16);
         });
-        self.flip_null(image, at, column);
     }
 
     fn record<'a>(&self, bytes: &'a PageBytes, at: RecordId) -> Record<'a> {

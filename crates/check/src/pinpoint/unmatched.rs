@@ -1,0 +1,201 @@
+//! Rows of two sides that have no counterpart on the other, by their hashes, in bounded memory.
+//!
+//! The first pass spreads all rows over cells by their hash: what both sides have cancels, so that only cells with a surplus
+//! or a missing row stay. The next takes the rows of those cells, a small share of all however many there are, and compares
+//! them one by one; where they do not fit into memory, batch by batch in the order of the rows, so that what is listed does
+//! not depend on the memory or on the key of the hashes.
+
+use std::collections::HashMap;
+
+use format::RecordId;
+
+use crate::hash::Sum;
+use crate::index_match::{RowHash, Side};
+
+/// How much is kept at once.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Cells, a power of two.
+    pub(super) cells: usize,
+    /// Rows of a batch, of each side.
+    pub(super) batch_rows: usize,
+    /// Rows listed, of each side.
+    pub(super) listed: usize,
+}
+
+/// Rows without counterpart.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Unmatched {
+    /// By side, in the order of the rows.
+    pub(super) rows: [Vec<RecordId>; 2],
+    /// There are more than are listed.
+    pub(super) has_more: bool,
+}
+
+/// Sums of table rows less those of index rows.
+struct Cells(Vec<Sum>);
+
+impl Cells {
+    fn place(&self, hash: RowHash) -> usize {
+        hash.0 as usize & self.0.len().wrapping_sub(1)
+    }
+
+    fn add(&mut self, side: Side, hash: RowHash) {
+        let place = self.place(hash);
+        match (self.0.get_mut(place), side) {
+            (Some(cell), Side::Table) => cell.add(hash.into()),
+            (Some(cell), Side::Index) => cell.remove(hash.into()),
+            (None, _) => {}
+        }
+    }
+
+    fn differs(&self, hash: RowHash) -> bool {
+        self.0.get(self.place(hash)).is_some_and(|sum| *sum != Sum::default())
+    }
+}
+
+/// How many rows have a hash, by side: in all, and before the row looked at.
+#[derive(Clone, Copy, Default)]
+struct Alike {
+    rows: [u64; 2],
+    before: [u64; 2],
+}
+
+/// Of rows with one hash, those that one side has more of: the last. `each` calls its argument with all rows of both sides,
+/// each time in the same order.
+pub(super) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, RecordId, RowHash))) -> Unmatched {
+    let mut cells = Cells(vec![Sum::default(); bounds.cells]);
+    each(&mut |side, _, hash| cells.add(side, hash));
+    let mut listed = [Vec::new(), Vec::new()];
+    let mut has_more = [false; 2];
+    let mut done = [0; 2];
+    loop {
+        // Rows of cells that differ, behind those of the batches before.
+        let mut batch: [Vec<(RowHash, RecordId)>; 2] = [Vec::new(), Vec::new()];
+        let mut suspects = [0; 2];
+        each(&mut |side, at, hash| {
+            let side = side as usize;
+            if cells.differs(hash) {
+                if suspects[side] >= done[side] && batch[side].len() < bounds.batch_rows && !has_more[side] {
+                    batch[side].push((hash, at));
+                }
+                suspects[side] += 1;
+            }
+        });
+        let hashes = batch.iter().flatten();
+        let mut alike: HashMap<RowHash, Alike> = hashes.map(|(hash, _)| (*hash, Alike::default())).collect();
+        let is_all = done == [0; 2] && [0, 1].iter().all(|&side| batch[side].len() == suspects[side]);
+        let mut seen = [0; 2];
+        let mut count = |side: usize, hash: RowHash| {
+            if let Some(alike) = alike.get_mut(&hash) {
+                alike.rows[side] += 1;
+                alike.before[side] += u64::from(seen[side] < done[side]);
+            }
+            seen[side] += 1;
+        };
+        if is_all {
+            for (side, rows) in batch.iter().enumerate() {
+                rows.iter().for_each(|(hash, _)| count(side, *hash));
+            }
+        } else {
+            each(&mut |side, _, hash| {
+                if cells.differs(hash) {
+                    count(side as usize, hash);
+                }
+            });
+        }
+        for (side, rows) in batch.iter().enumerate() {
+            for (hash, at) in rows {
+                let Some(alike) = alike.get_mut(hash) else { continue };
+                let has_counterpart = alike.before[side] < alike.rows[1 - side];
+                alike.before[side] += 1;
+                if !has_counterpart {
+                    match listed[side].len() < bounds.listed {
+                        true => listed[side].push(*at),
+                        false => has_more[side] = true,
+                    }
+                }
+            }
+            done[side] += rows.len();
+        }
+        if [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
+            return Unmatched { rows: listed, has_more: has_more[0] || has_more[1] };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::PageId;
+
+    use super::*;
+    use crate::hash::FactHash;
+
+    /// A row's side and the number that its hash is made of.
+    type Rows = Vec<(Side, u32)>;
+
+    fn place(number: usize) -> RecordId {
+        RecordId { page: PageId::new(1, number as u32 / 100), slot: (number % 100) as u16 }
+    }
+
+    fn found(rows: &Rows, seed: u64, bounds: Bounds) -> Unmatched {
+        let hash = FactHash::new(Some(seed));
+        unmatched(bounds, |visit| {
+            for (number, (side, value)) in rows.iter().enumerate() {
+                let mut hasher = hash.hasher();
+                hasher.add_bytes(&value.to_le_bytes());
+                visit(*side, place(number), hasher.finish());
+            }
+        })
+    }
+
+    /// The same with all rows at hand.
+    fn expected(rows: &Rows, listed: usize) -> Unmatched {
+        let mut has_more = false;
+        let rows = [Side::Table, Side::Index].map(|side| {
+            let mut counterparts: HashMap<u32, i64> = HashMap::new();
+            rows.iter().filter(|row| row.0 != side).for_each(|row| *counterparts.entry(row.1).or_default() += 1);
+            let mut lone = Vec::new();
+            for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.0 == side) {
+                let left = counterparts.entry(row.1).or_default();
+                *left -= 1;
+                if *left < 0 {
+                    lone.push(place(number));
+                }
+            }
+            has_more |= lone.len() > listed;
+            lone.truncate(listed);
+            lone
+        });
+        Unmatched { rows, has_more }
+    }
+
+    #[test]
+    fn what_is_found_depends_neither_on_memory_nor_on_the_key() {
+        let mut state = 7u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for share in [0, 1, 20, 1000] {
+            // Rows of both sides, some values many times, a share of them changed on one side.
+            let mut rows = Rows::new();
+            for number in 0..2000u32 {
+                let value = if random(10) == 0 { 7 } else { number };
+                rows.push((Side::Table, value));
+                let other = if random(1000) < share { value + 10_000 } else { value };
+                rows.push((Side::Index, other));
+            }
+            rows.sort_by_key(|row| (row.0 as u8, row.1.wrapping_mul(2_654_435_761)));
+            for listed in [5, 100_000] {
+                let expected = expected(&rows, listed);
+                for batch_rows in [1 << 20, 301, 64] {
+                    let bounds = Bounds { cells: 256, batch_rows, listed };
+                    assert_eq!(found(&rows, share + 1, bounds), expected, "{share} {batch_rows}");
+                }
+                let bounds = Bounds { cells: 4096, batch_rows: 1000, listed };
+                assert_eq!(found(&rows, 99, bounds), expected, "another key and number of cells");
+            }
+        }
+    }
+}
