@@ -1,5 +1,7 @@
 //! Builds a table: its heap or clustered index with what lies off the rows, then its nonclustered indexes.
 
+use std::ops::Range;
+
 use crate::description::{Compression, Description, Index, Table};
 use crate::disk::LabError;
 use crate::heap::Heap;
@@ -7,12 +9,12 @@ use crate::ids::{RowId, UnitId};
 use crate::keys::{IndexOrder, KeyOrder};
 use crate::layout::{Layout, Source};
 use crate::lob::{BlobIds, LobStore};
+use crate::off_row::OffRow;
 use crate::record::{Extra, Kind};
-use crate::row::{Cell, Row};
+use crate::row::Row;
 use crate::rowset;
 use crate::space::{Space, Unit};
 use crate::tree::Tree;
-use crate::types::Storage;
 use crate::values::Rows;
 use crate::version::Version;
 
@@ -131,16 +133,43 @@ impl<'a> TableBuilder<'a> {
         let seed = crate::random::mix(description.seed ^ crate::random::mix(number as u64 + 0xABCD));
         let rows = Rows::new(table, seed);
         let order = KeyOrder::clustered(table, description.collation, &rows)?;
+        if table.partitions > 1 && !order.is_natural() {
+            let name = &table.name;
+            return Err(LabError::Description(format!(
+                "table {name} has partitions: its key must be of serial values"
+            )));
+        }
         Ok(Self { description, table, object, rows, order, addresses: Vec::new() })
     }
 
     /// Builds all rowsets.
     pub(crate) fn build(mut self, space: &mut Space, ids: &mut Ids) -> Result<Vec<BuiltRowset>, LabError> {
-        let mut built = vec![self.build_base(space, ids)?];
+        let mut built = Vec::new();
+        for part in 0..self.parts() {
+            built.push(self.build_base(space, ids, part)?);
+        }
         for number in 0..self.table.indexes.len() {
-            built.push(self.build_index(space, ids, number)?);
+            for part in 0..self.parts() {
+                built.push(self.build_index(space, ids, number, part)?);
+            }
         }
         Ok(built)
+    }
+
+    fn parts(&self) -> u32 {
+        self.table.partitions.max(1)
+    }
+
+    /// The rows of a partition: an even share, in the order of the rows.
+    fn span(&self, part: u32) -> Range<u64> {
+        let (count, parts) = (self.rows.count(), u64::from(self.parts()));
+        let part = u64::from(part);
+        count * part / parts..count * (part + 1) / parts
+    }
+
+    /// Partitions take the filegroups in turn, from that of the table on.
+    fn group(&self, first: usize, part: u32) -> usize {
+        (first + part as usize) % self.description.filegroups.len()
     }
 
     fn unit(&self, id: u64, group: usize) -> Unit {
@@ -155,10 +184,10 @@ impl<'a> TableBuilder<'a> {
         every > 0 && n % every == every - 1
     }
 
-    fn build_base(&mut self, space: &mut Space, ids: &mut Ids) -> Result<BuiltRowset, LabError> {
+    fn build_base(&mut self, space: &mut Space, ids: &mut Ids, part: u32) -> Result<BuiltRowset, LabError> {
         let layout = rowset::base(self.table, self.description.collation, self.description.version);
         let id = ids.rowset();
-        let group = self.table.filegroup;
+        let group = self.group(self.table.filegroup, part);
         let in_row = self.unit(ids.unit(), group);
         let has_lobs = self.table.columns.iter().any(|column| column.is_stored() && column.ty.is_lob());
         let mut off_row = OffRow {
@@ -166,9 +195,9 @@ impl<'a> TableBuilder<'a> {
             overflow: layout.can_overflow().then(|| LobStore::new(self.unit(ids.unit(), group))),
         };
         let (unit, rows) = if self.table.clustered.is_some() {
-            self.fill_tree(space, ids, &layout, in_row, &mut off_row)?
+            self.fill_tree((space, ids), &layout, in_row, &mut off_row, self.span(part))?
         } else {
-            self.fill_heap(space, ids, &layout, in_row, &mut off_row)?
+            self.fill_heap((space, ids), &layout, in_row, &mut off_row, self.span(part))?
         };
         let mut units = vec![(unit_kind::IN_ROW, unit)];
         if let Some(store) = off_row.lob {
@@ -181,7 +210,7 @@ impl<'a> TableBuilder<'a> {
         Ok(BuiltRowset {
             object: self.object,
             index: i32::from(index.is_some()),
-            partition: 1,
+            partition: part + 1,
             id,
             status: 0x202 | if index.is_some_and(|index| index.unique) { 4 } else { 0 },
             fill_factor: index.map_or(0, |index| index.fill_factor),
@@ -194,16 +223,16 @@ impl<'a> TableBuilder<'a> {
 
     fn fill_tree(
         &mut self,
-        space: &mut Space,
-        ids: &mut Ids,
+        (space, ids): (&mut Space, &mut Ids),
         layout: &Layout,
         unit: Unit,
         off_row: &mut OffRow,
+        span: Range<u64>,
     ) -> Result<(Unit, u64), LabError> {
         let fill_factor = self.table.clustered.as_ref().map_or(0, |index| index.fill_factor);
         let mut tree = Tree::new(layout, unit, fill_factor);
         let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
-        for place in 0..self.rows.count() {
+        for place in span {
             let n = self.order.row(place);
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
             self.prepare(space, ids, layout, (n, kind), (&mut row, &mut extra), off_row)?;
@@ -215,40 +244,40 @@ impl<'a> TableBuilder<'a> {
 
     fn fill_heap(
         &mut self,
-        space: &mut Space,
-        ids: &mut Ids,
+        (space, ids): (&mut Space, &mut Ids),
         layout: &Layout,
         unit: Unit,
         off_row: &mut OffRow,
+        span: Range<u64>,
     ) -> Result<(Unit, u64), LabError> {
         let keep = !self.table.indexes.is_empty();
         if keep && self.rows.count() > MOST_ADDRESSES {
             let name = &self.table.name;
             return Err(LabError::Description(format!("heap {name} is too long to have nonclustered indexes")));
         }
-        let mut heap = Heap::new(layout, unit);
+        let page_compression = self.table.compression == Compression::Page;
+        let mut heap = Heap::new(layout, unit, page_compression, keep);
         let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
         let every = |every: u64, n: u64| every > 0 && n % every == every - 1;
-        for n in 0..self.rows.count() {
+        for n in span {
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
             self.prepare(space, ids, layout, (n, kind), (&mut row, &mut extra), off_row)?;
             live += u64::from(kind == Kind::Primary);
-            let at = if kind == Kind::Primary && every(self.table.moved_every, n) {
-                heap.push_moved(space, &row, &extra)?
+            if kind == Kind::Primary && every(self.table.moved_every, n) {
+                heap.push_moved(space, &row, &extra)?;
             } else {
-                heap.push(space, &row, &extra, kind)?
-            };
+                heap.push(space, &row, &extra, kind)?;
+            }
             if every(self.table.hole_every, n) {
                 heap.push_hole();
             }
             if heap.has_many_moved() {
                 heap.settle(space)?;
             }
-            if keep {
-                self.addresses.push(at);
-            }
         }
-        Ok((heap.finish(space)?, live))
+        let (unit, addresses) = heap.finish(space)?;
+        self.addresses.extend(addresses);
+        Ok((unit, live))
     }
 
     /// Makes row `n` with what goes with it, and moves off the row what has no room in it.
@@ -273,11 +302,13 @@ impl<'a> TableBuilder<'a> {
         off_row.settle(space, ids, layout, row, extra)
     }
 
-    fn build_index(&self, space: &mut Space, ids: &mut Ids, number: usize) -> Result<BuiltRowset, LabError> {
+    fn build_index(&self, space: &mut Space, ids: &mut Ids, number: usize, part: u32) -> Result<BuiltRowset, LabError> {
         let index: &Index = &self.table.indexes[number];
         let layout = rowset::nonclustered(self.table, index, self.description);
         let id = ids.rowset();
-        let unit = self.unit(ids.unit(), index.filegroup.unwrap_or(self.table.filegroup));
+        let first = index.filegroup.unwrap_or(self.table.filegroup);
+        let unit = self.unit(ids.unit(), self.group(first, part));
+        let span = self.span(part);
         let mut tree = Tree::new(&layout, unit, index.fill_factor);
         let order = IndexOrder::new((self.table, index, &layout), &self.rows, &self.order, &self.addresses)?;
         let (mut row, mut extra, mut live) = (Row::default(), Extra::default(), 0);
@@ -287,7 +318,7 @@ impl<'a> TableBuilder<'a> {
                 wanted[at] = true;
             }
         }
-        for n in order {
+        for n in order.filter(|n| span.contains(n)) {
             let kind = if self.is_ghost(n) { Kind::Ghost } else { Kind::Primary };
             self.rows.fill_only(n, |at| wanted[at], &mut row);
             extra.set_uniquifier(self.order.uniquifier(n));
@@ -299,7 +330,7 @@ impl<'a> TableBuilder<'a> {
         Ok(BuiltRowset {
             object: self.object,
             index: number as i32 + 2,
-            partition: 1,
+            partition: part + 1,
             id,
             status: 0x2 | if index.unique { 4 } else { 0 },
             fill_factor: index.fill_factor,
@@ -316,87 +347,6 @@ fn level(compression: Compression) -> u8 {
         Compression::None => 0,
         Compression::Row => 1,
         Compression::Page => 2,
-    }
-}
-
-/// Where values go that do not stay in their row.
-struct OffRow {
-    lob: Option<LobStore>,
-    overflow: Option<LobStore>,
-}
-
-/// Longest data record.
-const LONGEST_RECORD: usize = 8060;
-
-impl OffRow {
-    /// Text to its pointer, then the longest values off the row until it fits.
-    fn settle(
-        &mut self,
-        space: &mut Space,
-        ids: &mut Ids,
-        layout: &Layout,
-        row: &mut Row,
-        extra: &Extra,
-    ) -> Result<(), LabError> {
-        if self.lob.is_none() && self.overflow.is_none() {
-            return Ok(());
-        }
-        for column in &layout.columns {
-            let Source::Column(at) = column.source else { continue };
-            if let (Storage::Text, Some(store), Some(value)) = (column.ty.storage(), &mut self.lob, row.value(at)) {
-                let pointer = store.store_text(space, &mut ids.blobs, value)?;
-                row.replace_by_pointer(at, &pointer);
-            }
-        }
-        while let Some((at, storage)) = self.longest_to_move(layout, row, extra) {
-            let value = row.value(at).unwrap_or_default();
-            let pointer = match (storage, &mut self.lob, &mut self.overflow) {
-                (Storage::Max, Some(store), _) => store.store_max(space, &mut ids.blobs, value)?,
-                (_, _, Some(store)) => store.store_overflow(space, &mut ids.blobs, value)?,
-                _ => return Ok(()),
-            };
-            row.replace_by_pointer(at, &pointer);
-        }
-        Ok(())
-    }
-
-    /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
-    fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer too.
-        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12;
-        length += extra.sparse.len();
-        let mut longest: Option<(usize, usize, Storage)> = None;
-        for column in &layout.columns {
-            let Source::Column(at) = column.source else { continue };
-            let storage = column.ty.storage();
-            if matches!(storage, Storage::Fixed(_) | Storage::Bit) || column.sparse {
-                continue;
-            }
-            length += 2;
-            let value = row.value(at).map_or(0, <[u8]>::len);
-            length += value;
-            let movable = matches!(row.cell(at), Cell::Bytes(..))
-                && match storage {
-                    Storage::Max => self.lob.is_some(),
-                    _ => self.overflow.is_some() && value > 24 && !column.in_inner,
-                };
-            if movable && value > longest.map_or(0, |(length, ..)| length) {
-                longest = Some((value, at, storage));
-            }
-        }
-        longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
-    }
-
-    /// The values of a ghost that would lie elsewhere.
-    fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
-        for column in &layout.columns {
-            let Source::Column(at) = column.source else { continue };
-            let long = row.value(at).is_some_and(|value| value.len() > 24);
-            if column.ty.storage() == Storage::Text || long && !column.in_inner && !column.sparse {
-                let nullable = table.columns.get(at).is_some_and(|column| column.nullable);
-                row.shorten(at, nullable);
-            }
-        }
     }
 }
 

@@ -24,6 +24,7 @@ pub struct Written {
 
 /// Writes the database into a folder. Its files must not be there yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
+    description.check().map_err(LabError::Description)?;
     let groups: Vec<u16> = description
         .filegroups
         .iter()
@@ -55,7 +56,8 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
         let constraint = has_key.then(|| ids.object(|id| catalogue.is_taken(id)));
         let rowsets = TableBuilder::new(description, number, object)?.build(&mut space, &mut ids)?;
         catalogue.describe_table(table, object, constraint, &rowsets);
-        tables.push((table.name.clone(), rowsets.first().map_or(0, |rowset| rowset.rows)));
+        let rows = rowsets.iter().filter(|rowset| rowset.index < 2).map(|rowset| rowset.rows).sum();
+        tables.push((table.name.clone(), rows));
         built.extend(rowsets);
     }
     // The system tables come last but lie in front; a little room for their growth decides the length of file 1.

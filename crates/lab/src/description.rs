@@ -1,5 +1,6 @@
 //! What to build: the shape of a database, from which `build` makes files.
 
+use crate::compress::MOST_COLUMNS;
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
@@ -72,7 +73,7 @@ pub struct Table {
     pub filegroup: usize,
     /// Compression of heap or clustered index.
     pub compression: Compression,
-    /// Rows of each partition by the leading key; one or none: not partitioned.
+    /// Partitions, by row number; up to one: not partitioned.
     pub partitions: u32,
 }
 
@@ -195,6 +196,37 @@ pub enum Filter {
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
+}
+
+impl Description {
+    /// Refuses what no version of the format has, the chosen one has not, or nobody has described.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let since_2008 = self.version > Version::V611;
+        for table in &self.tables {
+            let name = &table.name;
+            let indexes = || table.clustered.iter().chain(&table.indexes);
+            let compressed =
+                table.compression != Compression::None || indexes().any(|index| index.compression != Compression::None);
+            let sparse = table.columns.iter().any(|column| column.sparse);
+            let refused = [
+                (table.columns.len() > MOST_COLUMNS, "has more than 127 columns"),
+                (table.filegroup >= self.filegroups.len(), "names a filegroup that is not there"),
+                (compressed && !since_2008, "is compressed, which 2005 does not know"),
+                (sparse && !since_2008, "has sparse columns, which 2005 does not know"),
+                (
+                    indexes().any(|index| index.filter.is_some()) && !since_2008,
+                    "has a filter, which 2005 does not know",
+                ),
+                (compressed && sparse, "is compressed and has sparse columns"),
+                (compressed && table.moved_every > 0, "is compressed and has rows that moved, whose form is not known"),
+                (indexes().any(|index| index.keys.is_empty()), "has an index without a key"),
+            ];
+            if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused) {
+                return Err(format!("table {name} {why}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Column {

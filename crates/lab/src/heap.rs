@@ -1,5 +1,6 @@
 //! Heaps: pages in allocation order, rows that moved, slots that lost their row.
 
+use crate::compress::{self, CompressedPage, Stored};
 use crate::disk::LabError;
 use crate::ids::{PAGE, PageId, RowId};
 use crate::layout::Layout;
@@ -15,34 +16,97 @@ pub(crate) struct Heap<'a> {
     page: Option<(Page, PageId)>,
     /// Rows that have only a stub so far: stub and record.
     moved: Vec<(RowId, Row, Extra)>,
+    /// Rows for the next compressed page, and their bytes before that.
+    pending: Vec<(u8, Vec<Stored>)>,
+    pending_bytes: usize,
+    page_compression: bool,
+    /// Where each row lies, if that is asked for.
+    addresses: Option<Vec<RowId>>,
     record: Vec<u8>,
 }
 
+/// Bytes of rows that are compressed together: more than a page takes.
+const BATCH: usize = 3 * PAGE;
 /// Rows that wait for their forwarded record at most.
 const MOST_MOVED: usize = 1000;
 
 impl<'a> Heap<'a> {
-    /// An empty heap in `unit`.
-    pub(crate) fn new(layout: &'a Layout, unit: Unit) -> Self {
-        Self { layout, unit, page: None, moved: Vec::new(), record: Vec::with_capacity(8192) }
+    /// An empty heap in `unit`; `page_compression` gives its full pages a CI record.
+    pub(crate) fn new(layout: &'a Layout, unit: Unit, page_compression: bool, keep_addresses: bool) -> Self {
+        Self {
+            layout,
+            unit,
+            page: None,
+            moved: Vec::new(),
+            pending: Vec::new(),
+            pending_bytes: 0,
+            page_compression,
+            addresses: keep_addresses.then(Vec::new),
+            record: Vec::with_capacity(PAGE),
+        }
     }
 
-    /// Adds a row, gives its address.
-    pub(crate) fn push(&mut self, space: &mut Space, row: &Row, extra: &Extra, kind: Kind) -> Result<RowId, LabError> {
+    /// Adds a row.
+    pub(crate) fn push(&mut self, space: &mut Space, row: &Row, extra: &Extra, kind: Kind) -> Result<(), LabError> {
         let mut record = std::mem::take(&mut self.record);
         record::leaf(self.layout, row, extra, kind, &mut record);
-        // A row is never shorter than the stub that may have to take its place.
-        record.resize(record.len().max(9), 0);
-        let at = self.put(space, &record, kind == Kind::Ghost);
+        if self.page_compression {
+            let status = compress::status(self.layout.leaf, kind);
+            self.pending.push((status, compress::stored_row(self.layout, row, extra)));
+            self.pending_bytes += record.len() + 2;
+            self.record = record;
+            return if self.pending_bytes > BATCH { self.compress(space) } else { Ok(()) };
+        }
+        if !self.layout.compressed {
+            // A row is never shorter than the stub that may have to take its place.
+            record.resize(record.len().max(9), 0);
+        }
+        self.put(space, &record, kind == Kind::Ghost)?;
         self.record = record;
-        at
+        Ok(())
+    }
+
+    /// Compresses the first rows that wait into one page.
+    fn compress(&mut self, space: &mut Space) -> Result<(), LabError> {
+        self.write(space)?;
+        let compressed = CompressedPage::of(&self.pending);
+        let count = compressed.records.len();
+        if count == 0 {
+            return self.put_pending(space);
+        }
+        self.start_page(space)?;
+        if let Some((page, _)) = &mut self.page {
+            page.push_information(&compressed.information);
+        }
+        let statuses: Vec<u8> = self.pending.drain(..count).map(|(status, _)| status).collect();
+        for (status, record) in statuses.into_iter().zip(&compressed.records) {
+            self.put(space, record, compress::is_ghost(status))?;
+        }
+        let length = |values: &[Stored]| {
+            let mut record = Vec::new();
+            compress::push_record(1, values, &mut record);
+            record.len() + 2
+        };
+        self.pending_bytes = self.pending.iter().map(|(_, values)| length(values)).sum();
+        self.write(space)
+    }
+
+    /// Puts the rows that wait on a page that is not full: they stay as ROW compression has them.
+    fn put_pending(&mut self, space: &mut Space) -> Result<(), LabError> {
+        for (status, values) in std::mem::take(&mut self.pending) {
+            let mut record = Vec::new();
+            compress::push_record(status, &values, &mut record);
+            self.put(space, &record, compress::is_ghost(status))?;
+        }
+        self.pending_bytes = 0;
+        Ok(())
     }
 
     /// Adds a row that moved: its address is the stub, the row itself follows later on another page.
-    pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<RowId, LabError> {
+    pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<(), LabError> {
         let stub = self.put(space, &[4, 0, 0, 0, 0, 0, 0, 0, 0], false)?;
         self.moved.push((stub, row.clone(), extra.clone()));
-        Ok(stub)
+        Ok(())
     }
 
     /// Adds an empty slot, as a deleted row leaves it.
@@ -69,8 +133,9 @@ impl<'a> Heap<'a> {
         for (stub, row, extra) in &moved {
             let mut record = std::mem::take(&mut self.record);
             record::leaf(self.layout, row, extra, Kind::Forwarded(*stub), &mut record);
+            let addresses = self.addresses.take();
             let at = self.put(space, &record, false)?;
-            self.record = record;
+            (self.record, self.addresses) = (record, addresses);
             stubs.push((*stub, at));
         }
         self.write(space)?;
@@ -89,17 +154,26 @@ impl<'a> Heap<'a> {
             return Err(LabError::Description(format!("a row of {} bytes does not fit a page", record.len())));
         }
         if self.page.as_ref().is_none_or(|(page, _)| page.room() < record.len()) {
-            self.write(space)?;
-            let id = space.page(&mut self.unit, 0)?;
-            self.unit.data += 1;
-            if self.unit.first == PageId::NONE {
-                self.unit.first = id;
-            }
-            self.page = Some((Page::new(page_type::DATA, 0, self.unit.id, self.layout.leaf_fixed), id));
+            self.start_page(space)?;
         }
         let Some((page, id)) = &mut self.page else { return Ok(RowId::default()) };
         let slot = if ghost { page.push_ghost(record) } else { page.push(record) };
-        Ok(RowId { page: *id, slot })
+        let at = RowId { page: *id, slot };
+        if let Some(addresses) = &mut self.addresses {
+            addresses.push(at);
+        }
+        Ok(at)
+    }
+
+    fn start_page(&mut self, space: &mut Space) -> Result<(), LabError> {
+        self.write(space)?;
+        let id = space.page(&mut self.unit, 0)?;
+        self.unit.data += 1;
+        if self.unit.first == PageId::NONE {
+            self.unit.first = id;
+        }
+        self.page = Some((Page::new(page_type::DATA, 0, self.unit.id, self.layout.leaf_fixed), id));
+        Ok(())
     }
 
     fn write(&mut self, space: &mut Space) -> Result<(), LabError> {
@@ -111,12 +185,16 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Writes what is left and the IAM chain.
-    pub(crate) fn finish(mut self, space: &mut Space) -> Result<Unit, LabError> {
+    /// Writes what is left and the IAM chain; gives the addresses of the rows.
+    pub(crate) fn finish(mut self, space: &mut Space) -> Result<(Unit, Vec<RowId>), LabError> {
+        while self.pending_bytes > PAGE {
+            self.compress(space)?;
+        }
+        self.put_pending(space)?;
         self.settle(space)?;
         self.write(space)?;
         space.close(&self.unit)?;
-        Ok(self.unit)
+        Ok((self.unit, self.addresses.unwrap_or_default()))
     }
 }
 

@@ -74,6 +74,11 @@ impl KeyOrder {
         Ok(Self { rows: Some(keyed.into_iter().map(|(_, n)| n).collect()), uniquifiers })
     }
 
+    /// Whether the rows are in order as they are numbered.
+    pub(crate) fn is_natural(&self) -> bool {
+        self.rows.is_none()
+    }
+
     /// The row at a place of the order.
     pub(crate) fn row(&self, place: u64) -> u64 {
         self.rows.as_ref().and_then(|rows| rows.get(place as usize)).map_or(place, |&n| u64::from(n))

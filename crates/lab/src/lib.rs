@@ -7,6 +7,7 @@
 mod bits;
 mod build;
 mod catalogue;
+mod compress;
 mod database;
 pub mod description;
 mod disk;
@@ -17,6 +18,7 @@ mod ids;
 mod keys;
 mod layout;
 mod lob;
+mod off_row;
 mod order;
 pub mod orders;
 mod page;

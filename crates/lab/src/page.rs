@@ -3,6 +3,8 @@
 use crate::ids::{PAGE, PageId, UnitId};
 
 const HEADER: usize = 96;
+/// Type flag: the page has a CI record.
+const HAS_INFORMATION: u8 = 0x80;
 const TORN_FLAG: u16 = 0x100;
 const CHECKSUM_FLAG: u16 = 0x200;
 
@@ -125,6 +127,14 @@ impl Page {
     /// Sets the other flags of the header (0x2, 0x6 of sysfiles1's pages).
     pub(crate) fn set_flags(&mut self, flags: u16) {
         self.put_u16(4, flags);
+    }
+
+    /// Puts the CI record of a compressed page where no record is; records follow it.
+    pub(crate) fn push_information(&mut self, bytes: &[u8]) {
+        self.bytes[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
+        self.end = HEADER + bytes.len();
+        self.used = bytes.len();
+        self.bytes[2] |= HAS_INFORMATION;
     }
 
     /// Fills in what is known at the end and gives the bytes that go to the disk.

@@ -1,5 +1,6 @@
 //! FixedVar records: rows of tables and of indexes, on leaf and non-leaf pages.
 
+use crate::compress;
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
 use crate::row::{Cell, Row};
@@ -44,8 +45,13 @@ impl Extra {
         self.row_id = row.bytes();
     }
 
+    /// The address of the heap row.
+    pub(crate) fn row_id(&self) -> &[u8; 8] {
+        &self.row_id
+    }
+
     /// The first row of a key stores no uniquifier.
-    fn uniquifier(&self) -> &[u8] {
+    pub(crate) fn uniquifier(&self) -> &[u8] {
         if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
     }
 }
@@ -53,6 +59,13 @@ impl Extra {
 /// Writes the leaf record of a row.
 pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &mut Vec<u8>) {
     out.clear();
+    if layout.compressed {
+        return compress::push_record(
+            compress::status(layout.leaf, kind),
+            &compress::stored_row(layout, row, extra),
+            out,
+        );
+    }
     let type_bits = match (layout.leaf, kind) {
         (Leaf::Data, Kind::Primary) => 0,
         (Leaf::Data, Kind::Forwarded(_)) => 1 << 1,

@@ -1,6 +1,8 @@
 //! Random databases: any mixture of what the lab can write, chosen by a seed.
 
-use crate::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
+use crate::description::{
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+};
 use crate::page::PageVerify;
 use crate::random::Random;
 use crate::types::{SqlType, Storage};
@@ -66,18 +68,28 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
     let located: Vec<usize> = clustered.iter().flat_map(|index| index.keys.iter().map(|&(key, _)| key)).collect();
     let indexes = (0..dice.below(4)).map(|at| index(dice, version, &columns, (&keys, &located), at)).collect();
     let heap = clustered.is_none();
+    let sparse = columns.iter().any(|column| column.sparse);
+    let compression = match dice.below(6) {
+        0 if heap && !sparse && version > Version::V611 => Compression::Row,
+        1 if heap && !sparse && version > Version::V611 => Compression::Page,
+        _ => Compression::None,
+    };
+    let can_partition = clustered.as_ref().is_none_or(|index| index.primary_key);
+    let partitions = if can_partition && dice.chance(20) { 2 + dice.below(4) as u32 } else { 0 };
+    let can_move = heap && compression == Compression::None;
     let mut every = |percent| if dice.chance(percent) { 2 + dice.below(60) } else { 0 };
     Table {
         name: format!("table_{number}"),
+        compression,
+        partitions,
         rows,
         ghost_every: every(50),
-        moved_every: if heap { every(50) } else { 0 },
+        moved_every: if can_move { every(50) } else { 0 },
         hole_every: if heap { every(50) } else { 0 },
         filegroup: dice.below(filegroups as u64) as usize,
         columns,
         clustered,
         indexes,
-        ..Table::default()
     }
 }
 

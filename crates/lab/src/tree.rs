@@ -55,7 +55,9 @@ impl<'a> Tree<'a> {
         };
         if needs_page {
             let mut entry = std::mem::take(&mut self.entry);
-            record::inner(self.layout, row, extra, PageId::NONE, &mut entry);
+            if !self.layout.compressed {
+                record::inner(self.layout, row, extra, PageId::NONE, &mut entry);
+            }
             self.start_page(space, 0, &entry)?;
             self.entry = entry;
         }
@@ -74,7 +76,9 @@ impl<'a> Tree<'a> {
     fn start_page(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         let id = space.page(&mut self.unit, 0)?;
         let mut entry = entry.to_vec();
-        record::set_child(self.layout, &mut entry, id);
+        if !self.layout.compressed {
+            record::set_child(self.layout, &mut entry, id);
+        }
         let page = self.new_page(level);
         if level == self.levels.len() {
             self.levels.push(Level { page, id, prev: PageId::NONE, entry });
@@ -83,6 +87,10 @@ impl<'a> Tree<'a> {
             write(space, done, id)?;
             let first_entry = (done.prev == PageId::NONE).then(|| done.entry.clone());
             *done = Level { page, id, prev: done.id, entry: entry.clone() };
+            if self.layout.compressed {
+                let text = "a compressed index must fit one page: the form of its non-leaf rows is not known";
+                return Err(LabError::Description(text.to_owned()));
+            }
             // The parent level exists from the second page on.
             if let Some(first) = first_entry {
                 self.add_entry(space, level + 1, &first)?;

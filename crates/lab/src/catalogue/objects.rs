@@ -103,7 +103,9 @@ impl Catalogue<'_> {
     }
 
     fn add_index(&mut self, rowset: &BuiltRowset, name: &str, kind: u8, status: i64) {
-        let data_space = i64::from(self.description.version < Version::V706);
+        // From 2012 on this column is 0 in every row.
+        let group = rowset.units.first().map_or(1, |(_, unit)| i64::from(unit.group));
+        let data_space = if self.description.version < Version::V706 { group } else { 0 };
         let mut fields = vec![
             ("id", Number(i64::from(rowset.object))),
             ("indid", Number(i64::from(rowset.index))),

@@ -1,0 +1,94 @@
+//! Values that do not stay in their row: text, long (max) values, and what a row has no room for.
+
+use crate::build::Ids;
+use crate::description::Table;
+use crate::disk::LabError;
+use crate::layout::{Layout, Source};
+use crate::lob::LobStore;
+use crate::record::Extra;
+use crate::row::{Cell, Row};
+use crate::space::Space;
+use crate::types::Storage;
+
+/// Where values go that do not stay in their row.
+pub(crate) struct OffRow {
+    /// Long values of unlimited types.
+    pub(crate) lob: Option<LobStore>,
+    /// Values of limited types.
+    pub(crate) overflow: Option<LobStore>,
+}
+
+/// Longest data record.
+const LONGEST_RECORD: usize = 8060;
+
+impl OffRow {
+    /// Text to its pointer, then the longest values off the row until it fits.
+    pub(crate) fn settle(
+        &mut self,
+        space: &mut Space,
+        ids: &mut Ids,
+        layout: &Layout,
+        row: &mut Row,
+        extra: &Extra,
+    ) -> Result<(), LabError> {
+        if self.lob.is_none() && self.overflow.is_none() {
+            return Ok(());
+        }
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            if let (Storage::Text, Some(store), Some(value)) = (column.ty.storage(), &mut self.lob, row.value(at)) {
+                let pointer = store.store_text(space, &mut ids.blobs, value)?;
+                row.replace_by_pointer(at, &pointer);
+            }
+        }
+        while let Some((at, storage)) = self.longest_to_move(layout, row, extra) {
+            let value = row.value(at).unwrap_or_default();
+            let pointer = match (storage, &mut self.lob, &mut self.overflow) {
+                (Storage::Max, Some(store), _) => store.store_max(space, &mut ids.blobs, value)?,
+                (_, _, Some(store)) => store.store_overflow(space, &mut ids.blobs, value)?,
+                _ => return Ok(()),
+            };
+            row.replace_by_pointer(at, &pointer);
+        }
+        Ok(())
+    }
+
+    /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
+    fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
+        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer too.
+        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12;
+        length += extra.sparse.len();
+        let mut longest: Option<(usize, usize, Storage)> = None;
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            let storage = column.ty.storage();
+            if matches!(storage, Storage::Fixed(_) | Storage::Bit) || column.sparse {
+                continue;
+            }
+            length += 2;
+            let value = row.value(at).map_or(0, <[u8]>::len);
+            length += value;
+            let movable = matches!(row.cell(at), Cell::Bytes(..))
+                && match storage {
+                    Storage::Max => self.lob.is_some(),
+                    _ => self.overflow.is_some() && value > 24 && !column.in_inner,
+                };
+            if movable && value > longest.map_or(0, |(length, ..)| length) {
+                longest = Some((value, at, storage));
+            }
+        }
+        longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
+    }
+
+    /// The values of a ghost that would lie elsewhere.
+    pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
+        for column in &layout.columns {
+            let Source::Column(at) = column.source else { continue };
+            let long = row.value(at).is_some_and(|value| value.len() > 24);
+            if column.ty.storage() == Storage::Text || long && !column.in_inner && !column.sparse {
+                let nullable = table.columns.get(at).is_some_and(|column| column.nullable);
+                row.shorten(at, nullable);
+            }
+        }
+    }
+}
