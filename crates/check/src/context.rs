@@ -13,7 +13,7 @@ use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::PageBounds;
 use crate::units::{Unit, UnitIndex, Units};
-use crate::{columns, computed, constraints, identity, index_match, lob};
+use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -37,6 +37,7 @@ pub(crate) struct Context<'a> {
     pub(crate) indexes: index_match::Plans,
     pub(crate) constraints: constraints::Plans,
     pub(crate) identities: identity::Plans,
+    pub(crate) partitions: partitions::Plans,
 }
 
 /// The key columns of a B-tree's rowset.
@@ -79,6 +80,10 @@ impl<'a> Context<'a> {
             true => identity::Plans::new(database, &units),
             false => identity::Plans::default(),
         };
+        let partitions = match options.physical_only {
+            true => partitions::Plans::default(),
+            false => partitions::Plans::new(database, &units, options.no_index),
+        };
         Self {
             source,
             database,
@@ -96,6 +101,7 @@ impl<'a> Context<'a> {
             indexes,
             constraints,
             identities,
+            partitions,
         }
     }
 

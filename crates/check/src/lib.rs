@@ -23,6 +23,7 @@ mod memory;
 mod metadata;
 mod off_row;
 mod options;
+mod partitions;
 mod pinpoint;
 mod progress;
 mod reckon;

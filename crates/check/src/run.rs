@@ -20,7 +20,8 @@ use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
 use crate::{
-    catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, reckon, survey, sweep,
+    catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, partitions, reckon, survey,
+    sweep,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -70,6 +71,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         swept.merge(part);
     }
     context.batch = None;
+    partitions::reckon(&context, &mut swept, &mut findings, &mut coverage);
     let beyond = Beyond {
         identities: identity::reckon(&context, &mut swept, &findings, &mut coverage),
         constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),
@@ -350,10 +352,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     };
     let rowsets = || database.rowsets.iter().filter(in_scope);
     let not_yet = "not checked yet";
-    let partitions = rowsets().filter(|rowset| rowset.partition > 1).count() as u64;
-    if partitions > 0 {
-        coverage.note("partition of each row", "partitioned tables", not_yet, partitions);
-    }
     if context.options.scope == Scope::Database {
         let reason = "types, principals, defaults, constraints and data spaces: not checked yet";
         coverage.note("catalogue cross checks", "database", reason, 0);

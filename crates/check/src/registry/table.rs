@@ -512,6 +512,17 @@ checks! {
         cause "The null bitmap of the row was changed.",
         action "Restore the page from a backup; for an index, rebuild it.";
 
+    PARTITION_WRONG = "partition.wrong", 8984 state 1, Column, Consistency, AllowDataLoss, false,
+        "Table error: object ID {object_id}, index ID {index_id}, partition ID {partition_id}. A row should be on partition number {expected} but was found in partition number {partition}. Possible extra or invalid keys for:",
+        must "Each row of a partitioned table or index lies in the partition that its partition function says.",
+        cause "The value of the partitioning column was changed behind the engine's back, or the boundary values in the catalogue were.",
+        action "Restore the page from a backup; for an index, rebuild it. Queries that eliminate partitions do not find the row.";
+    PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
+        "Row {record} identified by ({identity}).",
+        must "As partition.wrong, which it continues with the row.",
+        cause "See partition.wrong.",
+        action "See partition.wrong.";
+
     CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: CHECK constraint '{constraint}' of table '{table}' is trusted, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
         must "No row makes the condition of a CHECK constraint false that is enabled and trusted (--constraints).",

@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::spill::{Fact, Run};
 use crate::units::UnitIndex;
-use crate::{columns, computed, constraints, identity, index_match, lob};
+use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
 /// The sums of one thread, or of all.
 pub(crate) struct Partial {
@@ -30,6 +30,8 @@ pub(crate) struct Partial {
     pub(crate) indexes: index_match::Sums,
     /// What rows say of the constraints of their table.
     pub(crate) constraints: constraints::Sums,
+    /// How rows lie to the boundaries of their partitions.
+    pub(crate) partitions: partitions::Sums,
     /// Values of identity columns.
     pub(crate) identities: identity::Sums,
     /// Pages that could not be read, and why.
@@ -254,6 +256,7 @@ impl Partial {
             lob: lob::Sums::new(units),
             indexes: index_match::Sums::default(),
             constraints: constraints::Sums::default(),
+            partitions: partitions::Sums::default(),
             identities: identity::Sums::default(),
             read_errors: Vec::new(),
             pages_read: 0,
@@ -275,6 +278,7 @@ impl Partial {
         self.lob.merge(other.lob);
         self.indexes.merge(other.indexes);
         self.constraints.merge(other.constraints);
+        self.partitions.merge(other.partitions);
         self.identities.merge(other.identities);
         self.read_errors.extend(other.read_errors);
         self.pages_read += other.pages_read;

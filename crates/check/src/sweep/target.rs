@@ -13,7 +13,7 @@ use crate::finding::Finding;
 use crate::registry;
 use crate::survey::Allocation;
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, computed, constraints, identity, index_match, lob};
+use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
@@ -224,6 +224,7 @@ impl Target {
             computed::row(context, unit, at, &record, &mut partial.computed, &mut partial.findings);
             lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
             index_match::row(context, unit, at, &record, &mut partial.indexes, &mut partial.findings);
+            partitions::row(context, unit, at, &record, &mut partial.partitions, &mut partial.findings);
             constraints::row(context, unit, at, &record, &mut partial.constraints);
             identity::row(context, unit, at, &record, &mut partial.identities);
         }

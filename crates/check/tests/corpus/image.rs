@@ -70,6 +70,15 @@ impl Image {
         })
     }
 
+    /// Checks the file as it is now against a changed catalogue.
+    pub fn check_changed(&self, options: &Options, change: impl FnOnce(&mut Database)) -> Report {
+        self.with_files(|files| {
+            let mut database = catalog::load(files);
+            change(&mut database);
+            check::run(files, &database, options, &Silent)
+        })
+    }
+
     /// The catalogue as it is now.
     pub fn database(&self) -> Database {
         self.with_files(|files| catalog::load(files))

@@ -21,6 +21,7 @@ mod index_rows;
 mod invariance;
 mod legal;
 mod lob;
+mod partitions;
 mod rows;
 mod sound;
 mod sparse;
@@ -45,6 +46,7 @@ fn main() {
             trials.extend(invariance::trials(&corpus));
             trials.extend(legal::trials(&corpus));
             trials.extend(lob::trials(&corpus));
+            trials.extend(partitions::trials(&corpus));
             trials.extend(sparse::trials(&corpus));
         }
         None => {
@@ -60,6 +62,7 @@ fn main() {
                 "invariance",
                 "legal",
                 "lob",
+                "partitions",
                 "sparse",
             ] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");

@@ -1,0 +1,255 @@
+//! Partitions: each row of a partitioned heap or index lies in the partition that its partition function says (8984, 8988).
+//!
+//! Most rows cost two comparisons, with the boundaries of the partition they lie in. Whether a boundary belongs to the left
+//! or to the right of it is learned from the rows that are equal to one: where they agree, that is the side. And as no real
+//! sample shows how boundaries are stored, the rows themselves must confirm what was read: if most of them contradict it,
+//! nothing is said of any.
+
+mod plan;
+
+use std::cmp::Ordering;
+
+use catalog::{Boundary, Stored};
+use format::RecordId;
+use format::key::compare_values;
+use format::record::Record;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Value};
+use crate::index_match::locator_of;
+use crate::registry;
+use crate::sweep::Partial;
+use crate::units::UnitIndex;
+
+pub(crate) use plan::Plans;
+use plan::Work;
+
+/// What one thread, or all, saw of each partitioned heap or index.
+#[derive(Default)]
+pub(crate) struct Sums {
+    plans: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Seen {
+    /// Rows between the boundaries of their partition.
+    inside: u64,
+    /// Rows equal to the boundary below their partition, as RANGE RIGHT has them.
+    on_low: u64,
+    /// Rows equal to the boundary above, as RANGE LEFT has them.
+    on_high: u64,
+    /// Rows beyond a boundary.
+    outside: u64,
+    /// Rows whose value is not in the record, or whose order is the collation's.
+    undecided: u64,
+}
+
+/// Where a value lies among the boundaries of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Between two boundaries: in this partition, from 1.
+    Partition(usize),
+    /// Equal to this boundary, from 1: in the partition of the same number or the next.
+    Boundary(usize),
+}
+
+/// Which side of a boundary its value belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Left,
+    Right,
+    /// No row is equal to one.
+    NotSeen,
+    /// Rows equal to boundaries lie on both sides.
+    Both,
+}
+
+impl Seen {
+    fn side(self) -> Side {
+        match (self.on_low, self.on_high) {
+            (0, 0) => Side::NotSeen,
+            (0, _) => Side::Left,
+            (_, 0) => Side::Right,
+            _ => Side::Both,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.inside += other.inside;
+        self.on_low += other.on_low;
+        self.on_high += other.on_high;
+        self.outside += other.outside;
+        self.undecided += other.undecided;
+    }
+}
+
+impl Sums {
+    /// Adds what another thread has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (at, seen) in other.plans.into_iter().enumerate() {
+            self.seen(at).add(seen);
+        }
+    }
+
+    fn seen(&mut self, plan: usize) -> &mut Seen {
+        if self.plans.len() <= plan {
+            self.plans.resize(plan + 1, Seen::default());
+        }
+        &mut self.plans[plan]
+    }
+}
+
+/// A record of the leaf level of a heap or index, ghosts included.
+pub(crate) fn row(
+    context: &Context<'_>,
+    unit: UnitIndex,
+    at: RecordId,
+    record: &Record<'_>,
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(work) = context.partitions.work(unit) else { return };
+    let Some(locator) = locator_of(at, record) else { return };
+    let seen = sums.seen(work.plan);
+    let value = match work.column.value(record) {
+        Stored::Null => None,
+        Stored::Plain(bytes) => Some(bytes),
+        Stored::Absent | Stored::Complex(_) => {
+            seen.undecided += 1;
+            return;
+        }
+    };
+    match standing(work, value) {
+        None => seen.undecided += 1,
+        Some(Standing::Inside) => seen.inside += 1,
+        Some(Standing::OnLow) => seen.on_low += 1,
+        Some(Standing::OnHigh) => seen.on_high += 1,
+        Some(Standing::Outside(place)) => {
+            seen.outside += 1;
+            let unit = context.units.get(unit);
+            findings.extend(unit.into_iter().flat_map(|unit| {
+                let head = Finding::new(&registry::PARTITION_WRONG).owner(unit.owner).at_record(at);
+                let head = match place {
+                    Place::Partition(number) => head.number("expected", number as i64),
+                    Place::Boundary(number) => head.number(BOUNDARY, number as i64),
+                };
+                let detail = Finding::new(&registry::PARTITION_WRONG_DETAIL).owner(unit.owner).at_record(at);
+                let identity = work.identity(record, locator);
+                [
+                    head.number("partition", work.partition as i64),
+                    detail.text_value("record", at.to_string()).text_value("identity", identity),
+                ]
+            }));
+        }
+    }
+}
+
+/// Name under which a finding has its boundary until the side of boundaries is known.
+const BOUNDARY: &str = "boundary";
+
+/// How a row lies to its partition.
+enum Standing {
+    Inside,
+    OnLow,
+    OnHigh,
+    Outside(Place),
+}
+
+/// How a value lies to the partition that it was found in; `None` when its order is not certain.
+fn standing(work: &Work, value: Option<&[u8]>) -> Option<Standing> {
+    let low = work.partition.checked_sub(2).and_then(|at| work.boundaries.get(at));
+    let high = work.boundaries.get(work.partition - 1);
+    let to_low = low.map_or(Some(Ordering::Greater), |low| compare(work, value, low))?;
+    let to_high = high.map_or(Some(Ordering::Less), |high| compare(work, value, high))?;
+    Some(match (to_low, to_high) {
+        (Ordering::Greater, Ordering::Less) => Standing::Inside,
+        (Ordering::Equal, _) => Standing::OnLow,
+        (_, Ordering::Equal) => Standing::OnHigh,
+        _ => Standing::Outside(place(work, value)?),
+    })
+}
+
+fn compare(work: &Work, value: Option<&[u8]>, boundary: &Boundary) -> Option<Ordering> {
+    Some(match (value, boundary.value.as_deref()) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some(value), Some(boundary)) => compare_values(value, boundary, work.order)?,
+    })
+}
+
+/// Where a value lies among all boundaries.
+fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
+    let (mut low, mut high) = (0, work.boundaries.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match compare(work, value, work.boundaries.get(middle)?)? {
+            Ordering::Equal => return Some(Place::Boundary(middle + 1)),
+            Ordering::Greater => low = middle + 1,
+            Ordering::Less => high = middle,
+        }
+    }
+    Some(Place::Partition(low + 1))
+}
+
+/// After the sweep: which of the findings are proofs, and what could not be told.
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    const WHAT: &str = "partition of each row";
+    for (name, units, reason) in context.partitions.left_out() {
+        if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
+            coverage.note(WHAT, name, reason, units.len() as u64);
+        }
+    }
+    for (at, plan) in context.partitions.plans().iter().enumerate() {
+        let seen = *swept.partitions.seen(at);
+        if seen.undecided > 0 {
+            let reason = "values off the row, or whose order the collation decides";
+            coverage.note(WHAT, &plan.name, reason, seen.undecided);
+        }
+        let side = seen.side();
+        if side == Side::Both {
+            let reason = "equal to a boundary value; rows on both sides of such leave open to which it belongs";
+            coverage.note(WHAT, &plan.name, reason, seen.on_low + seen.on_high);
+        }
+        if seen.outside == 0 {
+            continue;
+        }
+        let is_own = |finding: &Finding| {
+            let of_unit = finding.owner.and_then(|owner| context.units.index_of(owner.alloc_unit));
+            of_unit.is_some_and(|unit| plan.units.contains(&unit))
+                && (finding.check == &registry::PARTITION_WRONG || finding.check == &registry::PARTITION_WRONG_DETAIL)
+        };
+        if seen.outside > seen.inside + seen.on_low + seen.on_high {
+            findings.retain(|finding| !is_own(finding));
+            let reason = "most rows contradict the boundary values as they were read";
+            coverage.note(WHAT, &plan.name, reason, seen.outside);
+            continue;
+        }
+        let mut open = Vec::new();
+        for finding in findings.iter_mut().filter(|finding| is_own(finding)) {
+            let Some((name, Value::Number(number))) = finding.evidence.iter_mut().find(|(name, _)| *name == BOUNDARY)
+            else {
+                continue;
+            };
+            match side {
+                Side::Left => {}
+                Side::Right => *number += 1,
+                Side::NotSeen | Side::Both => open.extend(finding.page.zip(finding.slot)),
+            }
+            *name = "expected";
+        }
+        if !open.is_empty() {
+            open.sort_unstable();
+            let is_open = |finding: &Finding| {
+                finding.page.zip(finding.slot).is_some_and(|place| open.binary_search(&place).is_ok())
+            };
+            findings.retain(|finding| !(is_own(finding) && is_open(finding)));
+            let reason = "in a wrong partition, and equal to a boundary value: nothing tells to which side it belongs";
+            coverage.note(WHAT, &plan.name, reason, open.len() as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

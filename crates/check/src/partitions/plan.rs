@@ -1,0 +1,210 @@
+//! Which rows can be held against their partition function, and how: worked out from the catalogue once.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use catalog::{Boundary, Database, Rowset, RowsetColumn, Stored, TableColumn};
+use format::key::{KeyOrder, compare_values};
+use format::record::Record;
+use format::types::{TypeInfo, fixed_length, xtype};
+use format::{RecordId, value};
+
+use crate::columns::table_columns;
+use crate::index_match::{are_readable, units_of};
+use crate::units::{UnitIndex, Units};
+use crate::values::{Column, is_sparse_and_padded};
+
+/// A partitioned heap or index.
+pub(crate) struct Plan {
+    /// `schema.table.index`, for people.
+    pub(crate) name: String,
+    /// Its units, one a partition.
+    pub(crate) units: Vec<UnitIndex>,
+}
+
+/// What the rows of a partition are held against.
+#[derive(Clone)]
+pub(crate) struct Work {
+    /// Which plan.
+    pub(crate) plan: usize,
+    /// The partition, from 1.
+    pub(crate) partition: usize,
+    /// The boundaries of the function, ascending.
+    pub(crate) boundaries: Arc<[Boundary]>,
+    /// The partitioning column.
+    pub(crate) column: Column,
+    /// Its order.
+    pub(crate) order: KeyOrder,
+    /// The columns that identify a row; empty in a heap.
+    pub(crate) key: Arc<[(String, Column)]>,
+}
+
+impl Work {
+    /// How 8988 identifies a row.
+    pub(super) fn identity(&self, record: &Record<'_>, locator: RecordId) -> String {
+        if self.key.is_empty() {
+            return format!("HEAP RID = {locator}");
+        }
+        let pair = |(name, column): &(String, Column)| {
+            let text = match column.value(record) {
+                Stored::Plain(bytes) => value::text(column.column.info, bytes, 0),
+                _ => "NULL".to_owned(),
+            };
+            format!("{name} = {text}")
+        };
+        self.key.iter().map(pair).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// All plans.
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: Vec<Plan>,
+    work: Vec<Option<Work>>,
+    left_out: Vec<(Plan, String)>,
+}
+
+impl Plans {
+    /// Plans for all heaps and indexes of several partitions.
+    pub(crate) fn new(database: &Database, units: &Units, no_index: bool) -> Self {
+        let mut plans = Self::default();
+        plans.work.resize_with(units.list().len(), || None);
+        let mut rowsets: BTreeMap<(i32, i32), Vec<&Rowset>> = BTreeMap::new();
+        for rowset in &database.rowsets {
+            rowsets.entry((rowset.object_id, rowset.index_id)).or_default().push(rowset);
+        }
+        rowsets.retain(|_, rowsets| rowsets.iter().any(|rowset| rowset.partition > 1));
+        rowsets.retain(|index, _| !no_index || index.1 <= 1 || database.is_system_table(index.0));
+        for (&index, rowsets) in &rowsets {
+            let object = database.object_name(index.0);
+            let name = match database.indexes.get(&index).filter(|index| !index.name.is_empty()) {
+                Some(index) => format!("{object}.{}", index.name),
+                None => object,
+            };
+            let plan = Plan { name, units: units_of(database, rowsets) };
+            match work(database, index, rowsets, plans.plans.len()) {
+                Ok(work) => {
+                    for (unit, work) in work {
+                        plans.work[unit as usize] = Some(work);
+                    }
+                    plans.plans.push(plan);
+                }
+                Err(reason) => plans.left_out.push((plan, reason)),
+            }
+        }
+        plans
+    }
+
+    /// The plans.
+    pub(crate) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// What to do with the rows of a unit.
+    pub(crate) fn work(&self, unit: UnitIndex) -> Option<&Work> {
+        self.work.get(unit as usize)?.as_ref()
+    }
+
+    /// What cannot be looked at, and why.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&str, &[UnitIndex], &str)> {
+        self.left_out.iter().map(|(plan, reason)| (plan.name.as_str(), plan.units.as_slice(), reason.as_str()))
+    }
+}
+
+fn work(
+    database: &Database,
+    index: (i32, i32),
+    rowsets: &[&Rowset],
+    plan: usize,
+) -> Result<Vec<(UnitIndex, Work)>, String> {
+    are_readable(rowsets.iter().copied())?;
+    let partitioned = database.partitioned.get(&index).ok_or("its partition function is not in the catalogue")?;
+    let function = database
+        .partition_functions
+        .get(&partitioned.function_id)
+        .filter(|function| !function.boundaries.is_empty())
+        .ok_or("the boundary values of its partition function are not in the catalogue as expected")?;
+    let mut numbers: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
+    numbers.sort_unstable();
+    if !numbers.iter().copied().eq((1..).take(function.boundaries.len() + 1)) {
+        return Err("its partitions are not one more than the boundary values of its partition function".to_owned());
+    }
+    let boundaries: Arc<[Boundary]> = function.boundaries.as_slice().into();
+    let mut work = Vec::new();
+    for rowset in rowsets {
+        let column = partitioning_column(database, rowset, partitioned.column_id)?;
+        let order = KeyOrder::of(column.info, column.collation, 0);
+        are_of_type(&boundaries, column.info)?;
+        ascend(&boundaries, order)?;
+        let (Some(&unit), Ok(partition)) = (units_of(database, &[rowset]).first(), usize::try_from(rowset.partition))
+        else {
+            continue;
+        };
+        let column = Column { in_index: index.1 > 1, ..Column::of_table(column) };
+        let key = identifying_columns(database, rowset);
+        work.push((unit, Work { plan, partition, boundaries: boundaries.clone(), column, order, key }));
+    }
+    Ok(work)
+}
+
+/// The partitioning column in the rows of a partition.
+fn partitioning_column<'a>(database: &Database, rowset: &'a Rowset, id: u32) -> Result<&'a RowsetColumn, String> {
+    let names = table_columns(database, rowset);
+    let is_it = |(column, known): &(&RowsetColumn, Option<&TableColumn>)| {
+        !column.is_dropped() && known.is_some_and(|known| known.id == id)
+    };
+    let found = rowset.layout.columns.iter().zip(names).find(is_it);
+    let (column, _) = found.ok_or("its partitioning column is not stored")?;
+    let is_vardecimal = fixed_length(column.info).is_some() && column.leaf_offset < 0 && !column.is_sparse();
+    if is_vardecimal || is_sparse_and_padded(column) {
+        return Err(format!("partitioning columns of type {} are not compared", column.info.declaration()));
+    }
+    Ok(column)
+}
+
+fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), String> {
+    let is_decimal = |kind: u8| matches!(kind, xtype::DECIMAL | xtype::NUMERIC);
+    let is_of_type = |boundary: &Boundary| {
+        let kinds = (boundary.info.xtype, info.xtype);
+        boundary.value.is_none()
+            || (kinds.0 == kinds.1 || is_decimal(kinds.0) && is_decimal(kinds.1)) && boundary.info.scale == info.scale
+    };
+    boundaries
+        .iter()
+        .all(is_of_type)
+        .then_some(())
+        .ok_or_else(|| format!("the boundary values are not of its column's type, {}", info.declaration()))
+}
+
+/// Whether each boundary is certainly above the one before.
+fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), String> {
+    let is_above = |pair: &[Boundary]| match pair {
+        [a, b] => match (a.value.as_deref(), b.value.as_deref()) {
+            (None, Some(_)) => true,
+            (Some(a), Some(b)) => compare_values(a, b, order) == Some(Ordering::Less),
+            _ => false,
+        },
+        _ => true,
+    };
+    let ok = boundaries.windows(2).all(is_above);
+    ok.then_some(()).ok_or_else(|| "the order of its boundary values is not certain".to_owned())
+}
+
+/// The key columns of an index, by name.
+fn identifying_columns(database: &Database, rowset: &Rowset) -> Arc<[(String, Column)]> {
+    if rowset.index_id == 0 {
+        return Arc::new([]);
+    }
+    let names = table_columns(database, rowset);
+    let mut key: Vec<(&RowsetColumn, Option<&TableColumn>)> =
+        rowset.layout.columns.iter().zip(names).filter(|(column, _)| column.key_ordinal > 0).collect();
+    key.sort_by_key(|(column, _)| column.key_ordinal);
+    let named = |(column, known): (&RowsetColumn, Option<&TableColumn>)| {
+        let is_uniquifier = known.is_none() && column.info.xtype == xtype::INT;
+        let hidden = if is_uniquifier { "UNIQUIFIER" } else { "HEAP RID" };
+        let name = known.map_or_else(|| hidden.to_owned(), |known| known.name.clone());
+        (name, Column { in_index: rowset.index_id > 1, is_uniquifier, ..Column::of_table(column) })
+    };
+    key.into_iter().map(named).collect()
+}
