@@ -16,6 +16,9 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     }
     writeln!(out)?;
     writeln!(out, "{}", headline(report))?;
+    if let Some(share) = share(report) {
+        writeln!(out, "{share}")?;
+    }
     let mut table = TextTable::new(&[2]);
     table.row(["what", "where", "count", "why"]);
     for NotVerified { what, scope, reason, count } in &report.not_verified {
@@ -23,6 +26,22 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         table.row([what.as_str(), scope, &count, reason]);
     }
     table.write(2, out)
+}
+
+/// One line that says how much was verified of what can be counted; `None` when rows were not looked into.
+pub fn share(report: &Report) -> Option<String> {
+    let statistics = &report.statistics;
+    let values = statistics.column_values_checked + statistics.column_values_not_verified;
+    if values == 0 {
+        return None;
+    }
+    Some(format!(
+        "Verified: {} rows, {} of {values} column values, {} of {} nonclustered indexes row by row.",
+        statistics.rows_checked,
+        statistics.column_values_checked,
+        statistics.indexes_compared,
+        statistics.indexes_in_scope
+    ))
 }
 
 /// One line that says that the run is incomplete.

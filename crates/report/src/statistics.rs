@@ -46,6 +46,9 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         ]);
     }
     table.write(0, out)?;
+    if let Some(share) = crate::not_verified::share(report) {
+        writeln!(out, "{share}")?;
+    }
     let memory = statistics.memory_peak.map_or_else(|| "not known".to_owned(), |peak| format!("{} MB", peak >> 20));
     writeln!(
         out,
