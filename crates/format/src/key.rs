@@ -125,19 +125,40 @@ pub fn compare_across(
     b: &Record<'_>,
     b_columns: &[KeyColumn],
 ) -> Option<Ordering> {
+    let mut is_identical = true;
     for (a_column, b_column) in a_columns.iter().zip(b_columns) {
         let order = match (a_column.value(a), b_column.value(b)) {
             (KeyValue::Null, KeyValue::Null) => Ordering::Equal,
             (KeyValue::Null, KeyValue::Bytes(_)) => Ordering::Less,
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
-            (KeyValue::Bytes(left), KeyValue::Bytes(right)) => compare_values(left, right, a_column.order)?,
+            (KeyValue::Bytes(left), KeyValue::Bytes(right)) => match compare_values(left, right, a_column.order) {
+                Some(order) => order,
+                // The next column decides; but nothing is called a duplicate that is not the same byte for byte.
+                None if is_equal_but_for_case(left, right, a_column.order) => {
+                    is_identical = false;
+                    Ordering::Equal
+                }
+                None => return None,
+            },
             _ => return None,
         };
         if order != Ordering::Equal {
             return Some(if a_column.descending { order.reverse() } else { order });
         }
     }
-    Some(Ordering::Equal)
+    is_identical.then_some(Ordering::Equal)
+}
+
+fn is_equal_but_for_case(a: &[u8], b: &[u8], order: KeyOrder) -> bool {
+    match order {
+        KeyOrder::Ansi(id) => collation::is_equal_but_for_case(bytes(a), bytes(b), id),
+        KeyOrder::Unicode(id) => collation::is_equal_but_for_case(units(a), units(b), id),
+        _ => false,
+    }
+}
+
+fn bytes(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u16> + Clone + '_ {
+    bytes.iter().map(|&byte| byte.into())
 }
 
 /// Order of two values of one column, as far as it is certain.
@@ -154,7 +175,7 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
         KeyOrder::Guid => guid(a)?.cmp(&guid(b)?),
         KeyOrder::Bytes => without_trailing_zeros(a).cmp(without_trailing_zeros(b)),
         KeyOrder::Ansi(id) => {
-            return collation::compare(a.iter().map(|&b| u16::from(b)), b.iter().map(|&b| u16::from(b)), id);
+            return collation::compare(bytes(a), bytes(b), id);
         }
         KeyOrder::Unicode(id) => {
             if !(a.len() | b.len()).is_multiple_of(2) {
