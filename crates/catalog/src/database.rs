@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use format::{AllocUnitId, Lsn, PageId};
 
 use crate::chain::ChainFault;
+use crate::columnstore::Columnstore;
 use crate::constraints::{Constraint, Identity};
 use crate::layout::RowLayout;
 use crate::partitions::{PartitionFunction, Partitioned};
@@ -388,6 +389,8 @@ pub struct Database {
     pub filegroups: Vec<Filegroup>,
     /// Files, logs included.
     pub files: Vec<FileRow>,
+    /// Segments, dictionaries and row groups.
+    pub columnstore: Columnstore,
     /// What could not be read.
     pub gaps: Vec<Gap>,
 }
@@ -429,6 +432,17 @@ impl Database {
     /// Whether an object is a system base table.
     pub fn is_system_table(&self, object_id: i32) -> bool {
         self.objects.get(&object_id).is_some_and(|object| object.type_code == "S") || (1..100).contains(&object_id)
+    }
+
+    /// Tables that are kept in memory, their rows in files of their own: they have a hash index, or a rowset that says so
+    /// and has no place in the data files (format-rare.md 11).
+    pub fn memory_optimized_tables(&self) -> BTreeSet<i32> {
+        const IN_MEMORY: u32 = 0x100;
+        let has_hash = self.indexes.values().filter(|index| index.index_type == IndexType::Hash);
+        let is_user_table = |id: &i32| self.objects.get(id).is_some_and(|object| object.type_code == "U");
+        let unplaced = self.rowsets.iter().filter(|rowset| rowset.status & IN_MEMORY != 0 && rowset.units.is_empty());
+        let unplaced = unplaced.map(|rowset| rowset.object_id).filter(is_user_table);
+        has_hash.map(|index| index.object_id).chain(unplaced).collect()
     }
 
     /// The name by which messages call an object: schema and name, without the schema for dbo.

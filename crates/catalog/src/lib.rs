@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod chain;
+mod columnstore;
 mod constraints;
 mod database;
 mod layout;
@@ -14,6 +15,7 @@ mod partitions;
 mod rows;
 
 pub use chain::{ChainFault, Fetched, fetch};
+pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, integer};
 pub use database::{
     AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,

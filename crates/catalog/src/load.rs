@@ -224,6 +224,7 @@ impl Loader<'_> {
         constraints::load(&self, database);
         partitions::load(&self, database);
         self.load_files(database);
+        self.load_columnstore(database);
     }
 
     /// Calls `visit` with each row of a base table.

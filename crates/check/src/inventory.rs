@@ -1,6 +1,6 @@
 //! What was seen of each rowset: rows and pages as counted, never as the catalogue has them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, UnitKind};
 
@@ -13,6 +13,7 @@ use crate::units::UnitIndex;
 pub(crate) fn rowsets(context: &Context<'_>, swept: &Partial) -> Vec<RowsetCounts> {
     let database = context.database;
     let extents = extents_by_unit(context);
+    let in_memory = database.memory_optimized_tables();
     let mut list: Vec<RowsetCounts> = database
         .rowsets
         .iter()
@@ -23,7 +24,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Partial) -> Vec<RowsetCount
                 || rowset.units.is_empty() && context.options.scope == crate::Scope::Database
         })
         .map(|rowset| {
-            let mut counts = names(database, rowset);
+            let mut counts = names(database, rowset, &in_memory);
             for &at in &rowset.units {
                 let (Some(tally), Some(unit)) = (swept.units.get(at), database.units.get(at)) else { continue };
                 let iam = context.survey.iam_pages.get(at).copied().unwrap_or_default();
@@ -57,7 +58,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Partial) -> Vec<RowsetCount
     list
 }
 
-fn names(database: &Database, rowset: &catalog::Rowset) -> RowsetCounts {
+fn names(database: &Database, rowset: &catalog::Rowset, in_memory: &BTreeSet<i32>) -> RowsetCounts {
     let object = database.objects.get(&rowset.object_id);
     let index = database.indexes.get(&(rowset.object_id, rowset.index_id));
     RowsetCounts {
@@ -69,6 +70,7 @@ fn names(database: &Database, rowset: &catalog::Rowset) -> RowsetCounts {
         index_name: index.map(|index| index.name.clone()).unwrap_or_default(),
         partition: rowset.partition,
         partition_id: rowset.id,
+        memory_optimized: in_memory.contains(&rowset.object_id),
         ..RowsetCounts::default()
     }
 }

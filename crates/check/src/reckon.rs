@@ -13,7 +13,7 @@ use crate::pinpoint;
 use crate::progress::Progress;
 use crate::sweep::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, computed, index_match, lob};
+use crate::{columns, columnstore, computed, extended, index_match, lob};
 
 /// Compares what the sweep added up.
 pub(crate) fn reckon(
@@ -58,6 +58,8 @@ pub(crate) fn reckon(
         counts::check(context, findings);
         // Last: what is damaged otherwise is not compared.
         index_match::reckon(context, swept, findings, coverage);
+        extended::reckon(context, swept, findings, coverage);
+        columnstore::reckon(context, findings, coverage);
     }
 }
 

@@ -77,6 +77,8 @@ pub struct RowsetCounts {
     pub partition: i32,
     /// Rowset id.
     pub partition_id: u64,
+    /// Its table is memory-optimized: the data files do not have its rows (5296).
+    pub memory_optimized: bool,
     /// Live rows.
     pub rows: u64,
     /// Ghost records.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use check::registry::{Class, Phase, Repair};
 use check::{ErrorCounts, Finding, Report, RowsetCounts};
 
+use crate::message::{self, Message};
+
 /// A report, grouped as DBCC lists it.
 pub(crate) struct Listing<'a> {
     /// Findings of the pre-checks: they stand in front of the heading.
@@ -60,8 +62,17 @@ impl ObjectListing<'_> {
             .map(|rowset| format!("{}.{}", rowset.schema, rowset.name))
     }
 
+    /// The line that ends an object's messages: how much it holds, or that it was left out; `None` for an object without
+    /// heap or clustered index.
+    pub(crate) fn counted(&self, name: &str) -> Option<Message> {
+        if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
+            return Some(message::memory_optimized(self.id, name));
+        }
+        self.rows_and_pages().map(|counted| message::rows_in_pages(counted, name))
+    }
+
     /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` for an object without.
-    pub(crate) fn rows_and_pages(&self) -> Option<(u64, u64)> {
+    fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
         base.peek()?;
         Some(base.fold((0, 0), |(rows, pages), rowset| (rows + rowset.rows, pages + rowset.data_pages)))

@@ -31,6 +31,15 @@ pub(crate) fn rows_in_pages((rows, pages): (u64, u64), object: &str) -> Message 
     message(2593, format!("There are {rows} rows in {pages} pages for object \"{object}\"."))
 }
 
+/// A table that is not in the data files.
+pub(crate) fn memory_optimized(object_id: i32, object: &str) -> Message {
+    let text = format!(
+        "Object ID {object_id} (object '{object}'): The operation is not supported with memory optimized tables. This object \
+         has been skipped and will not be processed."
+    );
+    message(5296, text)
+}
+
 fn found(command: &str, counts: ErrorCounts, rest: &str) -> String {
     let ErrorCounts { allocation, consistency } = counts;
     format!("{command} found {allocation} allocation errors and {consistency} consistency errors {rest}.")

@@ -121,8 +121,8 @@ impl Rows<'_> {
 
     fn object(&mut self, object: &ObjectListing<'_>, lists_objects: bool) -> io::Result<()> {
         let name = object.name();
-        if let Some(counted) = object.rows_and_pages().filter(|_| lists_objects) {
-            self.summary(&message::rows_in_pages(counted, &name), object.id)?;
+        if let Some(counted) = object.counted(&name).filter(|_| lists_objects) {
+            self.summary(&counted, object.id)?;
         }
         self.findings(&object.findings)?;
         let counts = listing::counts(&object.findings);

@@ -39,6 +39,18 @@ fn an_incomplete_run_says_what_where_how_many_and_why() {
 }
 
 #[test]
+fn memory_optimized_tables_are_named_as_left_out() {
+    let mut report = report("Shop", 5);
+    let in_memory = check::RowsetCounts { memory_optimized: true, ..rowset("dbo", "Session", 901_578_250, (0, 0)) };
+    report.rowsets = vec![in_memory];
+    let line = "Object ID 901578250 (object 'Session'): The operation is not supported with memory optimized tables. This \
+                object has been skipped and will not be processed.";
+    let text = shown(Format::Text, &report, View::default());
+    assert!(text.contains(line) && !text.contains("There are"), "{text}");
+    assert!(shown(Format::TableResults, &report, View::default()).contains(&format!("5296,10,1,{line}")));
+}
+
+#[test]
 fn findings_beyond_the_limit_are_counted_not_shown() {
     let report = case_16();
     let view = View { max_findings: Some(1), no_infomsgs: true };

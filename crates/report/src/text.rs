@@ -79,7 +79,7 @@ impl Text<'_> {
     fn object(&mut self, object: &ObjectListing<'_>) -> io::Result<()> {
         let command = self.report.options.scope.command();
         let name = object.name();
-        let counted = object.rows_and_pages();
+        let counted = object.counted(&name);
         let is_listed = self.prints_objects() && (counted.is_some() || !object.findings.is_empty());
         if is_listed && self.report.options.scope == Scope::Allocation {
             text_alloc::write_object(object, self.out)?;
@@ -90,7 +90,7 @@ impl Text<'_> {
             }
             self.findings(&object.findings)?;
             if let Some(counted) = counted.filter(|_| is_listed) {
-                self.message(&message::rows_in_pages(counted, &name))?;
+                self.message(&counted)?;
             }
             self.identities(object.id)?;
         }

@@ -419,6 +419,41 @@ checks! {
         must "See 8952, which precedes this line.",
         cause "See 8952.",
         action "See 8952.";
+    VIEW_SURPLUS = "view.rows-surplus", 8907 state 1, CrossRow, Consistency, Rebuild, false,
+        "The spatial index, XML index or indexed view '{name}' (object ID {object_id}) contains rows that were not produced by the view definition. This does not necessarily represent an integrity issue with the data in this database. For more information about troubleshooting DBCC errors on indexed views, see SQL Server Books Online.",
+        must "Every document whose nodes a primary XML index has is in the table (with extended logical checks only).",
+        cause "A row of the table, or of the index's internal table, was lost or changed.",
+        action "Drop and create the XML index again; if rows of the table may be lost, look for them in a backup first.";
+    VIEW_MISSING = "view.rows-missing", 8908 state 1, CrossRow, Consistency, Rebuild, false,
+        "The spatial index, XML index or indexed view '{name}' (object ID {object_id}) does not contain all rows that the view definition produces. This does not necessarily represent an integrity issue with the data in this database. For more information about troubleshooting DBCC errors on spatial indexes, XML indexes, and indexed views, see SQL Server Books Online.",
+        must "Every document of a table has nodes in the primary XML index of its column (with extended logical checks only).",
+        cause "A row of the table, or of the index's internal table, was lost or changed.",
+        action "Drop and create the XML index again.";
+    COLUMNSTORE_MISMATCH = "columnstore.mismatch", 7902 state 1, Catalog, Consistency, None, false,
+        "Columnstore index '{index}' on table '{table}' has metadata mismatch on column id {column} and rowgroup id {group}. If this is a nonclustered columnstore index, drop it and recreate it. Otherwise, contact CSS.",
+        must "All segments of a row group have the row group's number of rows, a smallest value not above the largest, and a base that fits their encoding.",
+        cause "A row of syscscolsegments or syscsrowgroups was changed, or a page of them is an older version of itself.",
+        action "Create a nonclustered columnstore index again; restore the data of a clustered one from a backup.";
+    COLUMNSTORE_SEGMENT = "columnstore.segment", 7967 state 1, Catalog, Consistency, None, false,
+        "Clustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Restore the data from a backup.",
+        must "Each column has a segment in each compressed row group that is not older than the column, and the segment's data is where the catalogue has it.",
+        cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
+        action "Restore the data from a backup.";
+    COLUMNSTORE_SEGMENT_NONCLUSTERED = "columnstore.segment-nonclustered", 7976 state 1, Catalog, Consistency, None, false,
+        "Nonclustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
+        must "Each column has a segment in each compressed row group, and the segment's data is where the catalogue has it.",
+        cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
+        action "Drop and create the index again.";
+    COLUMNSTORE_DICTIONARY = "columnstore.dictionary", 7991 state 1, Catalog, Consistency, None, false,
+        "Clustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Restore the data from a backup.",
+        must "Each dictionary that a segment refers to exists, and its data is where the catalogue has it.",
+        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
+        action "Restore the data from a backup. Of a dictionary whose data is missing, its own number stands for that of the row group.";
+    COLUMNSTORE_DICTIONARY_NONCLUSTERED = "columnstore.dictionary-nonclustered", 5285 state 1, Catalog, Consistency, None, false,
+        "Nonclustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
+        must "Each dictionary that a segment refers to exists, and its data is where the catalogue has it.",
+        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
+        action "Drop and create the index again. Of a dictionary whose data is missing, its own number stands for that of the row group.";
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
         must "Counts that the catalogue keeps are not negative (CHECKDB reports only negative ones).",

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
-use catalog::Level;
+use catalog::{Level, UnitKind};
 use check::{Options, Report, Silent};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::PAGE_BYTES;
@@ -13,7 +13,7 @@ use source::DataFiles;
 
 use crate::Corpus;
 use crate::damage::subject;
-use crate::image::{Image, offset_of, put_page};
+use crate::image::{Image, offset_of, put_page, put16, slot_at};
 
 /// What is done, and what must be listed as not verified.
 type Legal = fn(&mut Image) -> Option<&'static str>;
@@ -110,9 +110,49 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             })
         })
         .collect();
+    let heaps = corpus.clone();
+    trials.push(Trial::test("legal: rows of a heap that are shorter than a forwarding stub", move || {
+        short_rows(&Image::load(&heaps.files.join(HEAP)))
+    }));
     let corpus = corpus.clone();
     trials.push(Trial::test("legal: the file becomes shorter while it is read", move || shrinks(&subject(&corpus))));
     trials
+}
+
+/// A database with a heap of one page without indexes and off-row values, whose first column may be NULL.
+const HEAP: &str = "Dirie__From-Database/Shafici.mdf";
+const HEAP_TABLE: &str = "PaymentMohts";
+
+/// A heap keeps nine bytes for every row, so that a stub can take its place; rows of eight count as nine, or as eight.
+fn short_rows(image: &Image) -> Result<(), Failed> {
+    // One fixed byte, one column, NULL.
+    const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
+    let database = image.database();
+    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
+    let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
+    let page = unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.root.page).next().expect("a page");
+    let with = |counted: usize| {
+        let mut image = image.clone();
+        let rows = usize::from(Page::new(&image.page(page)).header().slot_count.get());
+        image.edit(page, |bytes| {
+            for slot in 0..rows {
+                let at = 96 + 9 * slot;
+                bytes[at..at + 9].copy_from_slice(&[&ROW[..], &[0]].concat());
+                put16(bytes, slot_at(slot as u16), at as u16);
+            }
+            put16(bytes, 28, (8096 - (counted + 2) * rows) as u16);
+            put16(bytes, 30, (96 + 9 * rows) as u16);
+        });
+        // Half full at most.
+        image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 1);
+        image.check()
+    };
+    sound_but(&with(9), None)?;
+    sound_but(&with(8), None)?;
+    let report = with(7);
+    let messages: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
+    if messages == [8928, 8939] { Ok(()) } else { Err(format!("{messages:?}").into()) }
 }
 
 fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> {

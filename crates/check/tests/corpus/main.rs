@@ -15,6 +15,7 @@ mod beyond;
 mod columns;
 mod computed;
 mod damage;
+mod extended;
 mod hostile;
 mod image;
 mod index_rows;
@@ -41,6 +42,7 @@ fn main() {
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
+            trials.extend(extended::trials(&corpus));
             trials.extend(hostile::trials(&corpus));
             trials.extend(index_rows::trials(&corpus));
             trials.extend(invariance::trials(&corpus));
@@ -57,6 +59,7 @@ fn main() {
                 "columns",
                 "computed",
                 "damage",
+                "extended",
                 "hostile",
                 "index rows",
                 "invariance",

@@ -74,6 +74,26 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(iam, |bytes| bytes[offset_of(bytes, 0) + 4] = 5);
             vec![(2577, 0)]
         }),
+        ("two IAM pages for one interval", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let sgam = image.page(3);
+            let is_mixed = |page: &u32| sgam[194 + *page as usize / 64] & (1 << (page / 8 % 8)) != 0;
+            let pages = 8..(image.bytes.len() / PAGE_BYTES) as u32;
+            let second = pages.filter(is_mixed).find(|page| !pfs(image, *page).is_allocated()).expect("a free page");
+            let copy = image.page(iam);
+            image.edit(second, |bytes| {
+                *bytes = copy;
+                put_page(bytes, 32, PageId::new(1, second));
+                put_page(bytes, 8, PageId::new(1, iam));
+                let (header, bits) = (offset_of(bytes, 0), offset_of(bytes, 1) + 4);
+                bytes[header + 4] = 1;
+                bytes[header + 46..header + 46 + 48].fill(0);
+                bytes[bits..bits + 7988].fill(0);
+            });
+            image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, second)));
+            set_pfs(image, second, 0x70);
+            vec![(8947, iam.min(second))]
+        }),
         ("IAM chain cyclic", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
             image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, iam)));

@@ -44,6 +44,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| bytes[1] = 10);
             vec![(7984, page), (7995, 0), (ANY, 0)]
         }),
+        ("sysrowsets: chain goes on in another table", |image, facts| {
+            let page = leftmost(image, 5);
+            let [_, other, _] = middle(&facts.clustered);
+            image.edit(page, |bytes| put_page(bytes, 16, PageId::new(1, other)));
+            vec![(7986, page), (7995, 0), (ANY, 0)]
+        }),
         ("sysrscols: previous pointer wrong", |image, _| {
             let page = leftmost(image, 3);
             let next = Page::new(&image.page(page)).header().next().page;

@@ -1,0 +1,187 @@
+//! What CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: rows that are made from other rows, against these (8907, 8908).
+//! Their own structure and columns are checked as those of any table, always.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, UnitKind, column_status};
+use format::record::Record;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::hash::Sum;
+use crate::index_match::damaged_units;
+use crate::lob::is_live;
+use crate::sweep::Partial;
+use crate::units::UnitIndex;
+use crate::values::Column;
+use crate::{pinpoint, registry};
+
+/// What is noted of what is not compared.
+const WHAT: &str = "extended logical checks";
+/// Cells over which documents are spread when some differ.
+const CELLS: usize = 1 << 12;
+
+/// After the sweep.
+pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    if !context.options.extended_logical_checks {
+        return;
+    }
+    let database = context.database;
+    let name = |index: &Index| format!("{}.{}", database.object_name(index.object_id), index.name);
+    for index in database.indexes.values() {
+        let is_view = database.objects.get(&index.object_id).is_some_and(|object| object.type_code == "V");
+        match index.index_type {
+            IndexType::Xml => match Documents::of(database, index) {
+                Some(documents) if documents.is_in_scope(context) => {
+                    let reason = "that each document has nodes was checked; what the nodes hold was not";
+                    coverage.note(WHAT, name(index), reason, 0);
+                    let damaged = damaged_units(context, swept, findings);
+                    if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
+                        coverage.note(WHAT, name(index), "its table or the index itself is damaged", 0);
+                    } else {
+                        documents.compare(context, findings, coverage);
+                    }
+                }
+                Some(_) => {}
+                None => coverage.note(WHAT, name(index), "a secondary XML index, or one of an unknown form", 0),
+            },
+            IndexType::Spatial => coverage.note(WHAT, name(index), "cells of a spatial index are not computed", 0),
+            IndexType::Clustered if is_view => {
+                coverage.note(WHAT, name(index), "the view's definition is not evaluated", 0);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A primary XML index: every document of the table has nodes in an internal table, of which the first has an empty id
+/// (format-rare.md 7).
+struct Documents {
+    object_id: i32,
+    base: UnitIndex,
+    nodes: UnitIndex,
+    document: Column,
+    /// The clustering key of the table.
+    key: Vec<Column>,
+    /// ORDPATH of a node.
+    id: Column,
+    /// The clustering key in the nodes.
+    node_key: Vec<Column>,
+}
+
+impl Documents {
+    fn of(database: &Database, index: &Index) -> Option<Self> {
+        let name = format!("xml_index_nodes_{}_{}", index.object_id, index.index_id);
+        let of_index = |object: &&catalog::Object| object.parent_id == index.object_id && object.name == name;
+        let object_id = database.objects.values().find(of_index)?.id;
+        let (base, nodes) = (clustered(database, index.object_id)?, clustered(database, object_id)?);
+        let document = database.index_columns.get(&(index.object_id, index.index_id))?.first()?.column_id;
+        let mut key: Vec<&RowsetColumn> = base.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
+        key.sort_by_key(|column| column.key_ordinal);
+        let named = |name: &str| {
+            let column = database.columns.get(&object_id)?.iter().find(|column| column.name == name)?;
+            Some(Column::of_table(nodes.layout.column(column.id)?))
+        };
+        let node_key = (1..=key.len()).map(|number| named(&format!("pk{number}"))).collect::<Option<Vec<_>>>()?;
+        let is_plain = |(own, copy): (&&RowsetColumn, &Column)| {
+            own.status & column_status::UNIQUIFIER == 0 && own.info == copy.column.info
+        };
+        let documents = Self {
+            object_id,
+            base: in_row_unit(database, base)?,
+            nodes: in_row_unit(database, nodes)?,
+            document: Column::of_table(base.layout.column(document)?),
+            id: named("id")?,
+            key: key.iter().map(|column| Column::of_table(column)).collect(),
+            node_key,
+        };
+        let is_known = !documents.key.is_empty() && key.iter().zip(&documents.node_key).all(is_plain);
+        is_known.then_some(documents)
+    }
+
+    fn is_in_scope(&self, context: &Context<'_>) -> bool {
+        [self.base, self.nodes].iter().all(|unit| context.units.get(*unit).is_some_and(|unit| context.in_scope(unit)))
+    }
+
+    /// The document that a row of either table stands for, as a hash of its key; `None` for rows that stand for none, or
+    /// `Err` when that is not known.
+    fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Result<Option<(u64, u64)>, ()> {
+        let (test, key) = if unit == self.base { (&self.document, &self.key) } else { (&self.id, &self.node_key) };
+        match (unit == self.base, test.value(record)) {
+            (true, Stored::Null) => return Ok(None),
+            (true, Stored::Absent) | (false, Stored::Complex(_) | Stored::Absent | Stored::Null) => return Err(()),
+            (false, Stored::Plain(id)) if !id.is_empty() => return Ok(None),
+            _ => {}
+        }
+        let mut hasher = context.hash.hasher();
+        for column in key {
+            match column.value(record) {
+                Stored::Plain(bytes) => hasher.add_bytes(bytes),
+                Stored::Null => hasher.add_null(),
+                Stored::Absent | Stored::Complex(_) => return Err(()),
+            }
+        }
+        Ok(Some(hasher.finish()))
+    }
+
+    fn compare(&self, context: &Context<'_>, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+        let units = BTreeSet::from([self.base, self.nodes]);
+        let cell_of = |hash: (u64, u64)| hash.0 as usize % CELLS;
+        let mut cells = vec![[Sum::default(); 2]; CELLS];
+        let mut unknown = 0u64;
+        let each = |visit: &mut dyn FnMut(usize, Result<Option<(u64, u64)>, ()>)| {
+            pinpoint::each_row(context, &units, |unit, _, record| {
+                if is_live(record) {
+                    visit(usize::from(unit == self.nodes), self.document(context, unit, record));
+                }
+            });
+        };
+        each(&mut |side, document| match document {
+            Ok(Some(hash)) => {
+                if let Some(sum) = cells.get_mut(cell_of(hash)).and_then(|sums| sums.get_mut(side)) {
+                    sum.add(hash.into());
+                }
+            }
+            Ok(None) => {}
+            Err(()) => unknown += 1,
+        });
+        let name = context.database.object_name(self.object_id);
+        if unknown > 0 {
+            return coverage.note(WHAT, name, "rows with keys or node ids that are not known", unknown);
+        }
+        let differing: HashSet<usize> =
+            (0..CELLS).filter(|cell| cells.get(*cell).is_some_and(|[base, nodes]| base != nodes)).collect();
+        if differing.is_empty() {
+            return;
+        }
+        let mut surplus: BTreeMap<(u64, u64), i64> = BTreeMap::new();
+        each(&mut |side, document| {
+            if let Ok(Some(hash)) = document
+                && differing.contains(&cell_of(hash))
+            {
+                *surplus.entry(hash).or_default() += if side == 0 { -1 } else { 1 };
+            }
+        });
+        let owner = context.units.get(self.nodes).map(|unit| unit.owner);
+        for (check, is_found) in [
+            (&registry::VIEW_SURPLUS, surplus.values().any(|more| *more > 0)),
+            (&registry::VIEW_MISSING, surplus.values().any(|more| *more < 0)),
+        ] {
+            if let (true, Some(owner)) = (is_found, owner) {
+                findings.push(Finding::new(check).owner(owner).text_value("name", &name));
+            }
+        }
+    }
+}
+
+fn clustered(database: &Database, object_id: i32) -> Option<&Rowset> {
+    let mut found = database.rowsets.iter().filter(|rowset| (rowset.object_id, rowset.index_id) == (object_id, 1));
+    // Of a partitioned table, each partition has nodes of its own.
+    found.next().filter(|_| found.next().is_none())
+}
+
+fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
+    let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
+    rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
+}
