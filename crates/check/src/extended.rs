@@ -55,6 +55,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
     }
 }
 
+/// A row's document, as a hash of its key; `None` for rows that stand for none, or `Err` when that is not known.
+type Named = Result<Option<(u64, u64)>, ()>;
+
 /// A primary XML index: every document of the table has nodes in an internal table, of which the first has an empty id
 /// (format-rare.md 7).
 struct Documents {
@@ -104,9 +107,8 @@ impl Documents {
         [self.base, self.nodes].iter().all(|unit| context.units.get(*unit).is_some_and(|unit| context.in_scope(unit)))
     }
 
-    /// The document that a row of either table stands for, as a hash of its key; `None` for rows that stand for none, or
-    /// `Err` when that is not known.
-    fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Result<Option<(u64, u64)>, ()> {
+    /// The document that a row of either table stands for.
+    fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Named {
         let (test, key) = if unit == self.base { (&self.document, &self.key) } else { (&self.id, &self.node_key) };
         match (unit == self.base, test.value(record)) {
             (true, Stored::Null) => return Ok(None),
@@ -130,7 +132,7 @@ impl Documents {
         let cell_of = |hash: (u64, u64)| hash.0 as usize % CELLS;
         let mut cells = vec![[Sum::default(); 2]; CELLS];
         let mut unknown = 0u64;
-        let each = |visit: &mut dyn FnMut(usize, Result<Option<(u64, u64)>, ()>)| {
+        let each = |visit: &mut dyn FnMut(usize, Named)| {
             pinpoint::each_row(context, &units, |unit, _, record| {
                 if is_live(record) {
                     visit(usize::from(unit == self.nodes), self.document(context, unit, record));

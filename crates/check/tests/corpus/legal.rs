@@ -131,7 +131,8 @@ fn short_rows(image: &Image) -> Result<(), Failed> {
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
     let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
     let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
-    let page = unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page");
+    let page =
+        unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page");
     let with = |counted: usize| {
         let mut image = image.clone();
         let rows = usize::from(Page::new(&image.page(page)).header().slot_count.get());
