@@ -71,6 +71,9 @@ impl Sums {
             mine.unhashed += theirs.unhashed;
             mine.off_row += theirs.off_row;
         }
+        self.compared.indexes_in_scope += other.compared.indexes_in_scope;
+        self.compared.indexes += other.compared.indexes;
+        self.compared.rows += other.compared.rows;
         self.desk.reader.bytes_read = self.desk.reader.bytes_read.saturating_add(other.desk.reader.bytes_read);
     }
 

@@ -204,6 +204,18 @@ fn with_database() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("the summary tells how much was verified, in however many passes", |folder| {
+            let verified = |extra: &[&str]| -> Result<serde_json::Value, Failed> {
+                let output = mdfsck(folder, &[&["check", "--format", "json"][..], extra, &["a.mdf"]].concat());
+                let summary: serde_json::Value =
+                    serde_json::from_str(text(&output.stdout).lines().last().unwrap_or_default())?;
+                Ok(summary["verified"].clone())
+            };
+            let all = verified(&[])?;
+            ensure(all["indexes"].as_u64() > Some(40) && all["index_rows"].as_u64() > Some(10_000), all.to_string())?;
+            ensure(all["column_values"].as_u64() > Some(100_000), all.to_string())?;
+            ensure(verified(&["--batches", "9", "--maxdop", "3"])? == all, "passes")
+        }),
         ("JSON lines parse, the first has the version of the format", |folder| {
             let output = mdfsck(folder, &["check", "--format", "json", "a.mdf"]);
             let mut kinds = Vec::new();
