@@ -4,6 +4,7 @@
 //! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded (format.md 10).
 //! What cannot be read is told as a [`Gap`]; nothing here judges.
 
+mod base_table;
 mod bootstrap;
 mod chain;
 mod columnstore;
@@ -14,6 +15,7 @@ mod load;
 mod partitions;
 mod rows;
 
+pub use base_table::{Unread, read_base_table};
 pub use chain::{ChainFault, Fetched, fetch};
 pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, integer};

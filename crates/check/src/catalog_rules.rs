@@ -1,134 +1,103 @@
 //! The catalogue against itself (CHECKCATALOG): references between base tables that hold in every sound database met.
-//! Printed through 8992 as message 3853.
+//! Printed through 8992 as messages 3852 to 3857, those of Service Broker through 8997.
+
+mod evaluate;
+mod listing;
+mod rules;
+mod table;
 
 use std::collections::BTreeSet;
 
-use catalog::Database;
+use catalog::{Database, Unread, read_base_table};
+use source::PageSource;
 
+use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::registry;
+pub use listing::{CatalogReference, catalog_references};
 
-/// A reference that leads nowhere, in the words of message 3853.
-struct Dangling {
-    attribute: String,
-    row: String,
-    table: &'static str,
-    wanted: String,
-    referenced: &'static str,
-}
+use evaluate::{KeySets, Tables};
+use rules::Classes;
 
-/// Checks all references. Nothing can be said when a part of the catalogue could not be read.
-pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>) {
-    if database.boot.is_none() || !database.gaps.is_empty() {
+/// What the notes about it are called.
+const WHAT: &str = "catalogue references";
+
+/// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
+/// row that it lacks may be lost with them (checkdb.md 1.0).
+pub(crate) fn check(
+    source: &dyn PageSource,
+    database: &Database,
+    findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
+) {
+    if let Some(reason) = unusable(database) {
+        coverage.note(WHAT, "database", reason, 0);
         return;
     }
-    let rules: [fn(&Database) -> Vec<Dangling>; 6] = [
-        schema_of_object,
-        parent_of_object,
-        object_of_column,
-        object_of_index,
-        column_of_index_column,
-        index_of_rowset,
-    ];
-    for dangling in rules.iter().flat_map(|rule| rule(database)) {
-        findings.push(
-            Finding::new(&registry::CATALOG_DANGLING)
-                .text_value("attribute", dangling.attribute)
-                .text_value("row", dangling.row)
-                .text_value("table", dangling.table)
-                .text_value("wanted", dangling.wanted)
-                .text_value("referenced", dangling.referenced),
-        );
+    let flawed: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
+    let tables = Tables { source, database };
+    let keys = KeySets::read(&tables, &flawed, coverage);
+    evaluate::references(&tables, &keys, findings, coverage);
+    if keys.has_indexes() {
+        index_of_key(&tables, findings);
     }
-}
-
-fn schema_of_object(database: &Database) -> Vec<Dangling> {
-    let objects = database.objects.values().filter(|object| !database.schemas.contains_key(&object.schema_id));
-    objects
-        .map(|object| Dangling {
-            attribute: format!("schema_id={}", object.schema_id),
-            row: format!("object_id={}", object.id),
-            table: "objects",
-            wanted: format!("schema_id={}", object.schema_id),
-            referenced: "schemas",
-        })
-        .collect()
-}
-
-fn parent_of_object(database: &Database) -> Vec<Dangling> {
-    let known = |id: i32| id == 0 || database.object_ids.contains(&id);
-    database
-        .objects
-        .values()
-        .filter(|object| !known(object.parent_id))
-        .map(|object| Dangling {
-            attribute: format!("parent_object_id={}", object.parent_id),
-            row: format!("object_id={}", object.id),
-            table: "objects",
-            wanted: format!("object_id={}", object.parent_id),
-            referenced: "objects",
-        })
-        .collect()
-}
-
-fn object_of_column(database: &Database) -> Vec<Dangling> {
-    let orphans = database.columns.iter().filter(|(object, _)| !database.object_ids.contains(object));
-    orphans
-        .flat_map(|(object, columns)| columns.iter().map(move |column| (object, column)))
-        .map(|(object, column)| Dangling {
-            attribute: format!("object_id={object}"),
-            row: format!("object_id={object},column_id={}", column.id),
-            table: "columns",
-            wanted: format!("object_id={object}"),
-            referenced: "objects",
-        })
-        .collect()
-}
-
-fn object_of_index(database: &Database) -> Vec<Dangling> {
-    let orphans = database.indexes.keys().filter(|(object, _)| !database.object_ids.contains(object));
-    orphans
-        .map(|(object, index)| Dangling {
-            attribute: format!("object_id={object}"),
-            row: format!("object_id={object},index_id={index}"),
-            table: "indexes",
-            wanted: format!("object_id={object}"),
-            referenced: "objects",
-        })
-        .collect()
-}
-
-fn column_of_index_column(database: &Database) -> Vec<Dangling> {
-    let mut dangling = Vec::new();
-    for ((object, index), columns) in &database.index_columns {
-        let known: BTreeSet<u32> = database
-            .columns
-            .get(object)
-            .map(|columns| columns.iter().map(|column| column.id).collect())
-            .unwrap_or_default();
-        for column in columns.iter().filter(|column| !known.contains(&column.column_id)) {
-            dangling.push(Dangling {
-                attribute: format!("column_id={}", column.column_id),
-                row: format!("object_id={object},index_id={index},index_column_id={}", column.position),
-                table: "index_columns",
-                wanted: format!("object_id={object},column_id={}", column.column_id),
-                referenced: "columns",
-            });
+    for classes in table::CLASSES {
+        note_unknown_classes(&tables, classes, coverage);
+    }
+    for base in table::UNKNOWN {
+        let mut rows = 0;
+        if read_base_table(source, database, base.id, &[], |_| rows += 1).is_ok() && rows > 0 {
+            coverage.note(WHAT, format!("sys.{}", base.name), "what its rows refer to is not known", rows);
         }
     }
-    dangling
 }
 
-fn index_of_rowset(database: &Database) -> Vec<Dangling> {
-    let known = |rowset: &catalog::Rowset| database.indexes.contains_key(&(rowset.object_id, rowset.index_id));
-    let orphans = database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && !known(rowset));
-    orphans
-        .map(|rowset| Dangling {
-            attribute: format!("object_id={},index_id={}", rowset.object_id, rowset.index_id),
-            row: format!("rowset_id={}", rowset.id),
-            table: "sysrowsets",
-            wanted: format!("object_id={},index_id={}", rowset.object_id, rowset.index_id),
-            referenced: "indexes",
-        })
-        .collect()
+/// Why no base table can be read as it should.
+fn unusable(database: &Database) -> Option<&'static str> {
+    const SYSCOLPARS: i32 = 41;
+    if database.boot.is_none() {
+        return Some("the boot page is damaged or cannot be read");
+    }
+    let known = database.units_are_complete() && database.layouts_are_complete() && database.gap(SYSCOLPARS).is_none();
+    (!known).then_some("the tables that describe all others could not be read")
+}
+
+/// The index of a primary key or unique constraint (class 93, 706 and later) is one of the constraint's table: 430 of 430.
+fn index_of_key(tables: &Tables<'_>, findings: &mut Vec<Finding>) {
+    const SYSSINGLEOBJREFS: i32 = 74;
+    const INDEX_OF_KEY: i64 = 93;
+    let mut dangling = Vec::new();
+    let read = tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |row| {
+        let [Some(INDEX_OF_KEY), Some(key), Some(index)] = *row else { return };
+        let (Ok(key), Ok(index)) = (i32::try_from(key), i32::try_from(index)) else { return };
+        let Some(parent) = tables.database.objects.get(&key).map(|object| object.parent_id) else { return };
+        let has_statistics = || tables.database.index_columns.contains_key(&(parent, index));
+        if parent != 0 && !tables.database.indexes.contains_key(&(parent, index)) && !has_statistics() {
+            dangling.push((key, parent, index));
+        }
+    });
+    if read.is_ok() {
+        findings.extend(dangling.into_iter().map(|(key, parent, index)| {
+            Finding::new(&registry::CATALOG_DANGLING)
+                .text_value("attribute", format!("unique_index_id={index}"))
+                .text_value("row", format!("object_id={key}"))
+                .text_value("table", "key_constraints")
+                .text_value("wanted", format!("object_id={parent},index_id={index}"))
+                .text_value("referenced", "indexes")
+        }));
+    }
+}
+
+/// Rows of a kind that no rule covers.
+fn note_unknown_classes(tables: &Tables<'_>, classes: &Classes, coverage: &mut Coverage) {
+    let read = tables.each(classes.base.id, &[classes.column], |row| {
+        if let [Some(class)] = *row
+            && !classes.known.contains(&class)
+        {
+            let scope = format!("sys.{}, {} {class}", classes.base.name, classes.column);
+            coverage.note(WHAT, scope, "what these rows refer to is not known", 1);
+        }
+    });
+    // An incomplete table is noted with the rules about it.
+    let _: Result<(), Unread> = read;
 }

@@ -135,7 +135,7 @@ impl<'a> Context<'a> {
         }
         match &self.options.scope {
             Scope::Database => true,
-            Scope::Allocation => false,
+            Scope::Allocation | Scope::Catalog => false,
             Scope::Tables(objects) => objects.contains(&unit.owner.object_id),
             Scope::Filegroup(group) => {
                 unit.row.and_then(|row| self.database.units.get(row)).is_some_and(|row| row.filegroup == *group)

@@ -5,6 +5,7 @@ mod audit;
 #[doc(hidden)]
 pub mod bench;
 mod beyond;
+mod broker;
 mod catalog_rules;
 mod columns;
 mod columnstore;
@@ -39,12 +40,13 @@ mod units;
 mod values;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
+pub use catalog_rules::{CatalogReference, catalog_references};
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use finding::{Finding, Names, Owner, Value};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{
-    DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report, RowsetCounts, Sample,
-    Statistics, UnitTotals,
+    BrokerCount, DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report,
+    RowsetCounts, Sample, Statistics, UnitTotals,
 };
 pub use run::{database_name, run};

@@ -15,9 +15,21 @@ pub enum Scope {
     Filegroup(u16),
     /// CHECKALLOC: allocation only.
     Allocation,
+    /// CHECKCATALOG: the catalogue against itself only.
+    Catalog,
 }
 
 impl Scope {
+    /// Whether pages of tables and indexes are looked at.
+    pub fn reads_pages(&self) -> bool {
+        !matches!(self, Self::Allocation | Self::Catalog)
+    }
+
+    /// Whether the catalogue is checked against itself.
+    pub fn checks_catalog(&self) -> bool {
+        matches!(self, Self::Database | Self::Catalog)
+    }
+
     /// The DBCC command's name.
     pub fn command(&self) -> &'static str {
         match self {
@@ -25,6 +37,7 @@ impl Scope {
             Self::Tables(_) => "CHECKTABLE",
             Self::Filegroup(_) => "CHECKFILEGROUP",
             Self::Allocation => "CHECKALLOC",
+            Self::Catalog => "CHECKCATALOG",
         }
     }
 }

@@ -26,8 +26,21 @@ pub struct Report {
     pub read_errors: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
+    /// Service Broker's objects, in the order of CHECKDB's lines; empty when they were not asked for.
+    pub service_broker: Vec<BrokerCount>,
     /// What the run cost.
     pub statistics: Statistics,
+}
+
+/// How many there are of a kind of Service Broker objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokerCount {
+    /// Number of the message that tells it.
+    pub number: u16,
+    /// The kind, as that message names it.
+    pub name: &'static str,
+    /// How many.
+    pub count: u64,
 }
 
 /// The checked database.

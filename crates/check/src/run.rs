@@ -20,8 +20,8 @@ use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
 use crate::{
-    catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, partitions, reckon, survey,
-    sweep,
+    broker, catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, partitions, reckon,
+    survey, sweep,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -53,16 +53,14 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     phases.end("survey", &space);
 
     let mut context = Context::new(source, database, options, units, survey, &space);
-    if options.scope == Scope::Database && !options.physical_only {
-        catalog_rules::check(database, &mut findings);
-    }
     let mut swept = Partial::new(context.units.list().len());
     let batches = u32::from(options.batches.max(1));
     for batch in 0..batches {
         context.batch = (batches > 1).then_some((batch, batches));
-        let mut part = match options.scope {
-            Scope::Allocation => Partial::new(context.units.list().len()),
-            _ => sweep::sweep(&context, &metered.meter, progress),
+        let mut part = if options.scope.reads_pages() {
+            sweep::sweep(&context, &metered.meter, progress)
+        } else {
+            Partial::new(context.units.list().len())
         };
         findings.append(&mut part.findings);
         phases.end("sweep", &space);
@@ -72,6 +70,15 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     }
     context.batch = None;
     partitions::reckon(&context, &mut swept, &mut findings, &mut coverage);
+    let mut service_broker = Vec::new();
+    if options.scope.checks_catalog() && !options.physical_only {
+        progress.phase("catalogue", 0);
+        catalog_rules::check(source, database, &mut findings, &mut coverage);
+        if options.scope == Scope::Database {
+            service_broker = broker::count(source, database, &mut coverage);
+        }
+        phases.end("catalogue", &space);
+    }
     let beyond = Beyond {
         identities: identity::reckon(&context, &mut swept, &findings, &mut coverage),
         constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),
@@ -83,6 +90,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     read_errors.extend(unread_pages(&context, &swept.read_errors));
     read_errors.extend(space.error());
     let rowsets = inventory::rowsets(&context, &swept);
+    if options.scope == Scope::Database && !options.physical_only {
+        broker::note_queues(database, &rowsets, &mut coverage);
+    }
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
     let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
     Report {
@@ -94,6 +104,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         not_verified: coverage.into_list(),
         read_errors,
         file_totals: context.survey.totals,
+        service_broker,
         statistics: Statistics {
             pages_read: swept.pages_read,
             pages_allocated: swept.pages_allocated,
@@ -126,6 +137,7 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
         not_verified: coverage.into_list(),
         read_errors: Vec::new(),
         file_totals: Vec::new(),
+        service_broker: Vec::new(),
         statistics: Statistics::default(),
     }
 }
@@ -225,6 +237,8 @@ fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
         Scope::Allocation => {
             matches!(phase, Phase::Allocation | Phase::Primitive | Phase::Metadata) || finding.check.msg == 7965
         }
+        // Service Broker is CHECKDB's alone.
+        Scope::Catalog => finding.check.msg == 8992 || matches!(phase, Phase::Primitive | Phase::Metadata),
         Scope::Tables(objects) => {
             matches!(phase, Phase::Primitive | Phase::Metadata)
                 || finding.object_id().is_some_and(|object| objects.contains(&object))
@@ -299,7 +313,7 @@ fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Cov
 
 /// What the options ask for and this program does not check, or cannot.
 fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
-    if context.options.scope == Scope::Allocation {
+    if !context.options.scope.reads_pages() {
         return;
     }
     if swept.unclaimed_pages > 0 {
@@ -351,12 +365,6 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
         rowset.units.iter().any(|unit| context.units.list().get(*unit).is_some_and(|unit| context.in_scope(unit)))
     };
     let rowsets = || database.rowsets.iter().filter(in_scope);
-    let not_yet = "not checked yet";
-    if context.options.scope == Scope::Database {
-        let reason = "types, principals, defaults, constraints and data spaces: not checked yet";
-        coverage.note("catalogue cross checks", "database", reason, 0);
-        coverage.note("Service Broker", "database", not_yet, 0);
-    }
     for object in database.memory_optimized_tables() {
         let reason = "memory-optimized: not in the data files (5296)";
         coverage.note("table", database.object_name(object), reason, 0);

@@ -101,6 +101,9 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
     if arguments.alloc {
         return Ok(Scope::Allocation);
     }
+    if arguments.catalog {
+        return Ok(Scope::Catalog);
+    }
     if arguments.table.is_empty() {
         return Ok(Scope::Database);
     }
@@ -184,6 +187,7 @@ mod tests {
             not_verified: Vec::new(),
             read_errors: Vec::new(),
             file_totals: Vec::new(),
+            service_broker: Vec::new(),
             statistics: check::Statistics::default(),
         };
         assert_eq!(status(&report, false), 0);

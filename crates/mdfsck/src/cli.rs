@@ -200,16 +200,22 @@ pub(crate) struct CheckArguments {
     /// Check this table or indexed view only, as CHECKTABLE; may be given several times
     ///
     /// A name without schema is one of dbo, else of any schema that has it. Brackets are allowed, and so is an object ID.
-    #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc"])]
+    #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc", "catalog"])]
     pub(crate) table: Vec<String>,
 
     /// Check the objects of this filegroup only, as CHECKFILEGROUP
-    #[arg(long, value_name = "NAME|ID", help_heading = SCOPE, conflicts_with = "alloc")]
+    #[arg(long, value_name = "NAME|ID", help_heading = SCOPE, conflicts_with_all = ["alloc", "catalog"])]
     pub(crate) filegroup: Option<String>,
 
     /// Check and list the allocation only, as CHECKALLOC
     #[arg(long, help_heading = SCOPE)]
     pub(crate) alloc: bool,
+
+    /// Check the catalogue against itself only, as CHECKCATALOG
+    ///
+    /// References between base tables, nothing else: neither pages nor Service Broker.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex", "estimate_only"])]
+    pub(crate) catalog: bool,
 
     /// Check that values lie in the domains of their types, which is the default
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["no_data_purity", "physical_only"])]

@@ -136,13 +136,43 @@ fn make_secondary(file: &Path) {
     });
 }
 
+/// Moves table 37575172 into a schema that does not exist.
+fn lose_schema(file: &Path) {
+    const SYSSCHOBJS: i32 = 34;
+    let source = source::DataFiles::open(&[file.to_owned()]).expect("data file");
+    let database = catalog::load(&source);
+    let is_table = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (SYSSCHOBJS, 1);
+    let rowset = database.rowsets.iter().find(is_table).expect("sysschobjs");
+    let unit = database.units[rowset.units[0]].id;
+    let bytes = fs::read(file).expect("file");
+    let record_of = |page: &[u8]| {
+        let header = *format::Page::new(page.first_chunk().expect("page")).header();
+        let id_at = |offset: usize| page.get(offset..offset + 4) == Some(37_575_172i32.to_le_bytes().as_slice());
+        let is_of_table = header.page_type == 1 && header.alloc_unit() == unit;
+        (96..8000).find(|record| is_of_table && page[*record] == 0x30 && id_at(record + 4))
+    };
+    let mut pages = bytes.chunks_exact(PAGE_BYTES).enumerate();
+    let (page, record) = pages.find_map(|(at, page)| Some((at, record_of(page)?))).expect("the table");
+    edit(file, page, |page| page[record + 8..record + 12].copy_from_slice(&4242i32.to_le_bytes()));
+}
+
 fn with_database() -> Vec<(&'static str, Test)> {
     vec![
         ("a sound database has no finding and is incomplete", |folder| {
             let output = mdfsck(folder, &["check", "a.mdf"]);
             let stdout = text(&output.stdout);
             ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
-            ensure(stdout.starts_with("DBCC results for 'AdventureWorksLT2012'.\n"), "heading")?;
+            let heading = "DBCC results for 'AdventureWorksLT2012'.\n\
+                           Service Broker Msg 9675, State 1: Message Types analyzed: 14.\n\
+                           Service Broker Msg 9676, State 1: Service Contracts analyzed: 6.\n\
+                           Service Broker Msg 9667, State 1: Services analyzed: 3.\n\
+                           Service Broker Msg 9668, State 1: Service Queues analyzed: 3.\n\
+                           Service Broker Msg 9669, State 1: Conversation Endpoints analyzed: 0.\n\
+                           Service Broker Msg 9674, State 1: Conversation Groups analyzed: 0.\n\
+                           Service Broker Msg 9670, State 1: Remote Service Bindings analyzed: 0.\n\
+                           Service Broker Msg 9605, State 1: Conversation Priorities analyzed: 0.\n\
+                           DBCC results for 'sys.sysrscols'.\n";
+            ensure(stdout.starts_with(heading), "heading")?;
             ensure(
                 stdout.contains("There are 762 rows in 18 pages for object \"SalesLT.ProductDescription\"."),
                 "2593",
@@ -297,6 +327,26 @@ fn with_database() -> Vec<(&'static str, Test)> {
             let group = mdfsck(folder, &["check", "--filegroup", "PRIMARY", "a.mdf"]);
             ensure(text(&group.stdout).contains("CHECKFILEGROUP found 0"), text(&group.stdout))?;
             refused(&mdfsck(folder, &["check", "--table", "NoSuchTable", "a.mdf"]), 8, &["NoSuchTable"])
+        }),
+        ("--catalog checks the catalogue and says no more than CHECKCATALOG", |folder| {
+            let sound = mdfsck(folder, &["check", "--catalog", "a.mdf"]);
+            let completed =
+                "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
+            ensure(sound.status.code() == Some(0) && text(&sound.stdout) == completed, text(&sound.stdout))?;
+            let quiet = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
+            ensure(quiet.status.code() == Some(0) && quiet.stdout.is_empty(), text(&quiet.stdout))?;
+            refused(&mdfsck(folder, &["check", "--catalog", "--alloc", "a.mdf"]), 8, &["--catalog", "--alloc"])?;
+            lose_schema(&folder.join("a.mdf"));
+            let damaged = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
+            let message = "Msg 3853, Level 16, State 1, Line 1\n\
+                           Attribute (schema_id=4242) of row (object_id=37575172) in sys.objects does not have a matching \
+                           row (schema_id=4242) in sys.schemas.\n";
+            ensure(damaged.status.code() == Some(1) && text(&damaged.stdout) == message, text(&damaged.stdout))?;
+            let whole = text(&mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]).stdout);
+            let wrapped = message
+                .replace("Msg 3853", "Msg 8992")
+                .replace("Attribute", "Check Catalog Msg 3853, State 1: Attribute");
+            ensure(whole.starts_with(&wrapped), whole)
         }),
         ("--max-findings shows fewer and counts all", |folder| {
             for page in (500..560).step_by(2) {

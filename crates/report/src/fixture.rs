@@ -2,7 +2,7 @@
 
 use catalog::UnitKind;
 use check::registry;
-use check::{DatabaseSummary, Finding, Options, Owner, Report, RowsetCounts, Statistics, UnitTotals};
+use check::{BrokerCount, DatabaseSummary, Finding, Options, Owner, Report, RowsetCounts, Statistics, UnitTotals};
 use format::{AllocUnitId, PageId};
 
 use crate::{Format, View};
@@ -18,8 +18,24 @@ pub(crate) fn report(database: &str, id: u16) -> Report {
         not_verified: Vec::new(),
         read_errors: Vec::new(),
         file_totals: Vec::new(),
+        service_broker: Vec::new(),
         statistics: Statistics::default(),
     }
+}
+
+/// Service Broker's objects in a new database.
+pub(crate) fn service_broker() -> Vec<BrokerCount> {
+    let kinds = [
+        (9675, "Message Types", 14),
+        (9676, "Service Contracts", 6),
+        (9667, "Services", 3),
+        (9668, "Service Queues", 3),
+        (9669, "Conversation Endpoints", 0),
+        (9674, "Conversation Groups", 0),
+        (9670, "Remote Service Bindings", 0),
+        (9605, "Conversation Priorities", 0),
+    ];
+    kinds.map(|(number, name, count)| BrokerCount { number, name, count }).into()
 }
 
 /// A heap (0) or clustered index (1).

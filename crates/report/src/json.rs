@@ -36,6 +36,9 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
             line(&finding(report, found, &objects), out)?;
         }
     }
+    if !report.service_broker.is_empty() {
+        line(&service_broker(report), out)?;
+    }
     for result in &report.beyond.constraints {
         line(&constraint(result), out)?;
     }
@@ -90,7 +93,7 @@ fn options(options: &Options) -> Json {
     match &options.scope {
         Scope::Tables(ids) => fields.insert("tables".into(), ids.clone().into()),
         Scope::Filegroup(id) => fields.insert("filegroup".into(), (*id).into()),
-        Scope::Database | Scope::Allocation => None,
+        Scope::Database | Scope::Allocation | Scope::Catalog => None,
     };
     fields.insert("physical_only".into(), options.physical_only.into());
     fields.insert("no_index".into(), options.no_index.into());
@@ -99,6 +102,13 @@ fn options(options: &Options) -> Json {
     fields.insert("constraints".into(), options.constraints.into());
     fields.insert("identity".into(), options.identities.into());
     fields.into()
+}
+
+/// How many there are of each kind, by the kind's name in messages: "Message Types" ...
+fn service_broker(report: &Report) -> Json {
+    let counts: Map<String, Json> =
+        report.service_broker.iter().map(|kind| (kind.name.to_owned(), kind.count.into())).collect();
+    json!({"kind": "service_broker", "analyzed": counts})
 }
 
 fn object(rowset: &RowsetCounts) -> Json {

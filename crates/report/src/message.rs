@@ -1,7 +1,7 @@
 //! DBCC's informational messages: number and text. The findings' own texts are in the registry.
 
 use check::registry::Repair;
-use check::{ErrorCounts, IdentityResult, Options, Report, Scope};
+use check::{BrokerCount, ErrorCounts, Finding, IdentityResult, Options, Report, Scope};
 
 /// An informational message, level 10.
 pub(crate) struct Message {
@@ -24,6 +24,30 @@ pub(crate) fn no_index(command: &str) -> Message {
     let text =
         format!("Warning: NO_INDEX option of {command} being used. Checks on non-system indexes will be skipped.");
     message(7966, text)
+}
+
+/// How many there are of a kind of Service Broker objects. As an informational line, 8997 stands without its number.
+pub(crate) fn broker_count(kind: &BrokerCount) -> Message {
+    message(8997, format!("Service Broker Msg {}, State 1: {} analyzed: {}.", kind.number, kind.name, kind.count))
+}
+
+/// A finding's message: number, state and text. CHECKCATALOG prints by itself what CHECKDB wraps in 8992.
+pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String) {
+    let text = finding.text(&report.names());
+    let whole = (finding.check.msg, finding.state);
+    if report.options.scope == Scope::Catalog
+        && let Some(((number, state), inner)) = text.strip_prefix("Check Catalog Msg ").and_then(unwrapped)
+    {
+        return (number, state, inner.to_owned());
+    }
+    (whole.0, whole.1, text)
+}
+
+/// Number, state and text of `3853, State 1: text`.
+fn unwrapped(text: &str) -> Option<((u16, u8), &str)> {
+    let (number, rest) = text.split_once(", State ")?;
+    let (state, inner) = rest.split_once(": ")?;
+    Some(((number.parse().ok()?, state.parse().ok()?), inner))
 }
 
 /// Rows and pages seen.

@@ -102,9 +102,13 @@ impl Rows<'_> {
         let report = self.report;
         let command = report.options.scope.command();
         self.findings(&listing.before_heading)?;
+        for kind in report.service_broker.iter().filter(|_| !view.no_infomsgs) {
+            self.summary(&message::broker_count(kind), 0)?;
+        }
         self.findings(&listing.unattributed)?;
         let counts = listing::counts(&listing.unattributed);
-        if counts.any() {
+        let is_checkcatalog = report.options.scope == Scope::Catalog;
+        if counts.any() && !is_checkcatalog {
             self.summary(&message::found_unattributed(command, counts), 0)?;
         }
         let lists_objects =
@@ -113,7 +117,7 @@ impl Rows<'_> {
             self.object(object, lists_objects)?;
         }
         let is_checktable = matches!(report.options.scope, Scope::Tables(_));
-        if !is_checktable && (!view.no_infomsgs || report.counts() != ErrorCounts::default()) {
+        if !is_checktable && !is_checkcatalog && (!view.no_infomsgs || report.counts() != ErrorCounts::default()) {
             self.summary(&message::found_in_database(report), 0)?;
         }
         Ok(())
@@ -150,12 +154,12 @@ impl Rows<'_> {
             alloc_unit: AllocUnitId(0),
             kind: None,
         });
-        let text = finding.text(&self.report.names());
+        let (error, state, text) = message::of_finding(self.report, finding);
         let database = self.report.database.id;
         self.row(&Row {
-            error: finding.check.msg,
+            error,
             level: LEVEL,
-            state: finding.state,
+            state,
             text: &text,
             repair: finding.repair().name(),
             object_id: owner.object_id,

@@ -30,6 +30,9 @@ impl Text<'_> {
     fn run(&mut self, listing: &Listing<'_>) -> io::Result<()> {
         let report = self.report;
         let command = report.options.scope.command();
+        if report.options.scope == Scope::Catalog {
+            return self.catalog(listing);
+        }
         let is_checktable = matches!(report.options.scope, Scope::Tables(_));
         self.findings(&listing.before_heading)?;
         if !is_checktable {
@@ -37,6 +40,9 @@ impl Text<'_> {
         }
         if report.options.no_index {
             self.info(&message::no_index(command))?;
+        }
+        for kind in &report.service_broker {
+            self.info(&message::broker_count(kind))?;
         }
         self.findings(&listing.unattributed)?;
         let counts = listing::counts(&listing.unattributed);
@@ -62,13 +68,27 @@ impl Text<'_> {
         if let Some(line) = message::constraints(report).filter(|_| !self.view.no_infomsgs) {
             writeln!(self.out, "{line}")?;
         }
+        self.end()
+    }
+
+    /// CHECKCATALOG has neither heading nor summary.
+    fn catalog(&mut self, listing: &Listing<'_>) -> io::Result<()> {
+        self.findings(&listing.before_heading)?;
+        self.findings(&listing.unattributed)?;
+        for object in &listing.objects {
+            self.findings(&object.findings)?;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
         self.info(&message::completed())?;
         match self.gate.hidden {
             0 => {}
             1 => writeln!(self.out, "One more finding is counted but not shown (--max-findings).")?,
             hidden => writeln!(self.out, "{hidden} more findings are counted but not shown (--max-findings).")?,
         }
-        not_verified::write(report, self.out)
+        not_verified::write(self.report, self.out)
     }
 
     /// Whether objects are listed that have no findings: PHYSICAL_ONLY leaves them out.
@@ -121,11 +141,11 @@ impl Text<'_> {
     }
 
     fn findings(&mut self, findings: &[&Finding]) -> io::Result<()> {
-        let names = self.report.names();
         for finding in findings {
             if self.gate.pass() {
-                writeln!(self.out, "Msg {}, Level {LEVEL}, State {}, Line 1", finding.check.msg, finding.state)?;
-                writeln!(self.out, "{}", printable(&finding.text(&names)))?;
+                let (number, state, text) = message::of_finding(self.report, finding);
+                writeln!(self.out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
+                writeln!(self.out, "{}", printable(&text))?;
             }
         }
         Ok(())

@@ -74,6 +74,36 @@ checks! {
         must "What a row of the catalogue refers to exists: the schema of an object, the table of a column, the column of an index.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
+    CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false,
+        "Check Catalog Msg 3852, State 1: Row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
+        must "A foreign key has its columns, and an index with columns has rows for them.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
+    CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false,
+        "Check Catalog Msg 3855, State 1: Attribute ({attribute}) exists without a row ({wanted}) in sys.{referenced}.",
+        must "What is kept as a value of something (its owner, its text, its statistics) is kept of something that exists.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup; no repair exists for the catalogue.";
+    CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false,
+        "Check Catalog Msg 3857, State 1: The attribute ({attribute}) is required but is missing for row ({row}) in sys.{table}.",
+        must "What everything of a kind has is there: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
+    BROKER_MESSAGE_TYPE_MISSING = "broker.message-type-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
+        "Service Broker Msg 9677, State 1: The service contract with ID {from} is referencing the missing message type with ID {to}.",
+        must "The message types that a contract names exist.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop the contract and the services that use it and create them again.";
+    BROKER_CONTRACT_MISSING = "broker.contract-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
+        "Service Broker Msg 9678, State 1: The service with ID {from} is referencing the missing service contract with ID {to}.",
+        must "The contracts that a service names exist.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop the service and create it again.";
+    BROKER_QUEUE_MISSING = "broker.queue-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
+        "Service Broker Msg 9679, State 1: The service with ID {from} is referencing the missing service queue with ID {to}.",
+        must "The queue of a service exists.",
+        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        action "Restore from a backup, or drop the service and create it again.";
 
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true,
         "Database error: {page_name} page {page} for database '{database}' (database ID {database_id}) is invalid. This error cannot be repaired. You must restore from backup.",

@@ -11,7 +11,9 @@
 )]
 
 mod anti_matter;
+mod base_table;
 mod beyond;
+mod catalog;
 mod columns;
 mod computed;
 mod damage;
@@ -39,6 +41,7 @@ fn main() {
             trials.extend(sound::trials(&corpus));
             trials.extend(anti_matter::trials(&corpus));
             trials.extend(beyond::trials(&corpus));
+            trials.extend(catalog::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
@@ -56,6 +59,7 @@ fn main() {
                 "sound",
                 "anti-matter",
                 "beyond",
+                "catalogue",
                 "columns",
                 "computed",
                 "damage",

@@ -5,7 +5,7 @@ use check::{FileTotals, Finding, Report, Scope};
 use format::PageId;
 
 use super::QUIET;
-use crate::fixture::{case_16, owner, report, rowset, shown};
+use crate::fixture::{case_16, owner, report, rowset, service_broker, shown};
 use crate::{Format, View};
 
 const COMPLETED: &str =
@@ -76,6 +76,41 @@ fn checktable_has_no_summary_of_the_database() {
          repair_allow_data_loss is the minimum repair level for the errors found by DBCC CHECKTABLE \
          (ExamplesDB_CorruptionCheckDB.dbo.Customer).\n"
     ));
+}
+
+#[test]
+fn checkcatalog_prints_its_messages_unwrapped_and_no_summary() {
+    let mut report = report("Shop", 5);
+    report.options.scope = Scope::Catalog;
+    report.findings = vec![
+        Finding::new(&registry::CATALOG_DANGLING)
+            .text_value("attribute", "object_id=1977058079")
+            .text_value("row", "object_id=1977058079,column_id=1")
+            .text_value("table", "columns")
+            .text_value("wanted", "object_id=1977058079")
+            .text_value("referenced", "objects"),
+    ];
+    let message = "Attribute (object_id=1977058079) of row (object_id=1977058079,column_id=1) in sys.columns does not have a \
+                   matching row (object_id=1977058079) in sys.objects.\n";
+    let expected = format!("Msg 3853, Level 16, State 1, Line 1\n{message}{COMPLETED}");
+    assert_eq!(shown(Format::Text, &report, View::default()), expected);
+    let rows = shown(Format::TableResults, &report, View::default());
+    assert!(rows.contains("\n3853,16,1,") && rows.lines().count() == 2, "{rows}");
+    report.options.scope = Scope::Database;
+    let wrapped = format!("Msg 8992, Level 16, State 1, Line 1\nCheck Catalog Msg 3853, State 1: {message}");
+    assert!(shown(Format::Text, &report, View::default()).contains(&wrapped));
+}
+
+#[test]
+fn service_broker_stands_behind_the_heading_in_every_format() {
+    let mut report = report("Shop", 5);
+    report.service_broker = service_broker();
+    let line = "Service Broker Msg 9675, State 1: Message Types analyzed: 14.";
+    assert!(shown(Format::Text, &report, View::default()).starts_with(&format!("DBCC results for 'Shop'.\n{line}\n")));
+    assert!(!shown(Format::Text, &report, QUIET).contains("Service Broker"));
+    assert!(shown(Format::TableResults, &report, View::default()).contains(&format!("\n8997,10,1,\"{line}\",NULL,")));
+    assert!(!shown(Format::TableResults, &report, QUIET).contains("Service Broker"));
+    assert!(shown(Format::Json, &report, QUIET).contains("\"analyzed\":{\"Message Types\":14,"));
 }
 
 #[test]

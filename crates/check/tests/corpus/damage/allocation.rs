@@ -143,7 +143,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("allocation unit in another filegroup", |image, facts| {
             edit_unit_bytes(image, facts.clustered.unit.id, 21, &7u16.to_le_bytes());
-            vec![(8996, facts.clustered.unit.first_iam.page)]
+            // Nor is there such a filegroup.
+            vec![(8996, facts.clustered.unit.first_iam.page), (8992, 0)]
         }),
         ("single-page slot names a page of another unit", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;

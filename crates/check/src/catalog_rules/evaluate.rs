@@ -1,0 +1,261 @@
+//! One reader for all rules: a pass over each table that is referred to, a pass over each table that refers.
+
+use std::collections::{BTreeSet, HashSet};
+
+use catalog::{Database, Unread, read_base_table};
+use format::bytes::unsigned;
+use source::PageSource;
+
+use super::rules::{Base, Column, Keys, Only, Reference, Says};
+use super::table::REFERENCES;
+use super::{WHAT, table};
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::registry;
+
+/// Keys have one or two columns; the second is 0 then.
+type Key = [i64; 2];
+
+/// Where base tables are read from.
+pub(super) struct Tables<'a> {
+    pub(super) source: &'a dyn PageSource,
+    pub(super) database: &'a Database,
+}
+
+impl Tables<'_> {
+    /// Calls `visit` with `columns` of each row of a base table, as signed numbers.
+    pub(super) fn each(
+        &self,
+        table: i32,
+        columns: &[&'static str],
+        mut visit: impl FnMut(&[Option<i64>]),
+    ) -> Result<(), Unread> {
+        let mut numbers = Vec::with_capacity(columns.len());
+        read_base_table(self.source, self.database, table, columns, |row| {
+            numbers.clear();
+            numbers.extend(row.iter().map(|value| value.map(number)));
+            visit(&numbers);
+        })
+    }
+
+    /// Notes why a table could not be read, unless the version does not have it.
+    fn note(&self, base: &Base, unread: &Unread, coverage: &mut Coverage) {
+        let version = self.database.boot.as_ref().map_or(0, |boot| boot.version);
+        let reason = match unread {
+            Unread::NoTable if version < base.since => return,
+            Unread::NoTable => "the catalogue does not have it".to_owned(),
+            Unread::NoColumn(column) => format!("it has no column {column}"),
+            Unread::Incomplete => "it could not be read to its end".to_owned(),
+        };
+        coverage.note(WHAT, format!("sys.{}", base.name), reason, 0);
+    }
+}
+
+/// A number of 1, 2, 4 or 8 bytes: tinyint is unsigned, all others are signed. The bytes of a short text, as a number.
+fn number(bytes: &[u8]) -> i64 {
+    let value = unsigned(bytes);
+    match bytes.len() {
+        2 => i64::from((value as u16).cast_signed()),
+        4 => i64::from((value as u32).cast_signed()),
+        _ => value.cast_signed(),
+    }
+}
+
+/// A type code as [`number`] gives it: char(2) is padded with a blank, char(1) is not.
+fn is_type(value: i64, code: &str) -> bool {
+    let mut padded = code.as_bytes().to_vec();
+    padded.resize(2, b' ');
+    value == number(&padded) || value == number(code.as_bytes())
+}
+
+/// A condition on the columns of a plan.
+struct Test<'r> {
+    column: usize,
+    only: &'r Only,
+}
+
+impl Test<'_> {
+    fn holds(&self, row: &[Option<i64>]) -> bool {
+        row.get(self.column).copied().flatten().is_some_and(|value| condition_holds(self.only, value))
+    }
+}
+
+/// Whether the value of a condition's column meets it.
+pub(super) fn condition_holds(only: &Only, value: i64) -> bool {
+    match *only {
+        Only::Is(_, wanted) => value == wanted,
+        Only::Not(_, other) => value != other,
+        Only::Above(_, bound) => value > bound,
+        Only::Below(_, bound) => value < bound,
+        Only::Bit(_, bit) => value & bit != 0,
+        Only::Type(codes) => codes.iter().any(|code| is_type(value, code)),
+    }
+}
+
+/// The columns that a pass over a table reads.
+#[derive(Default)]
+struct Columns(Vec<&'static str>);
+
+impl Columns {
+    fn place(&mut self, name: &'static str) -> usize {
+        self.0.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.0.push(name);
+            self.0.len() - 1
+        })
+    }
+
+    fn places(&mut self, columns: &[Column]) -> Vec<usize> {
+        columns.iter().map(|(name, _)| self.place(name)).collect()
+    }
+
+    fn tests<'r>(&mut self, only: &'r [Only]) -> Vec<Test<'r>> {
+        only.iter().map(|only| Test { column: self.place(only.column()), only }).collect()
+    }
+}
+
+/// The key in `places`; `None` when a part of it is NULL.
+fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
+    let mut key = [0; 2];
+    for (part, place) in key.iter_mut().zip(places) {
+        *part = row.get(*place).copied().flatten()?;
+    }
+    Some(key)
+}
+
+/// Every key that is referred to, by what it is a key of.
+pub(super) struct KeySets(Vec<(&'static Keys, Option<HashSet<Key>>)>);
+
+impl KeySets {
+    /// Reads what the rules refer to. There is no set of what could not be read, or has errors of its own.
+    pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
+        let mut sets: Vec<(&'static Keys, Option<HashSet<Key>>)> = Vec::new();
+        for reference in REFERENCES {
+            if !sets.iter().any(|(keys, _)| std::ptr::eq(*keys, reference.to)) {
+                sets.push((reference.to, Some(HashSet::new())));
+            }
+        }
+        for base in bases(sets.iter().map(|(keys, _)| keys.base)) {
+            let mut columns = Columns::default();
+            let mut plans = Vec::new();
+            for (at, (keys, _)) in sets.iter().enumerate().filter(|(_, (keys, _))| keys.base.id == base.id) {
+                plans.push((at, columns.tests(keys.only), columns.places(keys.key)));
+            }
+            let read = tables.each(base.id, &columns.0, |row| {
+                for (at, tests, places) in &plans {
+                    if tests.iter().all(|test| test.holds(row))
+                        && let Some(key) = key(row, places)
+                        && let Some((_, Some(set))) = sets.get_mut(*at)
+                    {
+                        set.insert(key);
+                    }
+                }
+            });
+            let has_errors = flawed.contains(&base.id);
+            if has_errors {
+                coverage.note(WHAT, format!("to rows of sys.{}", base.name), "it has errors of its own", 0);
+            }
+            if let Err(unread) = &read {
+                tables.note(base, unread, coverage);
+            }
+            if has_errors || read.is_err() {
+                for (at, ..) in plans {
+                    if let Some((_, set)) = sets.get_mut(at) {
+                        *set = None;
+                    }
+                }
+            }
+        }
+        Self(sets)
+    }
+
+    fn of(&self, keys: &'static Keys) -> Option<&HashSet<Key>> {
+        self.0.iter().find(|(known, _)| std::ptr::eq(*known, keys))?.1.as_ref()
+    }
+
+    /// Whether all indexes are known.
+    pub(super) fn has_indexes(&self) -> bool {
+        self.of(&table::INDEXES).is_some() && self.of(&table::OBJECTS).is_some()
+    }
+}
+
+/// Each table once, by id.
+fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
+    let mut bases: Vec<&'static Base> = all.collect();
+    bases.sort_by_key(|base| base.id);
+    bases.dedup_by_key(|base| base.id);
+    bases
+}
+
+/// Follows all references.
+pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    for base in bases(REFERENCES.iter().map(|reference| reference.rows.base)) {
+        let mut columns = Columns::default();
+        let mut plans = Vec::new();
+        for reference in REFERENCES.iter().filter(|reference| reference.rows.base.id == base.id) {
+            let Some(set) = keys.of(reference.to) else { continue };
+            let tests = columns.tests(reference.rows.only);
+            let (refers, identity) = (columns.places(reference.refers), columns.places(reference.rows.identity));
+            plans.push((reference, set, tests, refers, identity));
+        }
+        if plans.is_empty() {
+            continue;
+        }
+        let read = tables.each(base.id, &columns.0, |row| {
+            for (reference, set, tests, refers, identity) in &plans {
+                if tests.iter().all(|test| test.holds(row))
+                    && let Some(key) = key(row, refers)
+                    && !set.contains(&key)
+                {
+                    let identity: Vec<_> = identity.iter().map(|place| row.get(*place).copied().flatten()).collect();
+                    findings.push(dangling(reference, key, &identity));
+                }
+            }
+        });
+        // What was read so far is proof all the same: the rows that refer were there.
+        if let Err(unread) = &read {
+            tables.note(base, unread, coverage);
+        }
+    }
+}
+
+/// `name=value` of each column, as messages list them.
+fn named(columns: &[Column], values: &[Option<i64>]) -> String {
+    let named = columns.iter().zip(values).map(|((_, name), value)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => format!("{name}=(null)"),
+    });
+    named.collect::<Vec<_>>().join(",")
+}
+
+/// The finding of a row, identified by `identity`, whose `key` leads nowhere.
+fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Finding {
+    let row = named(reference.rows.identity, identity);
+    let values = key.map(Some);
+    let (attribute, wanted) = (named(reference.refers, &values), named(reference.to.key, &values));
+    let (table, referenced) = (reference.rows.view, reference.to.view);
+    match reference.says {
+        Says::Dangling => Finding::new(&registry::CATALOG_DANGLING)
+            .text_value("attribute", attribute)
+            .text_value("row", row)
+            .text_value("table", table)
+            .text_value("wanted", wanted)
+            .text_value("referenced", referenced),
+        Says::OfNothing => Finding::new(&registry::CATALOG_VALUE_OF_NOTHING)
+            .text_value("attribute", row)
+            .text_value("wanted", wanted)
+            .text_value("referenced", referenced),
+        Says::Lacks(attribute) => Finding::new(&registry::CATALOG_VALUE_MISSING)
+            .text_value("attribute", attribute)
+            .text_value("row", row)
+            .text_value("table", table),
+        Says::Alone => Finding::new(&registry::CATALOG_PARTNER_MISSING)
+            .text_value("row", row)
+            .text_value("table", table)
+            .text_value("wanted", wanted)
+            .text_value("referenced", referenced),
+        Says::Broker(check) => {
+            let from = identity.first().copied().flatten().unwrap_or_default();
+            Finding::new(check).number("from", from).number("to", key[0])
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The references as values, for documentation and for tests that damage each of them.
+
+use super::evaluate::condition_holds;
+use super::rules::{Only, Reference, Says};
+use super::table::REFERENCES;
+
+/// A reference that every row it applies to keeps in a sound database.
+#[derive(Clone, Copy)]
+pub struct CatalogReference(&'static Reference);
+
+/// All references between base tables that are checked.
+pub fn catalog_references() -> impl Iterator<Item = CatalogReference> {
+    REFERENCES.iter().map(CatalogReference)
+}
+
+impl CatalogReference {
+    /// Base table whose rows refer: object id and name.
+    pub fn table(&self) -> (i32, &'static str) {
+        (self.0.rows.base.id, self.0.rows.base.name)
+    }
+
+    /// The catalogue view that messages name instead of the base table.
+    pub fn view(&self) -> &'static str {
+        self.0.rows.view
+    }
+
+    /// Which rows of a table of many kinds it is about, if only one kind.
+    pub fn class(&self) -> Option<i64> {
+        self.0.rows.only.iter().find_map(|only| match only {
+            Only::Is("class" | "valclass", class) => Some(*class),
+            _ => None,
+        })
+    }
+
+    /// The columns that refer, as the base table and as the messages call them.
+    pub fn columns(&self) -> &'static [(&'static str, &'static str)] {
+        self.0.refers
+    }
+
+    /// The view that is referred to.
+    pub fn referenced(&self) -> &'static str {
+        self.0.to.view
+    }
+
+    /// Number of the message that tells a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker.
+    pub fn message(&self) -> u16 {
+        match &self.0.says {
+            Says::Alone => 3852,
+            Says::Dangling => 3853,
+            Says::OfNothing => 3855,
+            Says::Lacks(_) => 3857,
+            Says::Broker(check) => inner_number(check.template).unwrap_or(check.msg),
+        }
+    }
+
+    /// Whether it is about the row with these values.
+    pub fn applies(&self, value: impl Fn(&str) -> Option<i64>) -> bool {
+        self.0.rows.only.iter().all(|only| value(only.column()).is_some_and(|value| condition_holds(only, value)))
+    }
+}
+
+/// The number in `Service Broker Msg 9677, State 1: text`.
+fn inner_number(template: &str) -> Option<u16> {
+    template.split_once("Msg ")?.1.split_once(',')?.0.parse().ok()
+}

@@ -1,0 +1,85 @@
+//! What a rule about the catalogue is made of. The rules themselves are in [`super::table`].
+
+use crate::registry::Check;
+
+/// A base table. All have integer keys, read as signed numbers.
+pub(super) struct Base {
+    pub(super) id: i32,
+    pub(super) name: &'static str,
+    /// First database version that has it.
+    pub(super) since: u16,
+}
+
+/// A column of a base table, and what the catalogue view made of it calls it.
+pub(super) type Column = (&'static str, &'static str);
+
+/// A condition on a row of a base table.
+pub(super) enum Only {
+    Is(&'static str, i64),
+    Not(&'static str, i64),
+    Above(&'static str, i64),
+    Below(&'static str, i64),
+    Bit(&'static str, i64),
+    /// The two-character code of sysschobjs.type or the letter of sysowners.type is one of these.
+    Type(&'static [&'static str]),
+}
+
+impl Only {
+    /// The column it is about.
+    pub(super) fn column(&self) -> &'static str {
+        match self {
+            Self::Is(name, _) | Self::Not(name, _) | Self::Above(name, _) | Self::Below(name, _) => name,
+            Self::Bit(name, _) => name,
+            Self::Type(_) => "type",
+        }
+    }
+}
+
+/// Rows of a base table that make up a catalogue view.
+pub(super) struct Rows {
+    pub(super) base: &'static Base,
+    pub(super) only: &'static [Only],
+    /// The view, as messages name it.
+    pub(super) view: &'static str,
+    /// The columns by which messages identify a row.
+    pub(super) identity: &'static [Column],
+}
+
+/// Rows that others refer to, by their key of one or two columns.
+pub(super) struct Keys {
+    pub(super) base: &'static Base,
+    pub(super) only: &'static [Only],
+    pub(super) view: &'static str,
+    pub(super) key: &'static [Column],
+}
+
+/// How a reference that leads nowhere is told.
+pub(super) enum Says {
+    /// 3853: an attribute of a row names a row that does not exist.
+    Dangling,
+    /// 3855: the row is a value of another, which does not exist. Its identity columns are the attribute.
+    OfNothing,
+    /// 3857: the row has no value that every such row has.
+    Lacks(&'static str),
+    /// 3852: the row has no partner.
+    Alone,
+    /// 8997: a Service Broker object refers to one that does not exist.
+    Broker(&'static Check),
+}
+
+/// Every row of `rows` has its row in `to`.
+pub(super) struct Reference {
+    pub(super) rows: Rows,
+    /// The columns that refer, as many as the key of `to` has.
+    pub(super) refers: &'static [Column],
+    pub(super) to: &'static Keys,
+    pub(super) says: Says,
+}
+
+/// A table of values or references of many kinds, told apart by a class.
+pub(super) struct Classes {
+    pub(super) base: &'static Base,
+    pub(super) column: &'static str,
+    /// The classes that rules cover, or that are known to refer to nothing.
+    pub(super) known: &'static [i64],
+}
