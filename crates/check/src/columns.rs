@@ -3,6 +3,7 @@
 //! What a rowset's rows must obey is compiled once (`program`); a row is checked where it lies.
 
 mod anti_matter;
+mod heads;
 mod names;
 mod program;
 mod sparse;
@@ -35,6 +36,8 @@ pub(crate) struct Sums {
     units: Vec<UnitSums>,
     /// Values that were not verified, by counter of the programs.
     unverified: Vec<u64>,
+    /// Values that lie off the row, to be read.
+    heads: heads::Heads,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -46,7 +49,7 @@ struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: vec![UnitSums::default(); units], unverified: Vec::new() }
+        Self { units: vec![UnitSums::default(); units], unverified: Vec::new(), heads: heads::Heads::default() }
     }
 
     /// Adds what another thread has.
@@ -55,11 +58,16 @@ impl Sums {
             mine.rows += theirs.rows;
             mine.values += theirs.values;
         }
-        if self.unverified.len() < other.unverified.len() {
-            self.unverified.resize(other.unverified.len(), 0);
+        self.add_unverified(other.unverified);
+        self.heads.merge(other.heads);
+    }
+
+    fn add_unverified(&mut self, counts: Vec<u64>) {
+        if self.unverified.len() < counts.len() {
+            self.unverified.resize(counts.len(), 0);
         }
-        for (mine, theirs) in self.unverified.iter_mut().zip(other.unverified) {
-            *mine += theirs;
+        for (mine, more) in self.unverified.iter_mut().zip(counts) {
+            *mine += more;
         }
     }
 
@@ -176,8 +184,7 @@ impl RowCheck<'_, '_> {
 
     #[cold]
     fn report(&mut self, check: &'static registry::Check, column: &Column) {
-        let finding = self.finding(check).text_value("column", &column.name);
-        self.findings.push(finding.text_value("type", column.info.name()));
+        self.findings.push(about(self.finding(check), column));
     }
 
     #[cold]
@@ -334,9 +341,28 @@ impl RowCheck<'_, '_> {
             Some(Domain::Utf16) if value_length(pointer).is_some_and(|length| length.is_multiple_of(2)) => {}
             // Its root tells: see `lob`.
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
+            Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
+                if self.begins(check, column, pointer) => {}
             Some(_) => self.sums.not_verified(&self.context.columns, column),
         }
     }
+
+    /// Remembers where a value is, if its pointer tells.
+    fn begins(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) -> bool {
+        self.sums.heads.add(self.unit, (check.column, column.counter), self.at, pointer)
+    }
+}
+
+/// The finding with column and type.
+fn about(finding: Finding, column: &Column) -> Finding {
+    finding.text_value("column", &column.name).text_value("type", column.info.name())
+}
+
+/// 2570 for a value whose bytes lie elsewhere.
+fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column: &Column) -> Finding {
+    let finding = Finding::new(&registry::COLUMN_PURITY).at_record(row);
+    let owner = context.units.get(unit).map(|unit| unit.owner);
+    about(owner.map_or(finding.clone(), |owner| finding.owner(owner)), column)
 }
 
 /// Length of the value behind a row-overflow pointer or an in-row LOB root: the last link's (format-rare.md 2).
@@ -351,17 +377,18 @@ fn undecided_reason(column: &Column) -> &'static str {
         _ if column.is_nobodys => "sparse values of columns that the catalogue does not have",
         _ if column.offset == 0 => "sparse values off the row, or of a form that is not known for sure",
         xtype::NTEXT => "off the row, in a form that is not described",
-        xtype::XML => "off the row: its header was not read",
-        xtype::SQL_VARIANT | xtype::CLR => "off the row, or its form is not known for sure",
+        xtype::XML => "off the row: too many to be read, or not found there",
+        xtype::SQL_VARIANT | xtype::CLR => "too many off the row to be read, or of a form that is not known for sure",
         _ => "longer than declared, or perhaps encrypted by the client",
     }
 }
 
 /// After the sweep: what was not verified.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, _findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
     if context.options.physical_only {
         return;
     }
+    heads::settle(context, &mut swept.columns, findings);
     for (at, unit) in context.units.list().iter().enumerate() {
         let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
         let (Some(tally), Some(sums)) = (swept.units.get(at), swept.columns.units.get(at)) else { continue };

@@ -43,6 +43,8 @@ pub enum Domain {
     Utf16,
     /// Binary XML: signature and version.
     Xml,
+    /// The same, or a document under XML compression (2022), whose form is not known.
+    CompressibleXml,
     /// A value with its type in front.
     Variant,
     /// A geometry or geography, as far as its parts add up.
@@ -125,6 +127,7 @@ impl Domain {
             },
             // An empty document may have no bytes at all.
             Self::Xml => Some(bytes.is_empty() || matches!(bytes, [0xDF, 0xFF, 1 | 2, ..])),
+            Self::CompressibleXml => Self::Xml.contains(bytes).filter(|is_plain| *is_plain),
             Self::Variant => variant(bytes),
             Self::Spatial => spatial::is_whole(bytes).then_some(true),
             Self::Vector => vector(bytes),
@@ -284,6 +287,8 @@ mod tests {
         assert_eq!(Domain::Utf16.contains(&encrypted), None, "may be encrypted by the client");
         encrypted[0] = 2;
         in_and_out(Domain::Utf16, &[&[], &[0x41, 0]], &[&[0x41], &encrypted]);
+        assert_eq!(Domain::CompressibleXml.contains(&[0xDF, 0xFF, 1, 0xB0, 4]), Some(true));
+        assert_eq!(Domain::CompressibleXml.contains(&[0x3C, 0x61]), None);
         in_and_out(Domain::Xml, &[&[], &[0xDF, 0xFF, 1, 0xB0, 4]], &[&[0xDF], &[0xDF, 0xFF, 3], &[0x3C, 0x61]]);
     }
 

@@ -10,6 +10,8 @@ use crate::units::{Shape, Unit, Units};
 
 /// Internal version of SQL Server 2017.
 const VERSION_2017: u16 = 869;
+/// Internal version of SQL Server 2022.
+const VERSION_2022: u16 = 957;
 
 /// Longest sql_variant, header included.
 const MAX_VARIANT_BYTES: u16 = 8016;
@@ -71,6 +73,8 @@ pub(super) struct Program {
     pub(super) ordinary: Vec<u16>,
     /// Nothing but tempdb holds older versions: before accelerated database recovery (2019).
     pub(super) version_tags_are_known: bool,
+    /// Documents may be compressed: since SQL Server 2022.
+    pub(super) may_compress_xml: bool,
     /// Index of a user table, which NOINDEX leaves out.
     pub(super) is_user_index: bool,
     /// The column that is 0 in every row of an index that is not being built.
@@ -85,6 +89,8 @@ pub(super) struct Column {
     /// As in the catalogue; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
+    /// Which bytes are values of it, if that is known.
+    pub(super) domain: Option<Domain>,
     pub(super) is_not_null: bool,
     /// Counter of its values that were not verified.
     pub(super) counter: usize,
@@ -147,6 +153,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         sparse: Vec::new(),
         ordinary: Vec::new(),
         version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
+        may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         is_user_index: !is_base && !database.is_system_table(rowset.object_id),
         anti_matter: anti_matter::of_index(database, rowset),
     };
@@ -179,7 +186,10 @@ impl Program {
         // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let user_type = table.map_or(0, |table| table.user_type);
-        let domain = Domain::of_column(column.info, user_type).filter(|_| is_known);
+        let domain = match Domain::of_column(column.info, user_type).filter(|_| is_known) {
+            Some(Domain::Xml) if self.may_compress_xml => Some(Domain::CompressibleXml),
+            domain => domain,
+        };
         let at = self.columns.len() as u16;
         let mut not_verified = match domain {
             Some(_) => None,
@@ -226,6 +236,7 @@ impl Program {
             info: column.info,
             offset: column.leaf_offset,
             null_bit: column.leaf_null_bit,
+            domain,
             is_not_null,
             counter,
             not_verified,
@@ -266,6 +277,7 @@ impl Column {
             info,
             offset: 0,
             null_bit: 0,
+            domain: None,
             is_not_null: false,
             counter,
             not_verified: None,

@@ -29,7 +29,10 @@ impl SparseCheck {
         Self {
             id,
             column,
-            domain: Domain::of_column(info, user_type),
+            domain: Domain::of_column(info, user_type).map(|domain| match domain {
+                Domain::Xml => Domain::CompressibleXml,
+                domain => domain,
+            }),
             // Decimals may be stored in fewer bytes (vardecimal).
             length: fixed_length(info).filter(|_| !matches!(info.xtype, DECIMAL | NUMERIC)),
             max_length: fixed_length(info).unwrap_or(max_length(info)),

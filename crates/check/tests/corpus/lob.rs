@@ -421,7 +421,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }));
         }
     }
-    let special: [(&str, &str, Special); 9] = [
+    let special: [(&str, &str, Special); 10] = [
         ("the same answer for any number of threads", ROOTS, any_threads),
         ("values pushed off the row", DIRECT, |image| {
             let messages = lob_messages(&overflow(image).0.check());
@@ -449,6 +449,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             if owners == [(8929, reference.from)] && all_differ { Ok(()) } else { Err(format!("{messages:?}").into()) }
         }),
         ("large values may be of text types", ROOTS, text_in_row),
+        ("documents off the row begin as documents do", ROOTS, documents),
         ("the page of the rows damaged: no orphans", ROOTS, rows_damaged),
         ("a value of which only a deleted row knows", ROOTS, only_a_ghost),
         ("a pointer of impossible length", KNJIZNICA, impossible_length),
@@ -512,6 +513,61 @@ fn text_in_row(image: &Image) -> Result<(), Failed> {
         (None, None) => Ok(()),
         (first, unverified) => Err(format!("{first:?} {unverified:?}").into()),
     }
+}
+
+/// A column of a (max) type turned into one of type xml, its values into something that begins as documents do.
+fn documents(image: &Image) -> Result<(), Failed> {
+    const SIGNATURE: [u8; 3] = [0xDF, 0xFF, 1];
+    let mut image = image.clone();
+    let database = image.database();
+    let is_large = |column: &&catalog::RowsetColumn| {
+        matches!(column.info.xtype, xtype::NVARCHAR | xtype::VARCHAR) && matches!(column.info.length, 0 | u16::MAX)
+    };
+    let direct = |values: &Values| {
+        let first = |r: &&Reference| r.in_row && !r.text_pointer && r.at == r.start + 16;
+        let mut firsts = values.references.iter().filter(first);
+        firsts.find(|reference| values.fragment(reference.target).kind == 3).copied()
+    };
+    let found = (0..database.rowsets.len()).find_map(|at| {
+        let rowset = &database.rowsets[at];
+        let mut large = rowset.layout.columns.iter().filter(is_large);
+        let column = large.next().filter(|_| large.next().is_none())?;
+        let values = Values::of(&image, &database, at)?;
+        let reference = direct(&values)?;
+        Some((rowset, column, values, reference))
+    });
+    let (rowset, column, values, reference) = found.expect("a table with one (max) column");
+    let key = [rowset.id.to_le_bytes().as_slice(), &column.id.to_le_bytes()].concat();
+    image.edit_row_by(3, &key, |row| row[4 + 24..4 + 28].copy_from_slice(&[xtype::XML, 0, 0, 0]));
+    for piece in values.fragments.iter().filter(|fragment| fragment.kind == 3) {
+        image.edit(piece.at.page.page, |bytes| {
+            bytes[piece.offset + 14..piece.offset + 17].copy_from_slice(&SIGNATURE);
+        });
+    }
+    let units = rowset.units.iter().map(|unit| &database.units[*unit]).filter(|unit| unit.kind == UnitKind::InRow);
+    for page in units.flat_map(|unit| pages_of(&image, unit.id)).collect::<Vec<_>>() {
+        let bytes = image.page(page);
+        if Page::new(&bytes).header().page_type != 1 {
+            continue;
+        }
+        for slot in 0..Page::new(&bytes).header().slot_count.get() {
+            let Ok(record) = Record::data(&bytes[offset_of(&bytes, slot)..]) else { continue };
+            if let Stored::Plain(value @ [_, _, _, ..]) = column.stored(Level::Leaf, &record) {
+                let at = place(&bytes, value);
+                image.edit(page, |bytes| bytes[at..at + 3].copy_from_slice(&SIGNATURE));
+            }
+        }
+    }
+    let report = image.check();
+    let unverified = report.not_verified.iter().find(|entry| entry.what == "column values");
+    if !report.findings.is_empty() || unverified.is_some() {
+        return Err(format!("{:?} {unverified:?}", report.findings.first()).into());
+    }
+    let first = values.fragment(reference.target);
+    image.edit(first.at.page.page, |bytes| bytes[first.offset + 14] = b'<');
+    let report = image.check();
+    let found: Vec<_> = report.findings.iter().map(|finding| (finding.check.msg, place_of(finding))).collect();
+    if found == [(2570, reference.from)] { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 
 /// A table's values turned into row-overflow data, of which there is no real sample: the same fragments, pointers of type 2

@@ -1,0 +1,120 @@
+//! Values that lie off the row and whose bytes tell whether they are values: the signature of an XML document, the whole of
+//! an sql_variant or of a shape. Rows only tell where they are; as long as they are few, they are read after the sweep.
+
+use format::RecordId;
+use format::lob::Pointer;
+use format::types::xtype;
+
+use super::program::Column;
+use super::{Sums, purity_finding};
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::off_row::Reader;
+use crate::units::UnitIndex;
+
+/// Values that are read; more would cost a second look at the whole of the off-row data.
+const MOST: usize = 1 << 14;
+/// Longest pointer that is kept: a root with its five links.
+const MAX_POINTER_BYTES: usize = 72;
+/// Bytes that are read of all of them.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Values to be read, all of them as long as they are few. Whether they are does not depend on how they are spread over
+/// threads.
+#[derive(Default)]
+pub(super) struct Heads {
+    list: Vec<Head>,
+    /// All of them, by counter of the programs.
+    seen: Vec<u64>,
+}
+
+/// A value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    unit: UnitIndex,
+    row: RecordId,
+    /// Position in the unit's program.
+    column: u16,
+    pointer: Box<[u8]>,
+}
+
+impl Heads {
+    /// Takes a value of a column, whose counter is given too; `false` if its pointer is of no known form.
+    pub(super) fn add(
+        &mut self,
+        unit: UnitIndex,
+        (column, counter): (u16, usize),
+        row: RecordId,
+        pointer: &[u8],
+    ) -> bool {
+        if pointer.len() > MAX_POINTER_BYTES
+            || matches!(Pointer::read(pointer), Pointer::Malformed | Pointer::Undescribed)
+        {
+            return false;
+        }
+        if self.seen.len() <= counter {
+            self.seen.resize(counter + 1, 0);
+        }
+        if let Some(seen) = self.seen.get_mut(counter) {
+            *seen += 1;
+        }
+        if self.list.len() < MOST {
+            self.list.push(Head { unit, row, column, pointer: pointer.into() });
+        }
+        true
+    }
+
+    /// Adds what another thread has.
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.seen.len() < other.seen.len() {
+            self.seen.resize(other.seen.len(), 0);
+        }
+        for (mine, theirs) in self.seen.iter_mut().zip(other.seen) {
+            *mine += theirs;
+        }
+        if self.is_whole() {
+            self.list.extend(other.list);
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.seen.iter().sum::<u64>() <= MOST as u64
+    }
+}
+
+/// Reads the values and judges them; what cannot be judged is counted as not verified.
+pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let mut heads = std::mem::take(&mut sums.heads);
+    if !heads.is_whole() {
+        return sums.add_unverified(heads.seen);
+    }
+    heads.list.sort_unstable();
+    let mut reader = Reader::default();
+    let mut bytes = Vec::new();
+    for head in heads.list {
+        let program = context.columns.get(head.unit as usize);
+        let Some(column) = program.and_then(|program| program.columns.get(usize::from(head.column))) else { continue };
+        match judge(context, &mut reader, &mut bytes, &head, column) {
+            Some(true) => {}
+            Some(false) => findings.push(purity_finding(context, head.unit, head.row, column)),
+            None => sums.not_verified(&context.columns, column),
+        }
+    }
+}
+
+fn judge(
+    context: &Context<'_>,
+    reader: &mut Reader,
+    bytes: &mut Vec<u8>,
+    head: &Head,
+    column: &Column,
+) -> Option<bool> {
+    bytes.clear();
+    // Of a document the beginning is enough.
+    let is_enough = column.info.xtype == xtype::XML;
+    reader.read(context.source, &head.pointer, MOST_BYTES, |piece| {
+        bytes.extend_from_slice(piece);
+        !is_enough
+    })?;
+    column.domain?.contains(bytes)
+}
