@@ -324,9 +324,9 @@ references! {
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {depid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
-    // 20,499 permissions; 833 on objects that are not the system's, 6 on types, and in a backup one on a principal.
-    database_permissions SYSPRIVS [] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
-    database_permissions SYSPRIVS [] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
+    // 20,499 permissions, those of the server in master left out; 833 on objects that are not the system's, 6 on types, and in a backup one on a principal.
+    database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
+    database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;
     database_permissions SYSPRIVS [Is("class", 4)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 6)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> TYPES, Dangling;
