@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use format::PageId;
-use source::{DataFile, PageSource, ReadError};
+use source::{BackupPages, DataFile, PageSource, ReadError};
 
 use crate::report::{PhaseStatistics, Sample};
 use crate::spill::Space;
@@ -56,6 +56,10 @@ impl<'a> Metered<'a> {
 }
 
 impl PageSource for Metered<'_> {
+    fn backup(&self) -> Option<&BackupPages> {
+        self.inner.backup()
+    }
+
     fn files(&self) -> &[DataFile] {
         self.inner.files()
     }

@@ -7,6 +7,7 @@ use source::PageSource;
 
 use crate::audit::Known;
 use crate::hash::FactHash;
+use crate::in_flight::InFlight;
 use crate::memory::Needs;
 use crate::options::{Options, Scope};
 use crate::spill::Space;
@@ -24,6 +25,8 @@ pub(crate) struct Context<'a> {
     pub(crate) survey: Survey,
     /// The batch that is checked now, of how many; `None` for all of them.
     pub(crate) batch: Option<(u32, u32)>,
+    /// What the log of a backup still changes; `None` for data files.
+    pub(crate) in_flight: Option<InFlight>,
     /// By rowset.
     keys: Vec<Option<Keys>>,
     /// Accelerated database recovery is, or was, on.
@@ -85,6 +88,7 @@ impl<'a> Context<'a> {
             false => partitions::Plans::new(database, &units, options.no_index),
         };
         Self {
+            in_flight: InFlight::of(source, database),
             source,
             database,
             options,
@@ -116,9 +120,13 @@ impl<'a> Context<'a> {
         bytes as usize / size_of::<PageBounds>()
     }
 
-    /// Whether the database was shut down cleanly, so that what relates two pages can be judged.
+    /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what
+    /// relates two pages can be judged.
     pub(crate) fn is_clean(&self) -> bool {
-        self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown())
+        match &self.in_flight {
+            Some(in_flight) => in_flight.is_empty(),
+            None => self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown()),
+        }
     }
 
     /// What page audits must know.

@@ -33,6 +33,8 @@ pub enum Phase {
     Counts,
     /// Rows against the constraints of their table.
     Constraint,
+    /// What holds the pages of a backup.
+    Container,
 }
 
 impl Phase {
@@ -51,6 +53,7 @@ impl Phase {
             Self::Catalog => "catalogue",
             Self::Counts => "counts",
             Self::Constraint => "constraints",
+            Self::Container => "backup",
         }
     }
 }

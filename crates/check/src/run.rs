@@ -20,8 +20,8 @@ use crate::spill::Space;
 use crate::sweep::Partial;
 use crate::units::Units;
 use crate::{
-    broker, catalog_rules, columns, constraints, encryption, identity, inventory, memory, metadata, partitions, reckon,
-    survey, sweep,
+    broker, catalog_rules, columns, constraints, container, encryption, identity, in_flight, inventory, memory,
+    metadata, partitions, reckon, survey, sweep,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -43,6 +43,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let mut read_errors = truncated_files(source, &mut coverage);
     metadata::check(database, &mut findings, &mut coverage);
     note_missing(source, database, &mut coverage);
+    container::note_missing_stripes(source, &mut coverage);
 
     progress.phase("survey", 0);
     let mut units = Units::of(database);
@@ -84,6 +85,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),
     };
     phases.end("beyond", &space);
+    if options.scope == Scope::Database {
+        container::check(source, &mut findings, &mut read_errors);
+    }
 
     let findings = settle(&context, findings, &mut coverage);
     note_unchecked(&context, &swept, &mut coverage);
@@ -145,7 +149,8 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
 /// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
 fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
     type Depends = fn(&Finding) -> bool;
-    let unsettled: Option<(&str, Depends)> = if needs_the_log(context) {
+    let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
+    let unsettled: Option<(&str, Depends)> = if in_flight.is_none() && needs_the_log(context) {
         Some(("not shut down cleanly, and the log was not applied: it may settle this", depends_on_the_log))
     } else if !context.survey.unread.is_empty() {
         Some(("allocation pages could not be read: what they say is not known", depends_on_allocation))
@@ -155,6 +160,11 @@ fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage
     let mut kept = Vec::new();
     let mut withheld = BTreeSet::new();
     for finding in findings.into_iter().filter(|finding| is_asked_for(context, finding)) {
+        if in_flight.is_some_and(|in_flight| in_flight.touches(&finding, depends_on_the_log(&finding))) {
+            coverage.note(&format!("message {}", finding.check.msg), "database", in_flight::REASON, 1);
+            withheld.extend(finding.page);
+            continue;
+        }
         match unsettled {
             Some((reason, depends)) if depends(&finding) => {
                 coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
@@ -187,7 +197,8 @@ fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage
 /// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not tell such pages
 /// from others, as a transaction may straddle the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
-    context.database.boot.is_some() && !context.is_clean()
+    // Without its boot page a set of data files is judged by the pages alone; a backup is known to need its log.
+    (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
 }
 
 /// Whether a finding is a proof only if nothing in the log is missing from the files.
@@ -195,7 +206,7 @@ fn depends_on_the_log(finding: &Finding) -> bool {
     match finding.check.phase {
         // A page that is not what its place demands may be one that was never written.
         Phase::Page => matches!(finding.check.msg, 8909 | 8938 | 5256),
-        Phase::Record => false,
+        Phase::Record | Phase::Container => false,
         Phase::Allocation => finding.check.msg != 5250,
         // The log may hold the ALTER TABLE after which the row was written: its shape, lengths and precisions.
         Phase::Column => true,
@@ -213,7 +224,7 @@ fn depends_on_the_log(finding: &Finding) -> bool {
 /// Whether a finding compares a page with what allocation pages say.
 fn depends_on_allocation(finding: &Finding) -> bool {
     match finding.check.phase {
-        Phase::Primitive | Phase::Page | Phase::Record => false,
+        Phase::Primitive | Phase::Page | Phase::Record | Phase::Container => false,
         Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
         // A page that may not be in use any more may be of before the last ALTER TABLE.
         Phase::Column => true,

@@ -6,7 +6,7 @@ use catalog::Database;
 use check::{Options, Report, Scope};
 use format::version;
 use report::{Format, View};
-use source::{DataFiles, Throttled};
+use source::{PageSource, Throttled};
 
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, complain};
@@ -16,12 +16,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
         yield_to_others();
     }
-    let mut source = DataFiles::open(&arguments.paths)?;
-    if arguments.direct {
-        source.read_directly()?;
-    }
-    let database = catalog::load(&source);
-    warn(&database);
+    let source = source::open(&arguments.paths, &arguments.set, arguments.direct)?;
+    let source = source.as_ref();
+    let database = catalog::load(source);
+    warn(source, &database);
     let options = Options {
         scope: scope_of(arguments, &database)?,
         physical_only: arguments.physical_only,
@@ -37,17 +35,17 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,
     };
-    refuse_small_grant(&source, &database, &options)?;
+    refuse_small_grant(source, &database, &options)?;
     if arguments.estimate_only {
-        return estimate(&source, &database, &options, arguments);
+        return estimate(source, &database, &options, arguments);
     }
     // Opened before the run, so that a path that cannot be written does not cost a night.
-    let mut out = output::open(arguments.output.as_deref(), &source)?;
+    let mut out = output::open(arguments.output.as_deref(), source)?;
     let report = {
         let listener = progress::listener(arguments.progress);
         match arguments.io_limit {
-            Some(limit) => check::run(&Throttled::new(&source, limit), &database, &options, listener.as_ref()),
-            None => check::run(&source, &database, &options, listener.as_ref()),
+            Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
+            None => check::run(source, &database, &options, listener.as_ref()),
         }
     };
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
@@ -114,7 +112,24 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
 }
 
 /// What the reader of the results must know about the files.
-fn warn(database: &Database) {
+fn warn(source: &dyn PageSource, database: &Database) {
+    let backup = source.backup();
+    match backup.map(|backup| (backup.in_flight(), backup.missing_stripes())) {
+        None | Some((Some([]), _)) => {}
+        Some((Some(pages), _)) => complain(format!(
+            "{} pages are in flight: the log in the backup still changes them; findings that may depend on them are not \
+             verified",
+            pages.len()
+        )),
+        Some((None, 0)) => complain("what the log in the backup still changes is not known: it is checked without it"),
+        Some((None, missing)) => {
+            complain(format!("{missing} stripes of the backup are missing; only what lies in the others is checked"))
+        }
+    }
+    if let Some(others) = backup.map(source::BackupPages::other_sets).filter(|others| !others.is_empty()) {
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+        complain(format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", ")));
+    }
     let Some(boot) = &database.boot else { return };
     if boot.version > version::NEWEST {
         complain(format!(
@@ -123,13 +138,13 @@ fn warn(database: &Database) {
             version::NEWEST
         ));
     }
-    if !boot.clean_shutdown() {
+    if backup.is_none() && !boot.clean_shutdown() {
         complain("the database was not shut down cleanly; it is checked as its files lie, without what the log holds");
     }
 }
 
 /// A grant that cannot be kept is refused before the run, with the one that can.
-fn refuse_small_grant(source: &DataFiles, database: &Database, options: &Options) -> Result<(), Failure> {
+fn refuse_small_grant(source: &dyn PageSource, database: &Database, options: &Options) -> Result<(), Failure> {
     let least = check::minimum_memory_bytes(source, database, options);
     match options.memory_bytes {
         Some(granted) if granted < least => Err(Failure::usage(format!(
@@ -158,7 +173,7 @@ fn yield_to_others() {
 
 /// `--estimate-only`.
 fn estimate(
-    source: &DataFiles,
+    source: &dyn PageSource,
     database: &Database,
     options: &Options,
     arguments: &CheckArguments,

@@ -18,7 +18,8 @@ const ABOUT: &str =
 const LONG_ABOUT: &str = "\
 Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
 
-mdfsck reads the .mdf and .ndf files of one database, opened shared and read-only, and never writes to them. What it finds \
+mdfsck reads the .mdf and .ndf files of one database, or a backup of it, opened shared and read-only, and never writes to \
+them. What it finds \
 it prints in DBCC's own words. A finding is a proof: what could not be verified is listed as such, with the reason, and is \
 never called an error.";
 
@@ -33,6 +34,7 @@ Exit status (bits, they add):
 Examples:
   mdfsck check Northwind.mdf              check a database of one file
   mdfsck check /data/sales                check all data files in a folder
+  mdfsck check Northwind.bak              check a backup without restoring it
   mdfsck info Northwind.mdf               what is this file?
   mdfsck explain 8976                     what does this message mean, and what now?";
 
@@ -59,7 +61,8 @@ Examples:
 const INFO_EXAMPLES: &str = "\
 Examples:
   mdfsck info sales.mdf
-  mdfsck info --json /data/sales";
+  mdfsck info --json /data/sales
+  mdfsck info sales.bak";
 
 const TABLES_EXAMPLES: &str = "\
 Rows and pages are those that the catalogue keeps: quick, and right in a sound database. 'mdfsck check' counts them.
@@ -92,6 +95,20 @@ Examples:
   mdfsck explain tree.child-unseen
   mdfsck explain --all                    one line a check";
 
+const CHAIN_EXAMPLES: &str = "\
+Exit status: 0 all chains are whole, 4 a file cannot be read, 16 a gap, a missing stripe or a damaged file.
+
+Examples:
+  mdfsck chain /backups/sales
+  mdfsck chain --json /backups | jq '{database, until: [.chains[].until]}'";
+
+const EXTRACT_EXAMPLES: &str = "\
+No existing file is overwritten. A run that was broken off is completed by the same command.
+
+Examples:
+  mdfsck extract sales.bak --output /tmp/sales
+  mdfsck extract sales_1.bak sales_2.bak sales_diff.bak --output /tmp/sales";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   mdfsck completions bash > /etc/bash_completion.d/mdfsck
@@ -119,9 +136,10 @@ pub(crate) enum Command {
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
 
-    /// Tell what a database is: version, name, files, state, features
+    /// Tell what a database is: version, name, files, state, features; or what a backup file holds
     ///
-    /// Reads the boot page, the file headers and the catalogue only.
+    /// Reads the boot page, the file headers and the catalogue only. Of backup files: their labels, as RESTORE LABELONLY,
+    /// HEADERONLY and FILELISTONLY.
     #[command(after_long_help = INFO_EXAMPLES)]
     Info(InfoArguments),
 
@@ -158,6 +176,20 @@ pub(crate) enum Command {
         command: crate::lab::LabCommand,
     },
 
+    /// Tell which restore chains a folder of backups holds
+    ///
+    /// By database: the full backups, the differential and the log backups that follow on each, where the log breaks off,
+    /// and until when the database could be restored. Reads labels only, no pages.
+    #[command(after_long_help = CHAIN_EXAMPLES)]
+    Chain(ChainArguments),
+
+    /// Write the data files of a backup as it holds them, for inspection
+    ///
+    /// Full backup, its stripes and a differential, in any order. The files are not recovered: what the log of the backup
+    /// would still change is not applied, so no server accepts them. Free extents become holes.
+    #[command(after_long_help = EXTRACT_EXAMPLES)]
+    Extract(ExtractArguments),
+
     /// Explain a check or a message
     ///
     /// What must be true, what breaks it, and what to do.
@@ -181,11 +213,18 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct CheckArguments {
-    /// All data files of one database, in any order, or the folder that holds them
+    /// All data files of one database, in any order, or the folder that holds them; or a backup of it
     ///
+    /// Of a backup: the full backup, all its stripes, and perhaps a differential, in any order.
     /// The primary file is found by content, never by name. Log files are passed over.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Position of the set in a backup file that holds several, as FILE = N of RESTORE; may be given several times
+    ///
+    /// Without it the first full backup is taken, and from other files the first differential that is based on it.
+    #[arg(long, value_name = "N", help_heading = SCOPE)]
+    pub(crate) set: Vec<u16>,
 
     /// Check pages, record headers and allocation only
     ///
@@ -392,7 +431,7 @@ pub(crate) enum ProgressKind {
 
 #[derive(Args)]
 pub(crate) struct InfoArguments {
-    /// Data files of one database, or the folder that holds them
+    /// Data files of one database, or the folder that holds them; or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -403,9 +442,15 @@ pub(crate) struct InfoArguments {
 
 #[derive(Args)]
 pub(crate) struct TablesArguments {
-    /// Data files of one database, or the folder that holds them
+    /// Data files of one database, or the folder that holds them; or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Position of the set in a backup file that holds several, as FILE = N of RESTORE; may be given several times
+    ///
+    /// Without it the first full backup is taken, and from other files the first differential that is based on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) set: Vec<u16>,
 
     /// List system objects too
     #[arg(long)]
@@ -418,7 +463,7 @@ pub(crate) struct TablesArguments {
 
 #[derive(Args)]
 pub(crate) struct LintArguments {
-    /// Data files of one database, or the folder that holds them
+    /// Data files of one database, or the folder that holds them; or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -481,9 +526,15 @@ pub(crate) struct PageArguments {
     #[arg(value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: format::PageId,
 
-    /// Data files of one database, or the folder that holds them
+    /// Data files of one database, or the folder that holds them; or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Position of the set in a backup file that holds several, as FILE = N of RESTORE; may be given several times
+    ///
+    /// Without it the first full backup is taken, and from other files the first differential that is based on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) set: Vec<u16>,
 
     /// Print all bytes as they were read
     #[arg(long, conflicts_with = "json")]
@@ -492,6 +543,32 @@ pub(crate) struct PageArguments {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ChainArguments {
+    /// Backup files, or folders that hold them, at any depth
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExtractArguments {
+    /// Backup files of one database: all stripes, and perhaps a differential
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Folder for the data files; it is made if it does not exist
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// Position of the set in a backup file that holds several, as FILE = N of RESTORE; may be given several times
+    #[arg(long, value_name = "N")]
+    pub(crate) set: Vec<u16>,
 }
 
 #[derive(Args)]

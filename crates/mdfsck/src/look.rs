@@ -8,6 +8,9 @@ use crate::failure::{Failure, complain};
 use crate::{logs, output};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.paths.iter().any(|path| source::is_backup(path)) {
+        return backups(arguments);
+    }
     let source = DataFiles::open(&arguments.paths)?;
     let database = catalog::load(&source);
     let logs = logs::find(&source, &database);
@@ -22,9 +25,20 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// What backup files say of themselves.
+fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
+    let media = arguments.paths.iter().map(|path| source::backup::media(path)).collect::<Result<Vec<_>, _>>()?;
+    output::print(|out| match arguments.json {
+        true => report::backups::write_json(&media, out),
+        false => report::backups::write(&media, out),
+    })?;
+    let is_damaged = media.iter().any(|media| !media.damage.is_empty());
+    Ok(if is_damaged { Failure::BLIND } else { 0 })
+}
+
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
-    let source = DataFiles::open(&arguments.paths)?;
-    let database = catalog::load(&source);
+    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let database = catalog::load(source.as_ref());
     output::print(|out| match arguments.json {
         true => report::tables::write_json(&database, arguments.all, out),
         false => report::tables::write(&database, arguments.all, out),

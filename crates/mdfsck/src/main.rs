@@ -1,9 +1,11 @@
 //! mdfsck: is this SQL Server database sound? The command line.
 
 mod bench;
+mod chain;
 mod check;
 mod cli;
 mod explain;
+mod extract;
 mod failure;
 mod lab;
 mod logs;
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         Command::Page(arguments) => page::run(&arguments),
         Command::Lab { command } => self::lab::run(&command),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Chain(arguments) => chain::run(&arguments),
+        Command::Extract(arguments) => extract::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
         Command::Man { command } => cli::man(command.as_deref()),
     };

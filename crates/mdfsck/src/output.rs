@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-use source::{DataFiles, FileKind, PageSource, identify};
+use source::{FileKind, PageSource, identify};
 
 use crate::failure::Failure;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
 
 /// Opens `path`, or stdout.
-pub(crate) fn open(path: Option<&Path>, inputs: &DataFiles) -> Result<Box<dyn Write>, Failure> {
+pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Box<dyn Write>, Failure> {
     let Some(path) = path else { return Ok(Box::new(BufWriter::new(io::stdout().lock()))) };
     refuse_database_files(path, inputs)?;
     let file = File::create(path).map_err(|cause| unwritable(path, &cause))?;
@@ -24,7 +24,7 @@ fn unwritable(path: &Path, cause: &io::Error) -> Failure {
 }
 
 /// An existing file that is an input, or any data, log or backup file, is never overwritten.
-fn refuse_database_files(path: &Path, inputs: &DataFiles) -> Result<(), Failure> {
+fn refuse_database_files(path: &Path, inputs: &dyn PageSource) -> Result<(), Failure> {
     let same = |input: &Path| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     if inputs.files().iter().any(|file| same(&file.path)) {
         return Err(Failure::usage(format!("--output {}: is one of the files to be checked", path.display())));

@@ -7,7 +7,7 @@ use format::record::Record;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use report::columns;
 use report::page_dump::{Allocation, ColumnValue, PageDump};
-use source::{DataFiles, PageSource};
+use source::PageSource;
 
 use crate::cli::PageArguments;
 use crate::failure::Failure;
@@ -22,20 +22,21 @@ pub(crate) fn address(text: &str) -> Result<PageId, String> {
 }
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
-    let source = DataFiles::open(&arguments.paths)?;
+    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = source.as_ref();
     let at = arguments.page;
-    let bytes = read(&source, at)?;
+    let bytes = read(source, at)?;
     let mut dump = PageDump::new(at, &bytes);
     if arguments.raw {
         output::print(|out| out.write_all(dump.raw().as_bytes()))?;
         return Ok(0);
     }
-    let database = catalog::load(&source);
+    let database = catalog::load(source);
     let mut undone = bytes;
     undo_torn_bits(&mut undone);
     let page = Page::new(&undone);
     let rowset = owner_of(&database, page).map(|(_, rowset)| rowset);
-    let allocation = allocation_of(&source, at, owner_of(&database, page).map(|(words, _)| words));
+    let allocation = allocation_of(source, at, owner_of(&database, page).map(|(words, _)| words));
     dump.allocation = Some(&allocation);
     let level = level_of(page, rowset);
     dump.leaf = Some(level == Level::Leaf);
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn read(source: &DataFiles, at: PageId) -> Result<PageBytes, Failure> {
+fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
     let Some(file) = source.file(at.file) else {
         return Err(Failure::usage(format!("page {at}: file {} is not among the files given", at.file)));
     };
@@ -80,7 +81,7 @@ fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a R
 }
 
 /// What the allocation maps say about the page; a map that is damaged says nothing.
-fn allocation_of(source: &DataFiles, at: PageId, owner: Option<String>) -> Allocation {
+fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> Allocation {
     let pfs = PageId::new(at.file, allocation::pfs_page_of(at.page));
     let pfs_byte = sound(source, pfs, PageType::Pfs)
         .and_then(|bytes| allocation::pfs_bytes(Page::new(&bytes))?.get((at.page % PFS_PAGES) as usize).copied());
@@ -105,7 +106,7 @@ fn allocation_of(source: &DataFiles, at: PageId, owner: Option<String>) -> Alloc
 }
 
 /// The page, if it is as it was written and of type `kind`.
-fn sound(source: &DataFiles, page: PageId, kind: PageType) -> Option<Box<PageBytes>> {
+fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<PageBytes>> {
     match catalog::fetch(source, page) {
         Fetched::Sound(bytes) if Page::new(&bytes).header().kind() == Some(kind) => Some(bytes),
         _ => None,

@@ -82,9 +82,9 @@ fn without_database() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("tiny.mdf"), [1, 15, 0])?;
             refused(&mdfsck(folder, &["check", "tiny.mdf"]), 4, &["tiny.mdf"])
         }),
-        ("a backup is refused, whatever its name", |folder| {
+        ("a backup without a set is refused, whatever its name", |folder| {
             fs::write(folder.join("b.mdf"), [&b"TAPE"[..], &[0; 5000]].concat())?;
-            refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "backup", "restore"])
+            refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "no backup set", "ends too early"])
         }),
         ("a missing file is named with the cause", |folder| {
             refused(&mdfsck(folder, &["check", "nowhere.mdf"]), 4, &["nowhere.mdf", "cannot be opened"])

@@ -3,6 +3,8 @@
 //! Every sink writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
 //! (`listing`, `message`).
 
+pub mod backups;
+pub mod chains;
 pub mod columns;
 pub mod estimate;
 pub mod explain;

@@ -12,6 +12,7 @@ use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
 use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
+use crate::positioned::read_fully_at;
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
 /// The data files of one database, opened shared and read-only.
@@ -247,28 +248,4 @@ fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
         return Err(OpenError::EmptyFolder { path: folder.to_owned() });
     }
     Ok(found)
-}
-
-/// Reads until `buffer` is full or the file ends; returns the bytes read.
-fn read_fully_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match read_at(file, &mut buffer[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(read) => done += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }

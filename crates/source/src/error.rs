@@ -48,13 +48,95 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// A backup.
-    #[error("{}: is a {kind}, not a data file; backups cannot be read yet: restore it and name its .mdf file", path.display())]
+    /// A backup among data files.
+    #[error("{}: is a {kind}, not a data file; name data files or backup files, not both", path.display())]
     Backup {
         /// The path.
         path: PathBuf,
         /// Which kind of backup.
         kind: &'static str,
+    },
+    /// A data file among backups.
+    #[error("{}: is no backup; name data files or backup files, not both", path.display())]
+    NotABackup {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A backup without a set that can be read.
+    #[error("{}: no backup set can be read in it: it ends too early, or its configuration is damaged", path.display())]
+    NoSet {
+        /// The path.
+        path: PathBuf,
+    },
+    /// `--set` names none of the sets.
+    #[error("{}: no set with the number asked for; it holds {sets} (mdfsck info lists them)", path.display())]
+    NoSuchSet {
+        /// The path.
+        path: PathBuf,
+        /// How many sets there are.
+        sets: usize,
+    },
+    /// WITH ENCRYPTION.
+    #[error("{}: the backup is encrypted: only the key's owner can read it; restore it and name its .mdf file", path.display())]
+    EncryptedBackup {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A log backup.
+    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; mdfsck info tells what it is", path.display())]
+    LogBackup {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A differential backup without its full backup.
+    #[error("{}: set {position} is a differential backup: it holds only what changed; name the full backup it is based on too", path.display())]
+    DifferentialAlone {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A differential backup of another full backup.
+    #[error("{}: set {position} is a differential backup, but of another full backup than the one given", path.display())]
+    OtherBase {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A file, filegroup or partial backup.
+    #[error("{}: set {position} is a backup of the kind \"{kind}\", which cannot be read yet", path.display())]
+    UnsupportedSet {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A backup that belongs to none of the others.
+    #[error("{}: is neither a stripe of the backup {} nor a differential of it; give one backup at a time", path.display(), other.display())]
+    OtherBackup {
+        /// The path.
+        path: PathBuf,
+        /// The backup it does not belong to.
+        other: PathBuf,
+    },
+    /// One stripe given twice.
+    #[error("{}: stripe {family} of the backup is given twice", path.display())]
+    SameStripe {
+        /// The path.
+        path: PathBuf,
+        /// Number of the stripe.
+        family: u16,
+    },
+    /// A compressed backup that cannot be decompressed.
+    #[error("{}: is a compressed backup of a form that is not known (encrypted, or an algorithm other than MS_XPRESS); restore it and name its .mdf file", path.display())]
+    UnknownCompression {
+        /// The path.
+        path: PathBuf,
     },
     /// Longer than a data file can be.
     #[error("{}: has {length} bytes, more than the 16 TiB that a data file of SQL Server can have", path.display())]
@@ -126,6 +208,14 @@ pub enum ReadError {
         offset: u64,
         /// What the system said.
         cause: io::Error,
+    },
+    /// The page lies in a part of the backup that is not there.
+    #[error("{}: page {page} is not in it: it lies in a part of the backup that is not at hand", path.display())]
+    NotInBackup {
+        /// The backup.
+        path: PathBuf,
+        /// The page.
+        page: format::PageId,
     },
     /// No such file.
     #[error("file {file_id} of the database was not given")]

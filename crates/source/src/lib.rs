@@ -1,22 +1,26 @@
 //! Where pages come from.
 //!
 //! [`PageSource`] is the seam: the checks read pages through it and do not know whether they lie in data files, in a
-//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, opened shared and read-only, with
-//! large positioned reads; never a mapping, never a write.
+//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, [`BackupPages`] a backup of
+//! it, both opened shared and read-only, with large positioned reads; never a mapping, never a write.
 
+pub mod backup;
 mod buffer;
 mod data_files;
 mod error;
 mod identify;
+mod positioned;
 mod throttle;
 
+pub use backup::BackupPages;
 pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};
 pub use identify::{FileKind, identify};
 pub use throttle::Throttled;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
@@ -61,6 +65,11 @@ pub trait PageSource: Sync {
         let _ = (first, pages);
     }
 
+    /// The backup that the pages come from, if they do: it knows of its log and of damage around the pages.
+    fn backup(&self) -> Option<&BackupPages> {
+        None
+    }
+
     /// The file with id `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {
         self.files().iter().find(|file| file.file_id == file_id)
@@ -79,4 +88,33 @@ pub trait PageSource: Sync {
             _ => None,
         }
     }
+}
+
+/// Opens data files, or backup files: all of one kind. `sets` chooses sets of backup files by position; `direct` reads data
+/// files past the system's cache.
+///
+/// # Errors
+/// [`OpenError`] when they are not the files of one database, or one backup of it.
+pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn PageSource>, OpenError> {
+    let backups = paths.iter().filter(|path| is_backup(path)).count();
+    if backups == 0 {
+        let mut files = DataFiles::open(paths)?;
+        if direct {
+            files.read_directly()?;
+        }
+        return Ok(Box::new(files));
+    }
+    match paths.iter().find(|path| !is_backup(path)) {
+        Some(path) => Err(OpenError::NotABackup { path: path.clone() }),
+        None => Ok(Box::new(BackupPages::open(paths, sets)?)),
+    }
+}
+
+/// Whether the file at `path` is a backup, by its content.
+pub fn is_backup(path: &Path) -> bool {
+    let mut start = [0; 8];
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let read =
+        if is_file { File::open(path).and_then(|file| positioned::read_fully_at(&file, &mut start, 0)) } else { Ok(0) };
+    matches!(read.map(|read| identify(&start[..read])), Ok(FileKind::Backup(_)))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use format::PageId;
 
-use crate::{DataFile, PageSource, ReadError};
+use crate::{BackupPages, DataFile, PageSource, ReadError};
 
 /// Pages of another source, so many bytes a second at most over all threads.
 pub struct Throttled<'a> {
@@ -38,6 +38,10 @@ impl<'a> Throttled<'a> {
 }
 
 impl PageSource for Throttled<'_> {
+    fn backup(&self) -> Option<&BackupPages> {
+        self.inner.backup()
+    }
+
     fn files(&self) -> &[DataFile] {
         self.inner.files()
     }

@@ -22,8 +22,10 @@ pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>,
     let Some(unit) = context.units.get(unit) else { return };
     let header = page.header();
     let (lowest, highest) = match (unit.shape, header.kind()) {
-        (Shape::Heap, Some(PageType::Data)) if !unit.compressed => classes(header.free_count.get()),
-        (Shape::Text, Some(PageType::TextMix)) => classes(header.free_count.get()),
+        (Shape::Heap, Some(PageType::Data)) if !unit.compressed => {
+            classes(header.free_count.get(), header.slot_count.get())
+        }
+        (Shape::Text, Some(PageType::TextMix)) => classes(header.free_count.get(), header.slot_count.get()),
         (Shape::Text, Some(PageType::TextTree)) => (4, 4),
         _ => return,
     };
@@ -36,8 +38,9 @@ pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>,
     findings.push(finding.text_value("expected", text(lowest)).text_value("actual", text(actual)));
 }
 
-/// The classes that a page with so much free space may have.
-fn classes(free: u16) -> (u8, u8) {
+/// The classes that a page with so much free space may have. A page whose slots are all empty uses only its slot array, and
+/// was met as empty.
+fn classes(free: u16, slots: u16) -> (u8, u8) {
     let used = CAPACITY.saturating_sub(free.into());
     if used == 0 {
         return (0, 0);
@@ -45,7 +48,8 @@ fn classes(free: u16) -> (u8, u8) {
     let class = |limit: fn(&(u32, u32)) -> u32| {
         CLASSES.iter().position(|limits| used <= limit(limits)).map_or(4, |position| position as u8 + 1)
     };
-    (class(|limits| limits.1), class(|limits| limits.0))
+    let lowest = if used <= 2 * u32::from(slots) { 0 } else { class(|limits| limits.1) };
+    (lowest, class(|limits| limits.0))
 }
 
 /// As message 8914 prints a class: padded to twelve characters.
@@ -62,11 +66,12 @@ mod tests {
         // corpus: smallest and largest use of each class.
         for (class, low, high) in [(1, 17, 4040), (2, 4054, 6472), (3, 6478, 7681), (4, 7700, 8096)] {
             for used in [low, high] {
-                assert_eq!(classes(8096 - used), (class, class), "{used}");
+                assert_eq!(classes(8096 - used, 1), (class, class), "{used}");
             }
         }
-        assert_eq!(classes(8096), (0, 0));
-        assert_eq!(classes(8096 - 4050), (1, 2), "nobody knows");
+        assert_eq!(classes(8096, 0), (0, 0));
+        assert_eq!(classes(8004, 46), (0, 1), "empty slots only");
+        assert_eq!(classes(8096 - 4050, 1), (1, 2), "nobody knows");
         assert_eq!(text(0), "  0_PCT_FULL");
         assert_eq!(text(4), "100_PCT_FULL");
     }

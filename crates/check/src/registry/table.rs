@@ -598,4 +598,64 @@ checks! {
         must "Each key without NULL of a FOREIGN KEY constraint that is enabled and trusted is a key of the table it refers to (--constraints).",
         cause "A repair deleted the row referred to, or a value was changed behind the engine's back; the message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given; restore the row referred to, or correct or delete these. DBCC CHECKCONSTRAINTS lists them too.";
+    BACKUP_BLOCK_CHECKSUM = "backup.block-checksum", 3241 state 1, Container, Consistency, None, true,
+        "The media family on device '{device}' is incorrectly formed. The header of block {tag} at byte {position} has a wrong checksum.",
+        must "The header of every descriptor block of a backup has the checksum that stands in it.",
+        cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
+        action "Copy the backup again or take a new one. mdfsck goes on with what it still finds.";
+    BACKUP_BLOCK_TYPE = "backup.block-type", 3241 state 2, Container, Consistency, None, true,
+        "The media family on device '{device}' is incorrectly formed. The block {tag} at byte {position} is of no known type.",
+        must "Every descriptor block of a backup is of a type that SQL Server writes.",
+        cause "The backup file was changed after it was written, or another program wrote to it.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_STREAM_CHECKSUM = "backup.stream-checksum", 3241 state 3, Container, Consistency, None, true,
+        "The media family on device '{device}' is incorrectly formed. The header of stream {tag} at byte {position} has a wrong checksum.",
+        must "The header of every stream of a backup has the checksum that stands in it.",
+        cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
+        action "Copy the backup again or take a new one. What the stream holds may be lost.";
+    BACKUP_LOST_BYTES = "backup.lost-bytes", 3241 state 4, Container, Consistency, None, true,
+        "The media family on device '{device}' is incorrectly formed. The bytes from {position} on belong to no block.",
+        must "A backup file holds descriptor blocks from its start to its end.",
+        cause "A part of the file was overwritten, or lost in a transfer.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_RECORD_LOST = "backup.record-lost", 3241 state 5, Container, Consistency, None, true,
+        "The media family on device '{device}' is incorrectly formed. No record of the compressed backup starts at byte {position}.",
+        must "The records of a compressed backup follow each other without gaps.",
+        cause "The header of a record was changed after it was written.",
+        action "Copy the backup again or take a new one. The pages in the record are lost.";
+    BACKUP_DATA_CHECKSUM = "backup.data-checksum", 3189 state 1, Container, Consistency, None, true,
+        "Damage to the backup set was detected. Device '{device}': the data at byte {position} has the checksum {computed:x}, expected {stored:x}.",
+        must "The data of a backup taken WITH CHECKSUM has the checksum that was stored with it.",
+        cause "The backup file was changed after it was written; messages about pages tell where, if they have checksums too.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_RECORD_CHECKSUM = "backup.record-checksum", 3189 state 2, Container, Consistency, None, true,
+        "Damage to the backup set was detected. Device '{device}': the record at byte {position} of the compressed backup has the checksum {computed:x}, expected {stored:x}.",
+        must "Every record of a compressed backup has the checksum that stands in its header.",
+        cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
+        action "Copy the backup again or take a new one. The pages in the record are lost.";
+    BACKUP_LOG_BLOCK = "backup.log-block", 3189 state 3, Container, Consistency, None, true,
+        "Damage to the backup set was detected. Device '{device}': the log block at byte {position} is not as it was written.",
+        must "The log in a backup consists of log blocks with right checksums.",
+        cause "The backup file was changed after it was written.",
+        action "Copy the backup again or take a new one: without this log it cannot be restored.";
+    BACKUP_PAGES_MISSING = "backup.pages-missing", 3189 state 4, Container, Consistency, None, true,
+        "Damage to the backup set was detected. Device '{device}': {expected} pages of file {file} were copied, {found} are there.",
+        must "A backup holds as many pages of each file as its configuration counts.",
+        cause "A part of the file was overwritten or cut off.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_CONFIGURATION = "backup.configuration", 3189 state 5, Container, Consistency, None, true,
+        "Damage to the backup set was detected. Device '{device}': the configurations of set {set}, which starts at byte {position}, name different things.",
+        must "The configurations at the start and at the end of a set name the same server, database, files and filegroups.",
+        cause "The backup file was changed after it was written.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_TRUNCATED = "backup.truncated", 3203 state 1, Container, Consistency, None, true,
+        "Read on \"{device}\" failed: the backup goes on behind byte {position}, where the file ends.",
+        must "A backup file is as long as the blocks and streams in it need.",
+        cause "The backup or its copy was broken off, or the disk was full.",
+        action "Copy the backup again or take a new one.";
+    BACKUP_SET_INCOMPLETE = "backup.set-incomplete", 3256 state 1, Container, Consistency, None, true,
+        "The backup set on device '{device}' was terminated while it was being created and is incomplete. Set {set} starts at byte {position}.",
+        must "Every set of a backup ends with its configuration.",
+        cause "The backup was broken off, or the end of the set was overwritten.",
+        action "Take a new backup: this set cannot be restored.";
 }

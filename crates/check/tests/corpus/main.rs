@@ -11,6 +11,7 @@
 )]
 
 mod anti_matter;
+mod backups;
 mod base_table;
 mod beyond;
 mod catalog;
@@ -42,6 +43,7 @@ fn main() {
             trials.extend(anti_matter::trials(&corpus));
             trials.extend(beyond::trials(&corpus));
             trials.extend(catalog::trials(&corpus));
+            trials.extend(backups::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
@@ -60,6 +62,7 @@ fn main() {
                 "anti-matter",
                 "beyond",
                 "catalogue",
+                "backups",
                 "columns",
                 "computed",
                 "damage",

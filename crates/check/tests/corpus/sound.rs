@@ -14,12 +14,13 @@ use crate::Corpus;
 /// SQL Server 2000: to be refused.
 const TOO_OLD: &str = "539";
 
-type Key = (i64, i64, i64);
+/// Object, index, partition.
+pub type Key = (i64, i64, i64);
 
 /// One test a data file.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let inventory = fs::read_to_string(corpus.lists.join("inventory.tsv")).expect("inventory.tsv");
-    let expected = expected(corpus);
+    let expected = expected(corpus, "expected.tsv.gz");
     let mut trials = Vec::new();
     for line in inventory.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -49,7 +50,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-fn no_findings(report: &Report) -> Result<(), Failed> {
+pub fn no_findings(report: &Report) -> Result<(), Failed> {
     match report.findings.first() {
         None => Ok(()),
         Some(first) => {
@@ -70,16 +71,17 @@ fn catalog_is_known(report: &Report) -> Result<(), Failed> {
     }
 }
 
+/// What an independent reader counted in a rowset.
 #[derive(Clone)]
-struct Expected {
+pub struct Expected {
     live_rows: u64,
     pages: BTreeMap<String, u64>,
 }
 
-fn expected(corpus: &Corpus) -> BTreeMap<String, BTreeMap<Key, Expected>> {
+pub fn expected(corpus: &Corpus, list: &str) -> BTreeMap<String, BTreeMap<Key, Expected>> {
     let mut text = String::new();
-    let file = fs::File::open(corpus.lists.join("expected.tsv.gz")).expect("expected.tsv.gz");
-    GzDecoder::new(file).read_to_string(&mut text).expect("expected.tsv.gz");
+    let file = fs::File::open(corpus.lists.join(list)).expect("list of counts");
+    GzDecoder::new(file).read_to_string(&mut text).expect("list of counts");
     let mut all: BTreeMap<String, BTreeMap<Key, Expected>> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -91,7 +93,7 @@ fn expected(corpus: &Corpus) -> BTreeMap<String, BTreeMap<Key, Expected>> {
     all
 }
 
-fn counts_agree(report: &Report, expected: &BTreeMap<Key, Expected>) -> Result<(), Failed> {
+pub fn counts_agree(report: &Report, expected: &BTreeMap<Key, Expected>) -> Result<(), Failed> {
     let key = |counts: &RowsetCounts| (counts.object_id.into(), counts.index_id.into(), counts.partition.into());
     let found: BTreeMap<Key, &RowsetCounts> = report.rowsets.iter().map(|counts| (key(counts), counts)).collect();
     if found.len() != expected.len() {

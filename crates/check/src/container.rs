@@ -1,0 +1,50 @@
+//! What a backup adds to its pages: damage around them, and parts that are not there.
+
+use source::backup::{Damage, DamageKind};
+use source::{BackupPages, PageSource};
+
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::registry::{self, Check};
+
+/// Stripes that were not given: what lies there is not verified.
+pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
+    let missing = source.backup().map_or(0, BackupPages::missing_stripes);
+    if missing > 0 {
+        coverage.note("stripes", "backup", "not given: the pages in them are missing", missing.into());
+    }
+}
+
+/// Findings of the container. Reads all of it that was not read yet.
+pub(crate) fn check(source: &dyn PageSource, findings: &mut Vec<Finding>, errors: &mut Vec<String>) {
+    let Some(backup) = source.backup() else { return };
+    let (damage, unread) = backup.container_damage();
+    findings.extend(damage.iter().map(finding));
+    errors.extend(unread.iter().map(ToString::to_string));
+}
+
+fn finding(damage: &Damage) -> Finding {
+    let about = |check: &'static Check| {
+        let at = i64::try_from(damage.at).unwrap_or(i64::MAX);
+        Finding::new(check).text_value("device", damage.path.display().to_string()).number("position", at)
+    };
+    let sums = |check, stored: u32, computed: u32| about(check).number("stored", stored).number("computed", computed);
+    let tagged = |check, tag: &[u8; 4]| about(check).text_value("tag", String::from_utf8_lossy(tag));
+    match &damage.kind {
+        DamageKind::BlockChecksum { tag } => tagged(&registry::BACKUP_BLOCK_CHECKSUM, tag),
+        DamageKind::UnknownBlock { tag } => tagged(&registry::BACKUP_BLOCK_TYPE, tag),
+        DamageKind::StreamChecksum { tag } => tagged(&registry::BACKUP_STREAM_CHECKSUM, tag),
+        DamageKind::DataChecksum { stored, computed } => sums(&registry::BACKUP_DATA_CHECKSUM, *stored, *computed),
+        DamageKind::RecordChecksum { stored, computed } => sums(&registry::BACKUP_RECORD_CHECKSUM, *stored, *computed),
+        DamageKind::RecordLost => about(&registry::BACKUP_RECORD_LOST),
+        DamageKind::LogBlock => about(&registry::BACKUP_LOG_BLOCK),
+        DamageKind::Truncated => about(&registry::BACKUP_TRUNCATED),
+        DamageKind::Lost => about(&registry::BACKUP_LOST_BYTES),
+        DamageKind::SetIncomplete { position } => about(&registry::BACKUP_SET_INCOMPLETE).number("set", *position),
+        DamageKind::Configuration { position } => about(&registry::BACKUP_CONFIGURATION).number("set", *position),
+        DamageKind::PagesMissing { file_id, expected, found } => about(&registry::BACKUP_PAGES_MISSING)
+            .number("file", *file_id)
+            .number("expected", i64::try_from(*expected).unwrap_or(i64::MAX))
+            .number("found", i64::try_from(*found).unwrap_or(i64::MAX)),
+    }
+}

@@ -1,0 +1,71 @@
+//! Pages of a backup that its own log still changes: a finding that such a page could explain is no proof.
+
+use std::collections::BTreeSet;
+
+use catalog::Database;
+use format::allocation::FixedPage;
+use format::{Page, PageId, PageType};
+use source::PageSource;
+
+use crate::finding::Finding;
+use crate::registry::Phase;
+
+/// Why findings are withheld.
+pub(crate) const REASON: &str = "in flight: the log in the backup still changes pages it may depend on";
+
+/// What the pages in flight touch.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    pages: BTreeSet<PageId>,
+    objects: BTreeSet<i32>,
+    /// Pages of allocation maps, of base tables or of nobody known: anything may depend on them.
+    everything: bool,
+}
+
+impl InFlight {
+    /// `None` for a source that does not tell.
+    pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
+        let mut this = Self::default();
+        for &page in source.backup()?.in_flight()? {
+            this.pages.insert(page);
+            // What these hold is compared with nothing else.
+            let is_apart = matches!(
+                FixedPage::at(page),
+                Some(FixedPage::FileHeader | FixedPage::Boot | FixedPage::DiffMap | FixedPage::MlMap)
+            );
+            if is_apart {
+                continue;
+            }
+            let owner = source.read_page(page).and_then(|bytes| {
+                let header = Page::new(&bytes).header();
+                // What an IAM page says is compared with the pages of others.
+                let unit = Some(header.alloc_unit()).filter(|_| header.kind() != Some(PageType::Iam))?;
+                let unit = database.units.get(*database.unit_by_id.get(&unit)?)?;
+                Some(database.rowset_of(unit)?.object_id)
+            });
+            match owner.filter(|&object| FixedPage::at(page).is_none() && !database.is_system_table(object)) {
+                Some(object) => drop(this.objects.insert(object)),
+                None => this.everything = true,
+            }
+        }
+        Some(this)
+    }
+
+    /// Whether no page is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Whether the log may settle `finding`; `depends` says whether it relates several places.
+    pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
+        if finding.check.phase == Phase::Container {
+            return false;
+        }
+        let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));
+        if is_on(finding.page) || is_on(finding.ref_page) {
+            return true;
+        }
+        let is_apart = finding.object_id().is_some_and(|object| !self.objects.contains(&object));
+        depends && !self.pages.is_empty() && (self.everything || !is_apart)
+    }
+}

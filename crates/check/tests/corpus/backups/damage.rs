@@ -1,0 +1,309 @@
+//! A byte that was changed, a file that was cut, lengths that lie: found, or in a place that nothing protects.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use format::allocation::{PFS_PAGES, pfs_bytes};
+use format::bytes::{u16_at, u32_at, u64_at};
+use format::page::PAGE_BYTES;
+use format::protection::{Protection, undo_torn_bits, verify};
+use format::{Page, PageBytes, PageId};
+use libtest_mimic::{Failed, Trial};
+use source::{BackupPages, PageSource};
+use tempfile::TempDir;
+
+use super::check;
+use crate::Corpus;
+
+/// Bytes changed in each backup, one at a time.
+const ROUNDS: usize = 200;
+/// A check of these small files takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Backups of all forms: plain, plain with re-read extents, WITH CHECKSUM, two containers, stripes.
+const SUBJECTS: [&[&str]; 6] = [
+    &["AlonsoMesen14__AnalisisMultiDimensional-Proyecto/Parametros.bak"],
+    &["Aroubaz__Advanced-Database-Master2/DW2.bak"],
+    &["dataplat__appveyor-lab/sql2008-backups/db3/FULL/SQL2008_db3_FULL_20170518_041739.bak"],
+    &["devsatya__sqlpython/TutorialDB.bak"],
+    &["Apress__pro-sql-server-2012-bi-solutions/_BookFiles/_LearnByDoing/Chapter08Files/FilledDWNorthwindOrder.bak"],
+    &[
+        "dataplat__appveyor-lab/@d419d023/sql2008-backups/RestoreTimeStripe/Stripe1/restoretime.bak",
+        "dataplat__appveyor-lab/@d419d023/sql2008-backups/RestoreTimeStripe/Stripe2/restoretime1.bak",
+    ],
+];
+
+pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for names in SUBJECTS {
+        let files: Vec<PathBuf> = names.iter().map(|name| corpus.files.join(name)).collect();
+        let name = names[0];
+        trials.push(Trial::test(format!("backups: {ROUNDS} bytes changed one at a time ({name})"), {
+            let files = files.clone();
+            move || flips(&files)
+        }));
+        trials.push(Trial::test(format!("backups: cut at every block ({name})"), move || cuts(&files)));
+    }
+    let subject = corpus.files.join(SUBJECTS[0][0]);
+    trials.push(Trial::test("backups: lengths that lie", move || lies(&subject)));
+    trials
+}
+
+/// Changes one of the files in a folder of its own.
+struct Lab {
+    folder: TempDir,
+    files: Vec<PathBuf>,
+    bytes: Vec<u8>,
+}
+
+impl Lab {
+    fn new(originals: &[PathBuf]) -> Result<Self, Failed> {
+        let folder = TempDir::new()?;
+        let mut files = Vec::new();
+        for (number, original) in originals.iter().enumerate() {
+            let file = folder.path().join(format!("{number}.bak"));
+            fs::copy(original, &file)?;
+            files.push(file);
+        }
+        let bytes = fs::read(&files[0])?;
+        Ok(Self { folder, files, bytes })
+    }
+
+    /// Whether something is found when the first file holds `bytes`: a finding, or a reason not to look at all.
+    fn finds(&self, bytes: &[u8]) -> Result<bool, Failed> {
+        let first = self.folder.path().join("0.bak");
+        fs::write(&first, bytes)?;
+        let start = Instant::now();
+        let found = match check(&self.files) {
+            Ok(report) => !report.findings.is_empty(),
+            Err(_) => true,
+        };
+        if start.elapsed() > LIMIT { Err(format!("took {:?}", start.elapsed()).into()) } else { Ok(found) }
+    }
+}
+
+fn flips(files: &[PathBuf]) -> Result<(), Failed> {
+    let lab = Lab::new(files)?;
+    if lab.finds(&lab.bytes)? {
+        return Err("the sound backup has findings".into());
+    }
+    let protected = protected(&lab.bytes, files)?;
+    let (mut state, mut found, mut inside) = (0x1234_5678_9ABC_DEF1u64, 0, 0);
+    for _ in 0..ROUNDS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let at = (state % lab.bytes.len() as u64) as usize;
+        let mut bytes = lab.bytes.clone();
+        bytes[at] ^= ((state >> 40) as u8).max(1);
+        let is_found = lab.finds(&bytes)?;
+        let is_protected = protected.iter().any(|range| range.contains(&at));
+        found += usize::from(is_found);
+        inside += usize::from(is_protected);
+        if is_protected && !is_found {
+            return Err(format!("byte {at} changed, nothing found").into());
+        }
+    }
+    // The rest lies in free pages, padding and texts that carry no checksum.
+    if inside < ROUNDS / 4 || found < inside {
+        return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
+    }
+    Ok(())
+}
+
+fn cuts(files: &[PathBuf]) -> Result<(), Failed> {
+    let lab = Lab::new(files)?;
+    let places: Vec<usize> = if lab.bytes.starts_with(b"TAPE") {
+        blocks(&lab.bytes).into_iter().map(|block| block.at).collect()
+    } else {
+        records(&lab.bytes).into_iter().step_by(5).map(|record| record.start).collect()
+    };
+    if places.len() < 10 {
+        return Err(format!("only {} places", places.len()).into());
+    }
+    for at in places.into_iter().filter(|&at| at > 0) {
+        for at in [at, at + 7, at + 600].into_iter().filter(|&at| at < lab.bytes.len()) {
+            if !lab.finds(&lab.bytes[..at])? {
+                return Err(format!("cut at byte {at} of {}, nothing found", lab.bytes.len()).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lengths and sizes made huge, with their checksums right.
+fn lies(file: &Path) -> Result<(), Failed> {
+    let lab = Lab::new(&[file.to_owned()])?;
+    for block in blocks(&lab.bytes) {
+        for stream in &block.streams {
+            for length in [u64::MAX, 1 << 62, 1 << 40, lab.bytes.len() as u64, 3, 0] {
+                let mut bytes = lab.bytes.clone();
+                let header = &mut bytes[stream.start..stream.start + 22];
+                if header[8..16] == length.to_le_bytes() {
+                    continue;
+                }
+                header[8..16].copy_from_slice(&length.to_le_bytes());
+                let sum = xor(header, 10);
+                header[20..22].copy_from_slice(&sum.to_le_bytes());
+                // What is skipped or swallowed leads to no block, unless the stream holds nothing that is needed.
+                let is_found = lab.finds(&bytes)?;
+                if !is_found && matches!(&stream.tag, b"MQDA" | b"MQTL") && length > 3 {
+                    return Err(format!("{length} as length at byte {}: nothing found", stream.start).into());
+                }
+            }
+        }
+        if block.tag == *b"MSCI" || block.tag == *b"MSLS" {
+            // The size of the data file, then the pages copied, then the object's own length.
+            let config = &lab.bytes[block.streams[0].data.clone()];
+            let at = config.windows(4).position(|tag| tag == b"SFIN").unwrap_or_default();
+            for (offset, value) in [(0x28, u64::MAX), (0x28, 16 << 40), (0x18, 0xFFFF_FFF8), (4, 0xFFFF_FFFF), (4, 0)] {
+                let mut bytes = lab.bytes.clone();
+                let place = block.streams[0].data.start + at + offset;
+                bytes[place..place + 4].copy_from_slice(&value.to_le_bytes()[..4]);
+                if offset == 0x28 {
+                    bytes[place..place + 8].copy_from_slice(&value.to_le_bytes());
+                }
+                lab.finds(&bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A descriptor block as it lies in a sound backup.
+struct Block {
+    tag: [u8; 4],
+    at: usize,
+    streams: Vec<Stream>,
+}
+
+struct Stream {
+    tag: [u8; 4],
+    start: usize,
+    data: Range<usize>,
+}
+
+fn xor(bytes: &[u8], words: usize) -> u16 {
+    bytes[..2 * words].chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+fn tag(bytes: &[u8], at: usize) -> [u8; 4] {
+    bytes[at..at + 4].try_into().expect("four bytes")
+}
+
+/// The blocks of a sound backup.
+fn blocks(bytes: &[u8]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    while at + 52 <= bytes.len() {
+        let mut next = at + usize::from(u16_at(bytes, at + 8).expect("offset"));
+        let mut block = Block { tag: tag(bytes, at), at, streams: Vec::new() };
+        while block.tag != *b"SFMB" {
+            let length = u64_at(bytes, next + 8).expect("length") as usize;
+            let stream = Stream { tag: tag(bytes, next), start: next, data: next + 22..next + 22 + length };
+            next = stream.data.end.next_multiple_of(4);
+            let is_last = stream.tag == *b"SPAD";
+            block.streams.push(stream);
+            if is_last {
+                break;
+            }
+        }
+        blocks.push(block);
+        at = next;
+    }
+    blocks
+}
+
+/// The records of a sound compressed backup: from tag to the end of the payload.
+fn records(bytes: &[u8]) -> Vec<Range<usize>> {
+    let (mut at, tag, header) = if bytes[8] == 1 { (0x10, 0x81, 8) } else { (0x1E0, 0x21, 28) };
+    let mut records = Vec::new();
+    while at < bytes.len() {
+        let size = u16_at(bytes, at + 2).map(usize::from);
+        if let (true, Some(size)) = (bytes[at] == tag && bytes[at + 1] <= 128, size) {
+            records.push(at..at + header + size);
+            at += header + size;
+            continue;
+        }
+        at = at.next_multiple_of(512);
+        while at < bytes.len() && !bytes[at..].starts_with(b"SFMB") {
+            at += 512;
+        }
+        at += u16_at(bytes, at + 8).map_or(512, usize::from);
+    }
+    records
+}
+
+/// Places where a changed byte must be found.
+fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Failed> {
+    let mut places = Vec::new();
+    if !bytes.starts_with(b"TAPE") {
+        let checksum = if bytes[8] == 1 { 4..8 } else { 24..28 };
+        for record in records(bytes) {
+            places.push(record.start..record.start + 4);
+            places.push(record.start + checksum.start..record.start + checksum.end);
+            places.push(record.start + checksum.end..record.end);
+        }
+        return Ok(places);
+    }
+    let pages = BackupPages::open(files, &[]).map_err(|error| error.to_string())?;
+    let mut regions = Vec::new();
+    for block in blocks(bytes) {
+        places.push(block.at..block.at + 52);
+        for (number, stream) in block.streams.iter().enumerate() {
+            places.push(stream.start..stream.start + 22);
+            let is_summed = block.streams.get(number + 1).is_some_and(|next| next.tag == *b"CSUM");
+            match &stream.tag {
+                b"CSUM" => places.push(stream.data.clone()),
+                _ if is_summed => places.push(stream.data.start + 2..stream.data.end),
+                b"MQDA" if stream.data.len() > 2 => regions.push(stream.data.start + 2..stream.data.end),
+                b"MQTL" => {
+                    let used = u64_at(bytes, block.at + 0x44).zip(u64_at(bytes, block.at + 0x3C));
+                    let used = used.map_or(0, |(end, start)| end - start) as usize;
+                    places.extend(log_blocks(bytes, stream.data.start + 2..stream.data.start + 2 + used));
+                }
+                _ => {}
+            }
+        }
+    }
+    // Of a page that is there twice the later image counts.
+    let mut later = Vec::new();
+    for region in regions.into_iter().rev() {
+        let mut here = Vec::new();
+        for at in region.step_by(PAGE_BYTES) {
+            let mut page: PageBytes = *bytes[at..].first_chunk().expect("whole pages");
+            let id = PageId::new(u16_at(&page, 36).unwrap_or_default(), u32_at(&page, 32).unwrap_or_default());
+            let is_protected = verify(&page) == Ok(Protection::Checksum);
+            undo_torn_bits(&mut page);
+            here.push(id);
+            if is_protected && !later.contains(&id) && is_allocated(&pages, id) {
+                places.push(at..at + PAGE_BYTES);
+            }
+        }
+        later.extend(here);
+    }
+    Ok(places)
+}
+
+fn is_allocated(pages: &BackupPages, id: PageId) -> bool {
+    let map = PageId::new(id.file, if id.page < PFS_PAGES { 1 } else { id.page / PFS_PAGES * PFS_PAGES });
+    pages.read_page(map).is_some_and(|bytes| {
+        pfs_bytes(Page::new(&bytes)).is_some_and(|bytes| bytes[(id.page % PFS_PAGES) as usize] & 0x40 != 0)
+    })
+}
+
+/// The log blocks in a range that carry a checksum.
+fn log_blocks(bytes: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let size = usize::from(u16_at(bytes, at + 6).expect("size"));
+        if u16_at(bytes, at + 8).is_some_and(|flags| flags & 2 != 0) {
+            blocks.push(at..at + size);
+        }
+        at += size.max(512);
+    }
+    blocks
+}

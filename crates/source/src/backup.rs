@@ -1,0 +1,44 @@
+//! Backups of one database, read as if they were its data files: full, differential, striped, compressed.
+//!
+//! A backup file is a tape in Microsoft Tape Format (`blocks`), perhaps inside a compressed container (`compressed`,
+//! `xpress`). Its sets (`sets`, `config`) tell where the regions of pages and of log lie; `placement` finds the extents in
+//! them, `log_portion` the pages that the log of the backup still changes. [`BackupPages`] is the result.
+
+mod blocks;
+mod chain;
+mod compressed;
+mod config;
+mod damage;
+mod log_portion;
+mod media;
+mod open;
+mod pages;
+mod placement;
+mod places;
+mod sets;
+mod xpress;
+
+pub use chain::{Chain, ChainSet, DatabaseChains, chains};
+pub use config::{BackupFile, BackupFilegroup, SetConfig};
+pub use damage::{Damage, DamageKind};
+pub use pages::BackupPages;
+pub use sets::{BackupMedia, BackupSet, SetKind};
+
+use std::path::Path;
+
+use crate::OpenError;
+use media::Media;
+
+/// Reads what the backup file at `path` says of itself: all sets, no page.
+///
+/// # Errors
+/// [`OpenError`] when the file cannot be read or is no backup that can be read.
+pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
+    let opened = open(path)?;
+    BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })
+}
+
+fn open(path: &Path) -> Result<Media, OpenError> {
+    let opened = Media::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    opened.ok_or_else(|| OpenError::UnknownCompression { path: path.to_owned() })
+}

@@ -1,0 +1,252 @@
+//! The tape: descriptor blocks and their streams in Microsoft Tape Format (logs-backups-events.md 2.1).
+
+use std::io;
+
+use format::bytes::{u16_at, u64_at, utf16};
+
+use super::damage::DamageKind;
+use super::media::Media;
+
+/// What all places in a tape are multiples of, and the unit of checksums.
+pub(crate) const SECTOR_BYTES: usize = 512;
+/// Length of the header that every block starts with.
+const HEADER_BYTES: usize = 52;
+/// Length of the header of a stream.
+const STREAM_BYTES: usize = 22;
+/// A block's own fields end before its first stream; the longest seen has 600 bytes.
+const MAX_FIELDS: usize = 4096;
+/// Streams of one block; SQL Server writes six at most.
+const MAX_STREAMS: usize = 64;
+/// How much is read at once to find the next block behind damage.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// Four letters that name a block or a stream.
+pub(crate) type Tag = [u8; 4];
+
+const BLOCKS: [&Tag; 9] = [b"TAPE", b"SFMB", b"SSET", b"VOLB", b"MSCI", b"MSDA", b"MSTL", b"MSLS", b"ESET"];
+
+/// A descriptor block.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) tag: Tag,
+    /// Place in the tape.
+    pub(crate) at: u64,
+    /// Its bytes up to the first stream.
+    pub(crate) fields: Vec<u8>,
+    pub(crate) streams: Vec<Stream>,
+}
+
+/// A stream of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) tag: Tag,
+    /// Where its data starts in the tape.
+    pub(crate) at: u64,
+    /// Length of its data, as far as the tape has it.
+    pub(crate) length: u64,
+    pub(crate) is_encrypted: bool,
+}
+
+impl Block {
+    /// The first stream called `tag`.
+    pub(crate) fn stream(&self, tag: &Tag) -> Option<&Stream> {
+        self.streams.iter().find(|stream| stream.tag == *tag)
+    }
+
+    /// The text that a length and an offset at `at` of the fields name.
+    pub(crate) fn text(&self, at: usize) -> String {
+        let place = |at| u16_at(&self.fields, at).map(usize::from);
+        let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
+        let bytes = self.fields.get(offset..).and_then(|rest| rest.get(..length)).unwrap_or_default();
+        // String type 1 is ANSI, 2 is Unicode.
+        let text: String = match self.fields.get(0x30) {
+            Some(1) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+            _ => utf16(bytes),
+        };
+        text.trim_end_matches('\0').to_owned()
+    }
+}
+
+/// Whether `bytes` start with a soft filemark block; its length.
+pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
+    let length = usize::from(u16_at(bytes, 8)?);
+    let is_mark = bytes.starts_with(b"SFMB")
+        && words_xor(bytes, 25) == u16_at(bytes, 50)
+        && length.is_multiple_of(SECTOR_BYTES)
+        && (SECTOR_BYTES..=MAX_FIELDS).contains(&length);
+    is_mark.then_some(length)
+}
+
+/// The first `count` words XORed.
+fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
+    Some(bytes.get(..2 * count)?.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]])))
+}
+
+/// Walks over the blocks of a tape.
+pub(crate) struct Walk<'a> {
+    media: &'a Media,
+    at: u64,
+    /// Damage met so far, by place in the tape.
+    pub(crate) damage: Vec<(u64, DamageKind)>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(media: &'a Media) -> Self {
+        Self { media, at: 0, damage: Vec::new() }
+    }
+
+    /// The next block; `None` at the end.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Block>> {
+        while self.at < self.media.length() {
+            let at = self.at;
+            let mut fields = vec![0; MAX_FIELDS];
+            let read = match self.media.read_at(&mut fields, at) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    self.search(at + SECTOR_BYTES as u64)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            fields.truncate(read);
+            if read < HEADER_BYTES {
+                self.truncated(at);
+                break;
+            }
+            let is_sound = words_xor(&fields, 25) == u16_at(&fields, 50);
+            let tag = fields.first_chunk::<4>().copied().unwrap_or_default();
+            let first_stream = usize::from(u16_at(&fields, 8).unwrap_or_default());
+            let is_known = BLOCKS.contains(&&tag) && first_stream >= HEADER_BYTES;
+            if at > 0 && fields.iter().take(SECTOR_BYTES).all(|&byte| byte == 0) {
+                // Zeros behind the last block: room that a device rounds up to.
+                self.search(at)?;
+                continue;
+            }
+            if !is_sound {
+                self.damage.push((at, DamageKind::BlockChecksum { tag }));
+            }
+            if !is_known || first_stream > MAX_FIELDS {
+                if is_sound {
+                    self.damage.push((at, DamageKind::UnknownBlock { tag }));
+                }
+                self.search(at + SECTOR_BYTES as u64)?;
+                continue;
+            }
+            fields.truncate(first_stream);
+            if &tag == b"SFMB" {
+                self.at = at + first_stream as u64;
+                return Ok(Some(Block { tag, at, fields, streams: Vec::new() }));
+            }
+            let streams = self.streams(at + first_stream as u64)?;
+            return Ok(Some(Block { tag, at, fields, streams }));
+        }
+        Ok(None)
+    }
+
+    /// The streams of a block, up to SPAD; sets where the next block starts.
+    fn streams(&mut self, first: u64) -> io::Result<Vec<Stream>> {
+        let mut streams = Vec::new();
+        let mut at = first;
+        let end = self.media.length();
+        for _ in 0..MAX_STREAMS {
+            let mut header = [0; STREAM_BYTES];
+            let read = match self.media.read_at(&mut header, at) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+                    return Ok(streams);
+                }
+                Err(error) => return Err(error),
+            };
+            if read < STREAM_BYTES {
+                self.truncated(at);
+                self.at = end;
+                return Ok(streams);
+            }
+            let tag = header.first_chunk::<4>().copied().unwrap_or_default();
+            if words_xor(&header, 10) != u16_at(&header, 20) {
+                self.damage.push((at, DamageKind::StreamChecksum { tag }));
+                if !self.is_followed(at, &header)? {
+                    self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+                    return Ok(streams);
+                }
+            }
+            let claimed = u64_at(&header, 8).unwrap_or_default();
+            let data = at + STREAM_BYTES as u64;
+            let length = claimed.min(end.saturating_sub(data));
+            let is_encrypted = u16_at(&header, 16) != Some(0);
+            streams.push(Stream { tag, at: data, length, is_encrypted });
+            if length < claimed {
+                self.truncated(data.saturating_add(length));
+                self.at = end;
+                return Ok(streams);
+            }
+            at = (data + length).next_multiple_of(4);
+            if &tag == b"SPAD" {
+                self.at = at;
+                return Ok(streams);
+            }
+        }
+        self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+        Ok(streams)
+    }
+
+    /// Whether the length in a damaged stream header leads to something sound, so that it can be trusted.
+    fn is_followed(&self, at: u64, header: &[u8; STREAM_BYTES]) -> io::Result<bool> {
+        let length = u64_at(header, 8).unwrap_or(u64::MAX);
+        let Some(next) = at.checked_add(STREAM_BYTES as u64).and_then(|data| data.checked_add(length)) else {
+            return Ok(false);
+        };
+        let Some(next) = next.checked_next_multiple_of(4).filter(|&next| next < self.media.length()) else {
+            return Ok(false);
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        let read = self.media.read_at(&mut bytes, next).unwrap_or_default();
+        let bytes = &bytes[..read];
+        let is_stream = bytes.iter().take(4).all(u8::is_ascii_uppercase)
+            && words_xor(bytes, 10).is_some_and(|sum| Some(sum) == u16_at(bytes, 20));
+        let is_block = words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
+        Ok(is_stream || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
+    }
+
+    /// Goes to the next sound block at or behind `from`; notes what lies between unless it is empty.
+    fn search(&mut self, from: u64) -> io::Result<()> {
+        let mut window = vec![0; SEARCH_BYTES];
+        let mut at = from;
+        let mut is_empty = true;
+        while at < self.media.length() {
+            let read = match self.media.read_at(&mut window, at) {
+                Ok(0) => break,
+                Ok(read) => read,
+                // Damage inside the container: step over it.
+                Err(_) => match self.media.read_at(&mut window[..SECTOR_BYTES], at) {
+                    Ok(read) if read > 0 => read,
+                    _ => {
+                        at += SECTOR_BYTES as u64;
+                        continue;
+                    }
+                },
+            };
+            for (sector, bytes) in window[..read].chunks(SECTOR_BYTES).enumerate() {
+                let is_block = bytes.first_chunk::<4>().is_some_and(|tag| BLOCKS.contains(&tag))
+                    && words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
+                if is_block {
+                    self.at = at + (sector * SECTOR_BYTES) as u64;
+                    return Ok(());
+                }
+                is_empty &= bytes.iter().all(|&byte| byte == 0);
+            }
+            at += read as u64;
+        }
+        if !is_empty {
+            self.damage.push((from, DamageKind::Lost));
+        }
+        self.at = self.media.length();
+        Ok(())
+    }
+
+    fn truncated(&mut self, at: u64) {
+        self.damage.push((at, DamageKind::Truncated));
+        self.at = self.media.length();
+    }
+}

@@ -1,0 +1,399 @@
+//! The compressed container: records that, decompressed one after another, are the tape of an uncompressed backup
+//! (logs-backups-events.md 2.5 and 2.7). An index of eight bytes a record lets any place of that tape be read.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::blocks::{SECTOR_BYTES, is_filemark};
+use super::xpress;
+use crate::positioned::read_fully_at;
+
+/// First bytes of the container.
+pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
+/// Largest record: what a byte can count in sectors is more than any writer puts into one.
+const MAX_SECTORS: u8 = 128;
+/// Between a record and the soft filemark behind it lies less than two blocks of at most 4096 bytes.
+const GAP_BYTES: usize = 2 * 4096 + SECTOR_BYTES;
+/// How far behind damage the next record is looked for.
+const RESYNC_BYTES: u64 = 1 << 20;
+/// Records decompressed and kept.
+const CACHED: usize = 16;
+/// Entries of the index a step of the coarse index covers.
+const STEP: usize = 256;
+
+/// What differs between the versions of the container.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    first: u64,
+    tag: u8,
+    header: usize,
+    checksum: usize,
+}
+
+/// SQL Server 2008.
+const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4 };
+/// SQL Server 2008 R2 and later.
+const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24 };
+
+/// A place of the index: offset in the file, size in the tape, and how it is stored, in 64 bits.
+#[derive(Clone, Copy, Debug)]
+struct Entry(u64);
+
+impl Entry {
+    /// Uncompressed in the container: a soft filemark.
+    const LITERAL: u64 = 1 << 8;
+    /// A record was here that cannot be read.
+    const LOST: u64 = 1 << 9;
+
+    fn new(offset: u64, sectors: u8, flags: u64) -> Self {
+        Self(offset << 10 | flags | u64::from(sectors))
+    }
+
+    fn offset(self) -> u64 {
+        self.0 >> 10
+    }
+
+    fn bytes(self) -> usize {
+        (self.0 & 0xFF) as usize * SECTOR_BYTES
+    }
+
+    fn is(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+}
+
+/// A record whose checksum is wrong, or that is none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct BadRecord {
+    /// Where in the file.
+    pub(crate) at: u64,
+    /// Checksum in its header and over its bytes; `None` when there is no such record at all.
+    pub(crate) checksums: Option<(u32, u32)>,
+}
+
+type Decoded = (usize, Arc<[u8]>);
+
+/// A compressed container, open for reading.
+#[derive(Debug)]
+pub(crate) struct Compressed {
+    version: Version,
+    entries: Vec<Entry>,
+    /// Place in the tape of every [`STEP`]th entry.
+    steps: Vec<u64>,
+    /// Length of the tape.
+    pub(crate) length: u64,
+    /// Whether the last record ends where the file does, but for the slack behind a soft filemark.
+    pub(crate) is_whole: bool,
+    /// Entries whose checksum was compared, a bit each.
+    seen: Vec<AtomicU64>,
+    bad: Mutex<BTreeSet<BadRecord>>,
+    cache: Mutex<VecDeque<Decoded>>,
+}
+
+impl Compressed {
+    /// Indexes the records of `file`; `None` when this version of the container is not known.
+    pub(crate) fn open(file: &File, length: u64) -> io::Result<Option<Self>> {
+        let mut start = [0; 16];
+        read_fully_at(file, &mut start, 0)?;
+        // Version words: 1, 1 or 2, 3; others hold other algorithms.
+        let version = match start[8..] {
+            [1, 0, 0, 0, 1, 0, 0, 0] => V1,
+            [2, 0, 0, 0, 3, 0, 0, 0] => V2,
+            _ => return Ok(None),
+        };
+        let mut index = Index { file, length, version, entries: Vec::new(), bad: BTreeSet::new() };
+        let is_whole = index.walk()?;
+        let (entries, bad) = (index.entries, index.bad);
+        if entries.iter().all(|entry| entry.is(Entry::LOST)) {
+            return Ok(None);
+        }
+        let (mut steps, mut at) = (Vec::new(), 0);
+        for (number, entry) in entries.iter().enumerate() {
+            if number % STEP == 0 {
+                steps.push(at);
+            }
+            at += entry.bytes() as u64;
+        }
+        let seen = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let cache = Mutex::new(VecDeque::new());
+        let this = Self { version, entries, steps, length: at, is_whole, seen, bad: Mutex::new(bad), cache };
+        // A first record that cannot be decompressed: encrypted, or another algorithm.
+        let is_readable =
+            this.entries.first().is_some_and(|entry| entry.is(Entry::LOST)) || this.decoded(file, 0).is_ok();
+        Ok(is_readable.then_some(this))
+    }
+
+    /// Reads from place `at` of the tape on; returns the bytes read, fewer than asked for only at its end.
+    pub(crate) fn read_at(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        let Some((mut number, start)) = self.entry_at(at) else { return Ok(0) };
+        let mut skip = (at - start) as usize;
+        let mut done = 0;
+        while let (true, Some(entry)) = (done < buffer.len(), self.entries.get(number)) {
+            let rest = &mut buffer[done..];
+            let bytes = entry.bytes();
+            let taken = if skip == 0 && rest.len() >= bytes {
+                match self.cached(number) {
+                    Some(decoded) => rest[..bytes].copy_from_slice(&decoded),
+                    None => self.decode(file, number, &mut rest[..bytes])?,
+                }
+                bytes
+            } else {
+                let decoded = self.decoded(file, number)?;
+                let part = decoded.get(skip..).unwrap_or_default();
+                let part = &part[..part.len().min(rest.len())];
+                rest[..part.len()].copy_from_slice(part);
+                part.len()
+            };
+            done += taken;
+            skip = 0;
+            number += 1;
+        }
+        Ok(done)
+    }
+
+    /// Compares the checksums of all records that were not read yet; returns the bad ones.
+    pub(crate) fn verify_all(&self, file: &File) -> io::Result<Vec<BadRecord>> {
+        let mut raw = Vec::new();
+        for number in 0..self.entries.len() {
+            let is_seen =
+                self.seen.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0);
+            if !is_seen && !self.entries[number].is(Entry::LITERAL | Entry::LOST) {
+                // A bad record is remembered; one that cannot be read at all is an error.
+                match self.payload(file, number, &mut raw) {
+                    Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(self.bad.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect())
+    }
+
+    /// The entry that holds place `at` of the tape, and where it starts.
+    fn entry_at(&self, at: u64) -> Option<(usize, u64)> {
+        let step = self.steps.partition_point(|&start| start <= at).checked_sub(1)?;
+        let mut start = *self.steps.get(step)?;
+        for (number, entry) in self.entries.iter().enumerate().skip(step * STEP).take(STEP) {
+            let end = start + entry.bytes() as u64;
+            if at < end {
+                return Some((number, start));
+            }
+            start = end;
+        }
+        None
+    }
+
+    fn cached(&self, number: usize) -> Option<Arc<[u8]>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.iter().find(|(cached, _)| *cached == number).map(|(_, decoded)| decoded.clone())
+    }
+
+    fn decoded(&self, file: &File, number: usize) -> io::Result<Arc<[u8]>> {
+        if let Some(decoded) = self.cached(number) {
+            return Ok(decoded);
+        }
+        let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
+        self.decode(file, number, &mut decoded)?;
+        let decoded: Arc<[u8]> = decoded.into();
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.truncate(CACHED - 1);
+        cache.push_front((number, decoded.clone()));
+        Ok(decoded)
+    }
+
+    /// Decompresses an entry into `out`, which has its size.
+    fn decode(&self, file: &File, number: usize, out: &mut [u8]) -> io::Result<()> {
+        let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
+        if entry.is(Entry::LOST) {
+            return Err(damaged("a record of the compressed backup is lost"));
+        }
+        if entry.is(Entry::LITERAL) {
+            let read = read_fully_at(file, out, entry.offset())?;
+            return if read == out.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+        let mut raw = Vec::new();
+        self.payload(file, number, &mut raw)?;
+        let payload = raw.get(self.version.header..).unwrap_or_default();
+        let inflated = if payload.len() == out.len() {
+            // As large as what it holds: stored.
+            out.copy_from_slice(payload);
+            Ok(())
+        } else {
+            xpress::decompress(payload, out)
+        };
+        // The checksum is right, so this is what was written: perhaps a form that is not known.
+        inflated.map_err(|_| damaged("the record of the compressed backup that holds it is not XPRESS-Huffman"))
+    }
+
+    /// Reads the record of an entry, header included, and verifies its checksum.
+    fn payload(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
+        let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
+        let header = self.version.header;
+        // The next entry bounds the read; at a soft filemark, or at the end, some slack is read too.
+        let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
+        let limit = (header + usize::from(u16::MAX)) as u64;
+        raw.resize(end.saturating_sub(entry.offset()).min(limit) as usize, 0);
+        let read = read_fully_at(file, raw, entry.offset())?;
+        raw.truncate(read);
+        let size = raw.get(2..4).map_or(0, |size| usize::from(u16::from_le_bytes([size[0], size[1]])));
+        let stored = raw.get(self.version.checksum..self.version.checksum + 4);
+        let (Some(stored), true) = (stored, header + size <= raw.len()) else {
+            return Err(self.bad(BadRecord { at: entry.offset(), checksums: None }));
+        };
+        let stored = u32::from_le_bytes([stored[0], stored[1], stored[2], stored[3]]);
+        raw.truncate(header + size);
+        let computed = checksum(raw.get(header..).unwrap_or_default());
+        if let Some(word) = self.seen.get(number / 64) {
+            word.fetch_or(1 << (number % 64), Ordering::Relaxed);
+        }
+        if computed == stored {
+            Ok(())
+        } else {
+            Err(self.bad(BadRecord { at: entry.offset(), checksums: Some((stored, computed)) }))
+        }
+    }
+
+    fn bad(&self, record: BadRecord) -> io::Error {
+        self.bad.lock().unwrap_or_else(PoisonError::into_inner).insert(record);
+        damaged("the record of the compressed backup that holds it has a wrong checksum")
+    }
+}
+
+fn damaged(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// Checksum of a record: words XORed, the sum rotated by one bit before each.
+fn checksum(bytes: &[u8]) -> u32 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let sum = words.iter().fold(0u32, |sum, word| sum.rotate_left(1) ^ u32::from_le_bytes(*word));
+    if rest.is_empty() {
+        return sum;
+    }
+    let last = rest.iter().rev().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
+    sum.rotate_left(1) ^ last
+}
+
+/// The walk that finds all records.
+struct Index<'a> {
+    file: &'a File,
+    length: u64,
+    version: Version,
+    entries: Vec<Entry>,
+    bad: BTreeSet<BadRecord>,
+}
+
+impl Index<'_> {
+    /// Hops from header to header. Between a record and a soft filemark lie old bytes, which may look like anything.
+    fn walk(&mut self) -> io::Result<bool> {
+        let mut at = self.version.first;
+        while at < self.length {
+            if let Some((sectors, next)) = self.record(at)? {
+                if self.record(next)?.is_some() || self.filemark(next)?.is_some() {
+                    self.entries.push(Entry::new(at, sectors, 0));
+                    at = next;
+                    continue;
+                }
+                // The last record of a file that was cut, one whose header lies, or the old bytes before a filemark.
+                if self.filemark(at)?.is_none() && self.is_sound(at)? {
+                    self.entries.push(Entry::new(at, sectors, 0));
+                    at = next;
+                    continue;
+                }
+            }
+            if let Some((mark, bytes)) = self.filemark(at)? {
+                self.entries.push(Entry::new(mark, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
+                at = mark + bytes as u64;
+                continue;
+            }
+            if self.is_slack(at) {
+                return Ok(true);
+            }
+            self.bad.insert(BadRecord { at, checksums: None });
+            // One record is taken for lost; where pages lie is told by the pages themselves.
+            match self.next_sound(at + 1)? {
+                Some(next) => {
+                    self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
+                    at = next;
+                }
+                None => return Ok(false),
+            }
+        }
+        Ok(at == self.length)
+    }
+
+    /// Behind the last soft filemark less than a block may follow.
+    fn is_slack(&self, at: u64) -> bool {
+        self.entries.last().is_some_and(|last| last.is(Entry::LITERAL)) && self.length - at < GAP_BYTES as u64
+    }
+
+    /// Size in sectors of the record at `at` and where the next one starts, if its header can be one.
+    fn record(&self, at: u64) -> io::Result<Option<(u8, u64)>> {
+        let mut header = [0; 8];
+        if at >= self.length || read_fully_at(self.file, &mut header, at)? < header.len() {
+            return Ok(None);
+        }
+        let [tag, sectors, low, high, ..] = header;
+        let size = u16::from_le_bytes([low, high]);
+        let next = at + self.version.header as u64 + u64::from(size);
+        let is_record = tag == self.version.tag && (1..=MAX_SECTORS).contains(&sectors) && size > 0;
+        Ok((is_record && next <= self.length).then_some((sectors, next)))
+    }
+
+    /// The soft filemark behind a record that ends at `at`: at the next multiple of a sector, or some sectors on.
+    fn filemark(&self, at: u64) -> io::Result<Option<(u64, usize)>> {
+        let first = at.next_multiple_of(SECTOR_BYTES as u64);
+        let mut window = [0; GAP_BYTES];
+        let read = if first < self.length { read_fully_at(self.file, &mut window, first)? } else { 0 };
+        for (sector, bytes) in window[..read].chunks(SECTOR_BYTES).enumerate() {
+            if let Some(length) = is_filemark(bytes) {
+                return Ok(Some((first + (sector * SECTOR_BYTES) as u64, length)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the record at `at` has the right checksum.
+    fn is_sound(&self, at: u64) -> io::Result<bool> {
+        let Some((_, next)) = self.record(at)? else { return Ok(false) };
+        let mut raw = vec![0; (next - at) as usize];
+        if read_fully_at(self.file, &mut raw, at)? < raw.len() {
+            return Ok(false);
+        }
+        let stored = raw.get(self.version.checksum..).and_then(|rest| rest.first_chunk::<4>());
+        let payload = raw.get(self.version.header..).unwrap_or_default();
+        Ok(stored.is_some_and(|stored| u32::from_le_bytes(*stored) == checksum(payload)))
+    }
+
+    /// The next record with the right checksum, or soft filemark, not too far behind `from`.
+    fn next_sound(&self, from: u64) -> io::Result<Option<u64>> {
+        let end = from.saturating_add(RESYNC_BYTES).min(self.length);
+        let mut window = vec![0; end.saturating_sub(from) as usize];
+        let read = read_fully_at(self.file, &mut window, from)?;
+        for (at, &byte) in (from..).zip(&window[..read]) {
+            let is_next = byte == self.version.tag && self.is_sound(at)?
+                || byte == b'S'
+                    && at.is_multiple_of(SECTOR_BYTES as u64)
+                    && self.filemark(at)?.is_some_and(|(mark, _)| mark == at);
+            if is_next {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_pads_with_zeros() {
+        assert_eq!(checksum(&[]), 0);
+        assert_eq!(checksum(&[1, 0, 0, 0, 2]), 2 ^ 2);
+        assert_eq!(checksum(&[1, 0, 0, 0, 2, 0, 0, 0]), checksum(&[1, 0, 0, 0, 2]));
+        assert_eq!(checksum(&[0, 0, 0, 0x80, 0, 0, 0, 0]), 1, "the top bit comes back below");
+    }
+}

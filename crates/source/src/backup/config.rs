@@ -1,0 +1,229 @@
+//! Configuration objects: what a set says of its database, files and filegroups (logs-backups-events.md 2.2).
+
+use format::Lsn;
+use format::bytes::{array_at, u16_at, u32_at, u64_at, utf16};
+
+/// A date without zone, as the server's clock had it: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
+pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
+    let raw = array_at::<5>(bytes, at)?.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+    let field = |shift: u32, bits: u32| raw >> shift & ((1 << bits) - 1);
+    let (year, month, day) = (field(26, 14), field(22, 4), field(17, 5));
+    let (hour, minute, second) = (field(12, 5), field(6, 6), field(0, 6));
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second < 60;
+    is_date.then(|| format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"))
+}
+
+/// A GUID as SQL Server prints it; `None` for one of zeros.
+pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<String> {
+    let raw = array_at::<16>(bytes, at).filter(|raw| raw.iter().any(|&byte| byte != 0))?;
+    let mut text = String::with_capacity(36);
+    for (place, &from) in [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15].iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{:02X}", raw[from]));
+    }
+    Some(text)
+}
+
+/// The LSN at `at`; `None` for zero.
+fn lsn(bytes: &[u8], at: usize) -> Option<Lsn> {
+    Lsn::read(bytes, at).filter(|&lsn| lsn != Lsn::default())
+}
+
+/// The text that a length and an offset at `at` of an object name.
+fn text(object: &[u8], at: usize) -> String {
+    let place = |at| u16_at(object, at).map(usize::from);
+    let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
+    utf16(object.get(offset..).and_then(|rest| rest.get(..length)).unwrap_or_default())
+}
+
+/// Bits of a set's flags.
+pub(crate) mod set_flags {
+    /// WITH CHECKSUM.
+    pub(crate) const CHECKSUM: u32 = 0x10;
+    /// WITH COPY_ONLY.
+    pub(crate) const COPY_ONLY: u32 = 0x400;
+}
+
+/// SCIN: the set as a whole.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SetConfig {
+    pub(crate) flags: u32,
+    /// Log that a restore needs starts here.
+    pub first_lsn: Option<Lsn>,
+    /// Log of the backup ends before this.
+    pub last_lsn: Option<Lsn>,
+    /// The checkpoint the backup made; the full backup's is the base of its differentials.
+    pub checkpoint_lsn: Option<Lsn>,
+    /// The checkpoint of the latest full backup before this one.
+    pub database_backup_lsn: Option<Lsn>,
+    /// When the database was created.
+    pub database_created: Option<String>,
+    /// When the backup started.
+    pub started: Option<String>,
+    /// When it finished.
+    pub finished: Option<String>,
+    pub(crate) type_letter: u8,
+    /// Compatibility level.
+    pub compatibility_level: u8,
+    /// Internal version of the database.
+    pub version: u16,
+    /// Size in bytes, uncompressed.
+    pub bytes: u64,
+    /// Name of the database.
+    pub database: String,
+    /// Name of the server.
+    pub server: String,
+    /// Locale id.
+    pub locale: u16,
+    /// Identifies the database.
+    pub binding_id: Option<String>,
+    /// Identifies the line of restores the database belongs to.
+    pub recovery_fork_id: Option<String>,
+    /// Identifies the full backup that a differential is based on.
+    pub differential_base_guid: Option<String>,
+}
+
+impl SetConfig {
+    fn read(object: &[u8]) -> Self {
+        let u8_at = |at: usize| object.get(at).copied().unwrap_or_default();
+        Self {
+            flags: u32_at(object, 0x08).unwrap_or_default(),
+            first_lsn: lsn(object, 0x20),
+            last_lsn: lsn(object, 0x2A),
+            checkpoint_lsn: lsn(object, 0x34),
+            database_backup_lsn: lsn(object, 0x3E),
+            database_created: date(object, 0x48),
+            started: date(object, 0x4D),
+            finished: date(object, 0x52),
+            type_letter: u8_at(0x57),
+            compatibility_level: u8_at(0x5B),
+            version: u16_at(object, 0x5E).unwrap_or_default(),
+            bytes: u64_at(object, 0x60).unwrap_or_default(),
+            database: text(object, 0x68),
+            server: text(object, 0x6C),
+            locale: u16_at(object, 0x74).unwrap_or_default(),
+            binding_id: guid(object, 0x7C),
+            recovery_fork_id: guid(object, 0x9C),
+            differential_base_guid: guid(object, 0xC8),
+        }
+    }
+}
+
+/// SFIN: a file of the database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupFile {
+    /// File id.
+    pub file_id: u16,
+    /// Whether it is a data file (.mdf, .ndf).
+    pub is_data: bool,
+    /// Whether it is a log file.
+    pub is_log: bool,
+    /// Pages copied, all stripes together.
+    pub pages_copied: u32,
+    /// Filegroup.
+    pub filegroup: u16,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+    /// Logical name.
+    pub logical_name: String,
+    /// Path on the server.
+    pub physical_name: String,
+    /// Checkpoint that starts the changes a differential holds.
+    pub differential_base_lsn: Option<Lsn>,
+}
+
+impl BackupFile {
+    fn read(object: &[u8]) -> Self {
+        Self {
+            file_id: u16_at(object, 0x14).unwrap_or_default(),
+            is_data: u16_at(object, 0x1C) == Some(1),
+            is_log: u16_at(object, 0x1C) == Some(2),
+            pages_copied: u32_at(object, 0x18).unwrap_or_default(),
+            filegroup: u16_at(object, 0x24).unwrap_or_default(),
+            bytes: u64_at(object, 0x28).unwrap_or_default(),
+            logical_name: text(object, 0x30),
+            physical_name: text(object, 0x34),
+            differential_base_lsn: lsn(object, 0x9E),
+        }
+    }
+}
+
+/// SFGI: a filegroup.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupFilegroup {
+    /// Its id.
+    pub id: u16,
+    /// Its name.
+    pub name: String,
+}
+
+/// All objects of one configuration stream.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Configuration {
+    pub(crate) set: SetConfig,
+    pub(crate) files: Vec<BackupFile>,
+    pub(crate) filegroups: Vec<BackupFilegroup>,
+}
+
+impl Configuration {
+    /// Reads the objects; `None` when there is none of a set.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let mut found = Self::default();
+        let mut has_set = false;
+        let mut rest = bytes;
+        // Tag and length, then fields; every offset counts from the tag.
+        while let Some(length) = u32_at(rest, 4) {
+            let Some((object, behind)) = rest.split_at_checked(length as usize).filter(|_| length >= 8) else { break };
+            match object.first_chunk::<4>() {
+                Some(b"SCIN") => {
+                    (found.set, has_set) = (SetConfig::read(object), true);
+                }
+                Some(b"SFIN") => found.files.push(BackupFile::read(object)),
+                Some(b"SFGI") => found
+                    .filegroups
+                    .push(BackupFilegroup { id: u16_at(object, 0x0C).unwrap_or_default(), name: text(object, 0x10) }),
+                _ => {}
+            }
+            rest = behind;
+        }
+        has_set.then_some(found)
+    }
+
+    /// What is the same at the start and at the end of a backup: all that names something.
+    pub(crate) fn constants(&self) -> impl PartialEq + use<> {
+        let set = &self.set;
+        let files = self.files.iter().map(|file| {
+            let names = (file.logical_name.clone(), file.physical_name.clone());
+            (file.file_id, file.is_data, file.is_log, file.filegroup, names)
+        });
+        let names = (set.database.clone(), set.server.clone(), set.binding_id.clone(), set.recovery_fork_id.clone());
+        let numbers = (set.flags, set.type_letter, set.version, set.compatibility_level, set.locale);
+        (numbers, names, files.collect::<Vec<_>>(), self.filegroups.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_guids_as_servers_print_them() {
+        assert_eq!(date(&[0x1F, 0xA5, 0x84, 0x8E, 0x96], 0).as_deref(), Some("2025-06-02 08:58:22"));
+        assert_eq!(date(&[0; 5], 0), None);
+        let raw = [0xF7, 0x0E, 0x9C, 0xF6, 0x71, 0x12, 0x34, 0x45, 1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(guid(&raw, 0).as_deref(), Some("F69C0EF7-1271-4534-0102-030405060708"));
+        assert_eq!(guid(&[0; 16], 0), None);
+    }
+
+    #[test]
+    fn lying_lengths_end_the_list() {
+        assert_eq!(Configuration::read(&[]), None);
+        assert_eq!(Configuration::read(b"SCIN\0\0\0\0"), None);
+        assert_eq!(Configuration::read(b"SCIN\xFF\xFF\xFF\xFF"), None);
+        let mut twice = b"SCIN\x08\0\0\0".to_vec();
+        twice.extend(b"SFIN\xFF\0\0\0");
+        assert_eq!(Configuration::read(&twice).map(|found| found.files.len()), Some(0));
+    }
+}

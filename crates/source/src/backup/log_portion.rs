@@ -1,0 +1,175 @@
+//! The log inside a backup: which pages it still changes (logs-backups-events.md 1.3 to 1.6, 2.4).
+//!
+//! A backup copies pages while the database changes. Restoring it redoes the log that was written meanwhile and undoes what
+//! was not committed at its end; a page that neither touches is what the restored database has.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use format::bytes::{array_at, u16_at, u32_at};
+use format::{Lsn, PageId};
+
+use super::media::Media;
+use super::sets::LogRegion;
+
+const SECTOR_BYTES: usize = 512;
+/// Longest log block.
+const MAX_BLOCK_BYTES: usize = 120 * SECTOR_BYTES;
+/// Status byte of a block's first sector.
+const FIRST_SECTOR: u8 = 0x10;
+/// Block formats and the length of their header.
+const HEADERS: [(u16, usize); 4] = [(3, 28), (4, 40), (5, 48), (6, 72)];
+/// Flag of a block: it carries a checksum.
+const HAS_CHECKSUM: u16 = 2;
+
+/// Operations by number (logs-backups-events.md 1.6).
+mod operation {
+    /// Those that name a page.
+    pub(super) const ON_A_PAGE: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 10, 11, 13, 16, 17, 18, 19, 22, 126];
+    /// Those that end a transaction.
+    pub(super) const ENDS: [u8; 2] = [129, 130];
+    pub(super) const BEGIN: u8 = 128;
+    /// Page lists of bulk operations.
+    pub(super) const BULK_WRITE: u8 = 154;
+}
+
+type Transaction = [u8; 6];
+
+/// What the log of a set does.
+#[derive(Debug, Default)]
+pub(crate) struct LogPortion {
+    /// Last change of each page.
+    pub(crate) changes: BTreeMap<PageId, Lsn>,
+    /// Pages changed by transactions that had not ended.
+    pub(crate) undone: Vec<PageId>,
+    /// Something in it is not understood: what it changes is not known.
+    pub(crate) is_unknown: bool,
+    /// Places in the tape of blocks that are none, or whose checksum is wrong.
+    pub(crate) bad_blocks: Vec<u64>,
+    open: HashMap<Transaction, Vec<PageId>>,
+}
+
+impl LogPortion {
+    /// Reads all log blocks of a region, in the order in which they were written.
+    pub(crate) fn read(&mut self, media: &Media, log: &LogRegion) -> io::Result<()> {
+        let mut block = vec![0; MAX_BLOCK_BYTES];
+        let (mut at, end) = (log.region.at, log.region.at + log.used);
+        while at < end {
+            let wanted = (end - at).min(MAX_BLOCK_BYTES as u64) as usize;
+            let read = match media.read_at(&mut block[..wanted], at) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => 0,
+                Err(error) => return Err(error),
+            };
+            let Some(bytes) =
+                size(&block[..read]).and_then(|size| block.get_mut(..size)).filter(|bytes| bytes.len() <= read)
+            else {
+                self.bad(at);
+                return Ok(());
+            };
+            if !is_sound(bytes) {
+                self.bad(at);
+                return Ok(());
+            }
+            let length = bytes.len() as u64;
+            // A sound block of a form that is not known is no damage.
+            self.is_unknown |= self.records(bytes).is_none();
+            at += length;
+        }
+        Ok(())
+    }
+
+    fn bad(&mut self, at: u64) {
+        self.bad_blocks.push(at);
+        self.is_unknown = true;
+    }
+
+    /// Notes what the records of a block do; `None` when they cannot be told apart.
+    fn records(&mut self, block: &mut [u8]) -> Option<()> {
+        // The first byte of each sector holds a status; its own lies at the end of the block.
+        let size = block.len();
+        for sector in 0..size / SECTOR_BYTES {
+            *block.get_mut(sector * SECTOR_BYTES)? = *block.get(size - 1 - sector)?;
+        }
+        let format = u16_at(block, 0)?;
+        let header = HEADERS.iter().find(|(known, _)| *known == format)?.1;
+        let (count, used) = (usize::from(u16_at(block, 2)?), usize::from(u16_at(block, 4)?));
+        let first = Lsn::read(block, 12)?;
+        // Offsets grow down from the end of what is used.
+        let slots = used.checked_sub(2 * count)?;
+        let offset = |index: usize| match index < count {
+            true => u16_at(block, used - 2 * (index + 1)).map(usize::from),
+            false => Some(slots),
+        };
+        for index in 0..count {
+            let (start, end) = (offset(index)?, offset(index + 1)?);
+            let record = block.get(start..end).filter(|_| start >= header)?;
+            let slot = first.slot.checked_add(u16::try_from(index).ok()?)?;
+            self.record(record, Lsn { slot, ..first })?;
+        }
+        Some(())
+    }
+
+    fn record(&mut self, record: &[u8], lsn: Lsn) -> Option<()> {
+        let transaction: Transaction = array_at(record, 0x10)?;
+        let operation = *record.get(0x16)?;
+        if operation == operation::BEGIN {
+            self.open.insert(transaction, Vec::new());
+        } else if operation::ENDS.contains(&operation) {
+            self.open.remove(&transaction);
+        } else if operation == operation::BULK_WRITE {
+            // Pages of a minimally logged operation are not in the log.
+            self.is_unknown = true;
+        } else if operation::ON_A_PAGE.contains(&operation) {
+            let page = PageId::new(u16_at(record, 0x1C)?, u32_at(record, 0x18)?);
+            let last = self.changes.entry(page).or_default();
+            *last = lsn.max(*last);
+            if let Some(pages) = self.open.get_mut(&transaction)
+                && pages.last() != Some(&page)
+            {
+                pages.push(page);
+            }
+        }
+        Some(())
+    }
+
+    /// Ends the log: what is open is undone.
+    pub(crate) fn finish(&mut self) {
+        self.undone = std::mem::take(&mut self.open).into_values().flatten().collect();
+        self.undone.sort_unstable();
+        self.undone.dedup();
+    }
+}
+
+/// Size of the block that starts here, if one can.
+fn size(bytes: &[u8]) -> Option<usize> {
+    let size = usize::from(u16_at(bytes, 6)?);
+    let is_block = bytes.first()? & FIRST_SECTOR != 0
+        && size.is_multiple_of(SECTOR_BYTES)
+        && (SECTOR_BYTES..=MAX_BLOCK_BYTES).contains(&size);
+    is_block.then_some(size)
+}
+
+/// Whether the checksum of a block as it lies on disk is right, if it carries one.
+fn is_sound(block: &[u8]) -> bool {
+    if u16_at(block, 8).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
+        return true;
+    }
+    let Some(stored) = u32_at(block, 0x18) else { return false };
+    // The field itself counts as zero: it lies in the first sector, which is rotated most.
+    let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
+    sectors_sum(0, block) ^ field == stored
+}
+
+/// Adds sectors to a checksum: each XORed into one word, the sum rotated by one bit before.
+pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
+    bytes.chunks(SECTOR_BYTES).fold(sum, |sum, sector| {
+        let mut lanes = [0u32; 16];
+        for block in sector.chunks_exact(64) {
+            for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
+                *lane ^= u32::from_le_bytes(*word);
+            }
+        }
+        sum.rotate_left(1) ^ lanes.iter().fold(0, |folded, lane| folded ^ lane)
+    })
+}

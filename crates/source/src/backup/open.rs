@@ -1,0 +1,291 @@
+//! From backup files to the pages of one database: which sets belong together.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use format::allocation::{EXTENT_PAGES, PFS_PAGES};
+use format::page::PAGE_BYTES;
+use format::version;
+
+use super::damage::{Damage, DamageKind};
+use super::log_portion::LogPortion;
+use super::media::Media;
+use super::pages::{BackupPages, RegionSum};
+use super::placement::{Placed, Stripes, most_extents, place};
+use super::places::FilePlaces;
+use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
+use crate::{DataFile, OpenError};
+
+/// A set by the numbers of the media that hold its stripes, and its index in each of them.
+type Group = Vec<(usize, usize)>;
+
+impl BackupPages {
+    /// Opens backup files as the pages of one database: a full backup, all stripes of it, and perhaps a differential of it,
+    /// in any order. `positions` chooses sets by position in their file, as FILE = n of RESTORE; without it the first full
+    /// set counts, and the first differential in another file that is based on it.
+    ///
+    /// # Errors
+    /// [`OpenError`] when these files are no backups of the pages of one database.
+    pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
+        let mut media = Vec::new();
+        let mut labels = Vec::new();
+        for path in paths {
+            let opened = super::open(path)?;
+            let label = BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.clone(), cause })?;
+            media.push(opened);
+            labels.push(label);
+        }
+        check_labels(&labels, positions)?;
+        let chosen = |media: usize, index: usize| {
+            let set = labels.get(media).and_then(|label| label.sets.get(index));
+            set.filter(|set| positions.is_empty() || positions.contains(&set.position))
+        };
+        let full = choose_full(&labels, &chosen)?;
+        let differential = choose_differential(&labels, &chosen, &full, positions)?;
+        for (number, label) in labels.iter().enumerate() {
+            let is_used = full.iter().chain(&differential).any(|(media, _)| *media == number);
+            if !is_used {
+                let other = full.first().and_then(|(media, _)| labels.get(*media));
+                let other = other.map(|label| label.path.clone()).unwrap_or_default();
+                return Err(OpenError::OtherBackup { path: label.path.clone(), other });
+            }
+        }
+        Self::assemble(media, &labels, &full, &differential)
+    }
+
+    fn assemble(
+        media: Vec<Media>,
+        labels: &[BackupMedia],
+        full: &Group,
+        differential: &Group,
+    ) -> Result<Self, OpenError> {
+        let failed =
+            |cause| OpenError::Io { path: labels.first().map(|label| label.path.clone()).unwrap_or_default(), cause };
+        let mut damage: Vec<Damage> = labels.iter().flat_map(|label| label.damage.clone()).collect();
+        let mut places: Vec<FilePlaces> = Vec::new();
+        let mut files: Vec<DataFile> = Vec::new();
+        let mut sums = Vec::new();
+        let mut missing_stripes = 0;
+        let mut log = LogPortion::default();
+        for group in [full, differential] {
+            let stripes: Vec<(u16, &BackupSet)> = group
+                .iter()
+                .filter_map(|&(media, set)| Some((media as u16, labels.get(media)?.sets.get(set)?)))
+                .collect();
+            let Some((tape, set)) = stripes.first() else { continue };
+            let Some(label) = labels.get(usize::from(*tape)) else { continue };
+            let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
+            let placed = place(&media, &stripes).map_err(failed)?;
+            if lost == 0 {
+                damage.extend(pages_missing(label, set, &placed));
+            }
+            missing_stripes += lost;
+            add_files(&mut files, &stripes, label);
+            add_places(&mut places, placed.files);
+            for (tape, set) in &stripes {
+                sums.extend(set.pages.iter().filter_map(|region| RegionSum::new(*tape, *region)));
+                let logs = set.log.iter().map(|log| log.region);
+                sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
+            }
+            // What the last set's log leaves is what a restore would give.
+            log = read_log(&media, &stripes).map_err(failed)?;
+            let bad =
+                log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
+            damage.extend(bad);
+        }
+        files.sort_by_key(|file| file.file_id);
+        places.sort_by_key(|places| places.file_id);
+        for file in &mut files {
+            let end = places.iter().find(|places| places.file_id == file.file_id).map_or(0, FilePlaces::end);
+            file.pages = file.pages.min(end_of_file(end, missing_stripes));
+        }
+        let is_known = missing_stripes == 0 && damage.is_empty() && !log.is_unknown;
+        let other_sets = other_sets(labels, full, differential);
+        let names = |group: &Group| {
+            let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
+            set.map_or(Vec::new(), |set| set.files.iter().map(|f| (f.file_id, f.physical_name.clone())).collect())
+        };
+        // A file that was moved after the full backup has its new place in the differential.
+        let physical_names: Vec<(u16, String)> = [names(differential), names(full)].concat();
+        let mut this =
+            Self { media, files, places, sums, damage, missing_stripes, in_flight: None, other_sets, physical_names };
+        this.read_headers();
+        if is_known {
+            this.in_flight = Some(this.settle(&log));
+        }
+        Ok(this)
+    }
+}
+
+/// What the files are by themselves: readable, and no stripe twice.
+fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
+    let mut families = BTreeSet::new();
+    for label in labels {
+        let path = || label.path.clone();
+        if label.sets.iter().any(|set| set.is_encrypted) {
+            return Err(OpenError::EncryptedBackup { path: path() });
+        }
+        if label.sets.is_empty() {
+            return Err(OpenError::NoSet { path: path() });
+        }
+        if !positions.is_empty() && !label.sets.iter().any(|set| positions.contains(&set.position)) {
+            return Err(OpenError::NoSuchSet { path: path(), sets: label.sets.len() });
+        }
+        if let (Some(media_set), true) = (&label.media_set, label.families > 1)
+            && !families.insert((media_set.clone(), label.family))
+        {
+            return Err(OpenError::SameStripe { path: path(), family: label.family });
+        }
+        let too_old =
+            label.sets.iter().map(|set| set.config.version).find(|&found| found != 0 && found < version::OLDEST);
+        if let Some(found) = too_old {
+            let product = version::product(found).unwrap_or("an old release");
+            return Err(OpenError::TooOld { path: path(), version: found, product });
+        }
+    }
+    Ok(())
+}
+
+/// The stripes of a set: the same set in all media.
+fn stripes_of(labels: &[BackupMedia], set: &BackupSet, of: &BackupMedia) -> Group {
+    let mut group = Group::new();
+    for (number, label) in labels.iter().enumerate() {
+        let is_same = |other: &BackupSet| {
+            std::ptr::eq(other, set) || set.guid.is_some() && other.guid == set.guid && label.media_set == of.media_set
+        };
+        if let Some(index) = label.sets.iter().position(is_same) {
+            group.push((number, index));
+        }
+    }
+    group
+}
+
+fn choose_full<'a>(
+    labels: &'a [BackupMedia],
+    chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
+) -> Result<Group, OpenError> {
+    let mut other = None;
+    for (number, label) in labels.iter().enumerate() {
+        for index in 0..label.sets.len() {
+            match chosen(number, index) {
+                Some(set) if set.kind == SetKind::Full => return Ok(stripes_of(labels, set, label)),
+                Some(set) => other = other.or(Some((label.path.clone(), set.kind, set.position))),
+                None => {}
+            }
+        }
+    }
+    let Some((path, kind, position)) = other else { return Err(OpenError::Nothing) };
+    Err(match kind {
+        SetKind::Log => OpenError::LogBackup { path, position },
+        SetKind::Differential => OpenError::DifferentialAlone { path, position },
+        _ => OpenError::UnsupportedSet { path, position, kind: kind.name() },
+    })
+}
+
+fn choose_differential<'a>(
+    labels: &'a [BackupMedia],
+    chosen: &impl Fn(usize, usize) -> Option<&'a BackupSet>,
+    full: &Group,
+    positions: &[u16],
+) -> Result<Group, OpenError> {
+    let base = full.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
+    let mut foreign = None;
+    for (number, label) in labels.iter().enumerate() {
+        // In the file of the full backup a differential counts only if it was asked for.
+        if positions.is_empty() && full.iter().any(|(media, _)| *media == number) {
+            continue;
+        }
+        for index in 0..label.sets.len() {
+            let Some(set) = chosen(number, index).filter(|set| set.kind == SetKind::Differential) else { continue };
+            if base.is_some_and(|base| is_based_on(set, base)) {
+                return Ok(stripes_of(labels, set, label));
+            }
+            foreign = foreign.or(Some(OpenError::OtherBase { path: label.path.clone(), position: set.position }));
+        }
+    }
+    foreign.map_or(Ok(Group::new()), Err)
+}
+
+/// The file cannot end far behind its last extent that was copied: every 8088 pages there is a PFS page, and these are
+/// always copied. In the stripes that are missing some may lie.
+fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
+    let intervals = end.saturating_mul(EXTENT_PAGES).div_ceil(PFS_PAGES).max(1);
+    intervals.saturating_add(u32::from(missing_stripes)).saturating_mul(PFS_PAGES)
+}
+
+/// Positions of the sets in the full backup's file that are not read.
+fn other_sets(labels: &[BackupMedia], full: &Group, differential: &Group) -> Vec<u16> {
+    let Some((media, label)) = full.first().and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
+        return Vec::new();
+    };
+    let is_other = |index: usize| !full.contains(&(media, index)) && !differential.contains(&(media, index));
+    label.sets.iter().enumerate().filter(|(index, _)| is_other(*index)).map(|(_, set)| set.position).collect()
+}
+
+/// Whether a differential holds what changed since the full backup `base`.
+pub(super) fn is_based_on(differential: &BackupSet, base: &BackupSet) -> bool {
+    let mut files = differential.files.iter().filter(|file| file.is_data);
+    let guid = &differential.config.differential_base_guid;
+    files.any(|file| file.differential_base_lsn.is_some() && file.differential_base_lsn == base.config.checkpoint_lsn)
+        && (guid.is_none() || base.guid.is_none() || *guid == base.guid)
+}
+
+fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<Damage> {
+    let at = set.pages.first().map_or(0, |region| region.at);
+    let missing = placed.short.iter().map(|&(file_id, expected, found)| Damage {
+        path: label.path.clone(),
+        at,
+        kind: DamageKind::PagesMissing { file_id, expected, found },
+    });
+    missing.collect()
+}
+
+/// The data files of a set; of one that was there before, the later size counts.
+fn add_files(files: &mut Vec<DataFile>, stripes: &Stripes<'_>, label: &BackupMedia) {
+    let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
+    let Some((_, set)) = stripes.first() else { return };
+    for found in set.files.iter().filter(|file| file.is_data && file.pages_copied > 0) {
+        let pages = u32::try_from(found.bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX).min(limit);
+        if let Some(file) = files.iter_mut().find(|file| file.file_id == found.file_id) {
+            // A differential is small, but its file is as large as the database's.
+            file.pages = file.pages.max(pages);
+            continue;
+        }
+        files.push(DataFile {
+            path: label.path.clone(),
+            file_id: found.file_id,
+            filegroup: found.filegroup,
+            logical_name: found.logical_name.clone(),
+            pages,
+            header_pages: None,
+            tail_bytes: 0,
+            binding_guid: None,
+            header_is_sound: true,
+        });
+    }
+}
+
+fn add_places(places: &mut Vec<FilePlaces>, added: Vec<FilePlaces>) {
+    for mut file in added {
+        match places.iter_mut().find(|known| known.file_id == file.file_id) {
+            Some(known) => known.layers.append(&mut file.layers),
+            None => places.push(file),
+        }
+    }
+}
+
+/// Reads the log of a set, wherever its stripes have it.
+fn read_log(media: &[Media], stripes: &Stripes<'_>) -> std::io::Result<LogPortion> {
+    let mut regions: Vec<(u16, LogRegion)> =
+        stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();
+    regions.sort_by_key(|(tape, log)| (log.sequence, log.start, *tape, log.region.at));
+    let mut log = LogPortion::default();
+    for (tape, region) in &regions {
+        if let Some(media) = media.get(usize::from(*tape)) {
+            log.read(media, region)?;
+        }
+    }
+    log.is_unknown |= regions.is_empty();
+    log.finish();
+    Ok(log)
+}

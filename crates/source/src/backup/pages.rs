@@ -1,0 +1,250 @@
+//! The pages of a backup as a [`PageSource`].
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use format::allocation::EXTENT_PAGES;
+use format::bytes::array_at;
+use format::file_header::FileHeader;
+use format::page::PAGE_BYTES;
+use format::protection::undo_torn_bits;
+use format::{Lsn, Page, PageId};
+
+use super::damage::{Damage, DamageKind};
+use super::log_portion::{LogPortion, sectors_sum};
+use super::media::Media;
+use super::places::{FRAME_BYTES, FilePlaces, Place};
+use super::sets::Region;
+use crate::identify::is_file_header;
+use crate::{DataFile, PageSource, ReadError};
+
+/// Bytes of a page's header up to its LSN.
+const LSN_END: usize = 50;
+
+/// The pages of one backup: a full one, its stripes, a differential laid over it.
+#[derive(Debug)]
+pub struct BackupPages {
+    pub(super) media: Vec<Media>,
+    pub(super) files: Vec<DataFile>,
+    pub(super) places: Vec<FilePlaces>,
+    pub(super) sums: Vec<RegionSum>,
+    /// Damage met while the backup was opened.
+    pub(super) damage: Vec<Damage>,
+    /// Stripes of the media set that are not at hand.
+    pub(super) missing_stripes: u16,
+    pub(super) in_flight: Option<Vec<PageId>>,
+    /// Positions of the sets beside the one that is read.
+    pub(super) other_sets: Vec<u16>,
+    /// Paths on the server, by file id.
+    pub(super) physical_names: Vec<(u16, String)>,
+}
+
+/// Checksum over the data of a region, put together from its extents in whichever order they are read.
+#[derive(Debug)]
+pub(super) struct RegionSum {
+    pub(super) tape: u16,
+    pub(super) region: Region,
+    stored: u32,
+    sum: AtomicU32,
+    /// Extents that were added, a bit each.
+    seen: Vec<AtomicU64>,
+}
+
+impl RegionSum {
+    pub(super) fn new(tape: u16, region: Region) -> Option<Self> {
+        let frames = region.length.div_ceil(FRAME_BYTES);
+        let seen = (0..frames.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Some(Self { tape, region, stored: region.checksum?, sum: AtomicU32::new(0), seen })
+    }
+
+    /// Adds an extent, unless it was added before: its sum, rotated by as many bits as sectors follow.
+    fn add(&self, frame: u64, bytes: &[u8]) {
+        let bit = 1 << (frame % 64);
+        let Some(word) = self.seen.get((frame / 64) as usize) else { return };
+        if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            let behind = self.region.length.saturating_sub(frame * FRAME_BYTES + bytes.len() as u64) / 512;
+            self.sum.fetch_xor(sectors_sum(0, bytes).rotate_left((behind % 32) as u32), Ordering::Relaxed);
+        }
+    }
+
+    /// Adds what was read of the tape `tape` from place `at` on.
+    fn observe(&self, tape: u16, at: u64, bytes: &[u8]) {
+        let Some(skipped) = at.checked_sub(self.region.at).filter(|_| tape == self.tape) else { return };
+        if at >= self.region.at + self.region.length || !skipped.is_multiple_of(FRAME_BYTES) {
+            return;
+        }
+        for (frame, bytes) in (skipped / FRAME_BYTES..).zip(bytes.chunks(FRAME_BYTES as usize)) {
+            let length = (self.region.length.saturating_sub(frame * FRAME_BYTES)).min(FRAME_BYTES);
+            if bytes.len() as u64 == length {
+                self.add(frame, bytes);
+            }
+        }
+    }
+
+    /// Reads the extents that nobody asked for, and compares.
+    fn finish(&self, media: &Media) -> io::Result<Option<DamageKind>> {
+        let mut buffer = vec![0; FRAME_BYTES as usize];
+        for frame in 0..self.region.length.div_ceil(FRAME_BYTES) {
+            let word = self.seen.get((frame / 64) as usize).map_or(u64::MAX, |word| word.load(Ordering::Relaxed));
+            if word & 1 << (frame % 64) == 0 {
+                let length = (self.region.length - frame * FRAME_BYTES).min(FRAME_BYTES);
+                let bytes = &mut buffer[..length as usize];
+                media.read_exact_at(bytes, self.region.at + frame * FRAME_BYTES)?;
+                self.add(frame, bytes);
+            }
+        }
+        let (stored, computed) = (self.stored, self.sum.load(Ordering::Relaxed));
+        Ok((stored != computed).then_some(DamageKind::DataChecksum { stored, computed }))
+    }
+}
+
+impl BackupPages {
+    /// Stripes of the media set that are not at hand.
+    pub fn missing_stripes(&self) -> u16 {
+        self.missing_stripes
+    }
+
+    /// The path that a data file had on the server; empty when it is not known.
+    pub fn physical_name(&self, file_id: u16) -> &str {
+        self.physical_names.iter().find(|(id, _)| *id == file_id).map_or("", |(_, name)| name)
+    }
+
+    /// Positions of the sets in the full backup's file that are not read.
+    pub fn other_sets(&self) -> &[u16] {
+        &self.other_sets
+    }
+
+    /// Completes the data files once all pages are placed: what their header pages say.
+    pub(super) fn read_headers(&mut self) {
+        for index in 0..self.files.len() {
+            let file_id = self.files.get(index).map_or(0, |file| file.file_id);
+            let id = PageId::new(file_id, 0);
+            let bytes = self.read_page(id);
+            let Some(file) = self.files.get_mut(index) else { continue };
+            // A header that lies in a part that is not at hand is not known to be damaged.
+            file.header_is_sound = bytes.as_ref().is_none_or(|bytes| is_file_header(bytes));
+            if let Some(mut bytes) = bytes.filter(|bytes| is_file_header(bytes)) {
+                undo_torn_bits(&mut bytes);
+                if let Some(header) = FileHeader::read(Page::new(&bytes)) {
+                    file.binding_guid = Some(header.binding_guid());
+                }
+            }
+        }
+    }
+
+    /// The pages that the log of the set still changes: those whose image is older than their last record, and those of
+    /// transactions that had not ended.
+    pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
+        let mut pages = log.undone.clone();
+        for (&page, &last) in &log.changes {
+            let image = self.lsn_of(page);
+            if image.is_none_or(|image| image < last) {
+                pages.push(page);
+            }
+        }
+        pages.sort_unstable();
+        pages.dedup();
+        pages
+    }
+
+    fn lsn_of(&self, page: PageId) -> Option<Lsn> {
+        let places = self.places.iter().find(|places| places.file_id == page.file)?;
+        let (Place::At(tape, at), _) = places.locate(page.page / EXTENT_PAGES) else { return None };
+        let mut bytes = [0; LSN_END];
+        let at = at + u64::from(page.page % EXTENT_PAGES) * PAGE_BYTES as u64;
+        self.media.get(usize::from(tape))?.read_exact_at(&mut bytes, at).ok()?;
+        array_at::<10>(&bytes, 40).and_then(|raw| Lsn::read(&raw, 0))
+    }
+}
+
+impl PageSource for BackupPages {
+    fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let index = self.files.iter().position(|file| file.file_id == first.file);
+        let (Some(file), Some(places)) =
+            (index.and_then(|at| self.files.get(at)), index.and_then(|at| self.places.get(at)))
+        else {
+            return Err(ReadError::NoSuchFile { file_id: first.file });
+        };
+        let wanted = (file.pages.saturating_sub(first.page) as usize).min(buffer.len() / PAGE_BYTES);
+        let mut done = 0;
+        while done < wanted {
+            let page = first.page + done as u32;
+            let (place, extents) = places.locate(page / EXTENT_PAGES);
+            let skipped = page % EXTENT_PAGES;
+            let together =
+                (u64::from(extents) * u64::from(EXTENT_PAGES) - u64::from(skipped)).min((wanted - done) as u64);
+            let bytes = &mut buffer[done * PAGE_BYTES..][..together as usize * PAGE_BYTES];
+            match place {
+                Place::At(tape, at) => self.read_tape(tape, at + u64::from(skipped) * PAGE_BYTES as u64, bytes)?,
+                // Free extents are not copied; in the restored file they are empty.
+                Place::Free => bytes.fill(0),
+                Place::Missing => {
+                    return Err(ReadError::NotInBackup {
+                        path: file.path.clone(),
+                        page: PageId::new(first.file, page),
+                    });
+                }
+            }
+            done += together as usize;
+        }
+        Ok(wanted)
+    }
+
+    fn backup(&self) -> Option<&BackupPages> {
+        Some(self)
+    }
+}
+
+impl BackupPages {
+    /// The pages, ascending, whose images are older than the backup's log, or hold changes that it takes back; `None` when
+    /// that is not known.
+    pub fn in_flight(&self) -> Option<&[PageId]> {
+        self.in_flight.as_deref()
+    }
+
+    /// Damage around the pages, and what could not be read to find it. Reads what was not read before, so it is asked for
+    /// once, at the end.
+    pub fn container_damage(&self) -> (Vec<Damage>, Vec<ReadError>) {
+        let mut damage = self.damage.clone();
+        let mut errors = Vec::new();
+        for sum in &self.sums {
+            let Some(media) = self.media.get(usize::from(sum.tape)) else { continue };
+            match sum.finish(media) {
+                Ok(Some(kind)) => damage.push(Damage { path: media.path.clone(), at: sum.region.at, kind }),
+                Ok(None) => {}
+                // Damage of the container, which is told below, or its end, which was told before.
+                Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {}
+                Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
+            }
+        }
+        for media in &self.media {
+            match media.container_damage() {
+                Ok(found) => damage.extend(found),
+                Err(cause) => errors.push(io_error(&media.path, 0, cause)),
+            }
+        }
+        damage.sort();
+        damage.dedup();
+        (damage, errors)
+    }
+
+    fn read_tape(&self, tape: u16, at: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
+        let Some(media) = self.media.get(usize::from(tape)) else {
+            return Err(ReadError::NoSuchFile { file_id: 0 });
+        };
+        media.read_exact_at(bytes, at).map_err(|cause| io_error(&media.path, at, cause))?;
+        for sum in &self.sums {
+            sum.observe(tape, at, bytes);
+        }
+        Ok(())
+    }
+}
+
+fn io_error(path: &std::path::Path, offset: u64, cause: io::Error) -> ReadError {
+    ReadError::Io { path: PathBuf::from(path), offset, cause }
+}

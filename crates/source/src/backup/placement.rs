@@ -1,0 +1,446 @@
+//! Which extent lies at which place of a set: told by the allocation maps for a plain full backup, else by the pages
+//! themselves (logs-backups-events.md 2.3, 2.7). What the maps tell is always checked against the pages.
+
+use std::io;
+
+use format::allocation::{self, EXTENT_PAGES, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES};
+use format::bytes::{u16_at, u32_at};
+use format::page::PAGE_BYTES;
+use format::protection::{self, undo_torn_bits};
+use format::{Page, PageBytes, PageId, PageType};
+
+use super::config::BackupFile;
+use super::media::Media;
+use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
+use super::sets::{BackupSet, Region, SetKind};
+
+/// Bytes of a page that tell whose it is.
+const ID_BYTES: usize = 40;
+/// First bytes of the pages that fill up the end of a region.
+const FILLER: [u8; 2] = [1, 0x65];
+/// How many places of a file are compared with what the maps say.
+const PROBES: u32 = 32;
+
+/// A set in all its stripes at hand: number of the tape and its part of the set.
+pub(crate) type Stripes<'a> = [(u16, &'a BackupSet)];
+
+/// What placing a set gave.
+#[derive(Debug, Default)]
+pub(crate) struct Placed {
+    /// By data file.
+    pub(crate) files: Vec<FilePlaces>,
+    /// Data file, pages copied, pages found: where these differ.
+    pub(crate) short: Vec<(u16, u64, u64)>,
+}
+
+/// Places the extents of a set.
+pub(crate) fn place(media: &[Media], stripes: &Stripes<'_>) -> io::Result<Placed> {
+    let Some((_, set)) = stripes.first() else { return Ok(Placed::default()) };
+    // Data files in the order in which they lie in a region, with their sizes in extents.
+    let data_files = set.files.iter().filter(|file| file.is_data);
+    let ids: Vec<(u16, u32)> = data_files.map(|file| (file.file_id, extents_of(file))).collect();
+    let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
+    let mut placed = Placed::default();
+    placed.files.extend(ids.iter().map(|&(file_id, _)| FilePlaces { file_id, layers: Vec::new() }));
+    // Extents that are there, though it is not known which they are.
+    let mut unplaced: Vec<(u16, usize, u64)> = Vec::new();
+    for number in 0..regions {
+        let mut layers: Vec<Layer> = ids.iter().map(|_| Layer::default()).collect();
+        let of_stripes: Vec<(u16, Region)> =
+            stripes.iter().filter_map(|(tape, set)| Some((*tape, *set.pages.get(number)?))).collect();
+        let is_plain = number == 0 && of_stripes.len() == 1 && stripes.len() == 1;
+        let by_maps = match of_stripes.first() {
+            Some(&(tape, region)) if is_plain => by_maps(media, set, tape, region, &mut layers)?,
+            _ => false,
+        };
+        let mut nameless = Vec::new();
+        if !by_maps {
+            layers.iter_mut().for_each(|layer| *layer = Layer::default());
+            for (tape, region) in of_stripes {
+                nameless.extend(by_pages(media, &ids, tape, region, &mut layers)?);
+            }
+        }
+        for (file, mut layer) in placed.files.iter_mut().zip(layers) {
+            layer.sort();
+            file.layers.push(layer);
+            let of_file = nameless.iter().filter(|nameless| nameless.file_id == file.file_id);
+            let left = place_nameless(media, set, of_file.copied().collect(), file)?;
+            unplaced.push((file.file_id, number, left));
+        }
+    }
+    let limit = most_extents(stripes);
+    for file in &mut placed.files {
+        let file_id = file.file_id;
+        let counts = set.copied.iter().map(|counts| counts.iter().find(|(id, _)| *id == file_id));
+        for (number, expected) in counts.enumerate() {
+            let expected = expected.map_or(0, |(_, pages)| u64::from(*pages));
+            let found = file.layers.get(number).map_or(0, Layer::extents);
+            let nameless = unplaced.iter().find(|(id, region, _)| (*id, *region) == (file_id, number));
+            let present = found + nameless.map_or(0, |(_, _, extents)| *extents);
+            if present * u64::from(EXTENT_PAGES) < expected {
+                placed.short.push((file_id, expected, present * u64::from(EXTENT_PAGES)));
+            }
+            if found * u64::from(EXTENT_PAGES) < expected && number == 0 {
+                note_missing(media, set, limit, file)?;
+            }
+        }
+    }
+    Ok(placed)
+}
+
+/// Stripes of a media set at most.
+const MAX_STRIPES: u64 = 64;
+
+/// More extents than a file of the database can have, told by what is there: every 8088 pages there is a PFS page, which
+/// is always copied. The size that the configuration claims is not trusted further.
+pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
+    let bytes: u64 = stripes.iter().flat_map(|(_, set)| &set.pages).map(|region| region.length).sum();
+    let frames = (bytes / FRAME_BYTES).saturating_mul(MAX_STRIPES);
+    u32::try_from(frames.saturating_mul(u64::from(PFS_PAGES / EXTENT_PAGES)))
+        .map_or(MAX_EXTENTS, |most| most.min(MAX_EXTENTS))
+}
+
+/// SQL Server's own limit of a file, 16 TiB.
+const MAX_EXTENTS: u32 = (1 << 31) / EXTENT_PAGES;
+
+/// Size of a data file in extents.
+fn extents_of(file: &BackupFile) -> u32 {
+    u32::try_from(file.bytes.div_ceil(FRAME_BYTES)).unwrap_or(MAX_EXTENTS).clamp(1, MAX_EXTENTS)
+}
+
+/// Places a region by the allocation maps in it: files one after the other, extents ascending. `false` when the pages or
+/// the numbers of pages copied say otherwise.
+fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, layers: &mut [Layer]) -> io::Result<bool> {
+    let Some(media) = media.get(usize::from(tape)) else { return Ok(false) };
+    let mut frame = 0u64;
+    let files = set.files.iter().filter(|file| file.is_data);
+    for (file, layer) in files.zip(layers) {
+        let frames = u64::from(file.pages_copied / EXTENT_PAGES);
+        let first = frame;
+        let end = first + frames;
+        if end * FRAME_BYTES > region.length {
+            return Ok(false);
+        }
+        let extents = extents_of(file);
+        for interval in 0..extents.div_ceil(INTERVAL_EXTENTS) {
+            let map = |page: u32, kind| {
+                let at = region.at + frame * FRAME_BYTES + u64::from(page % EXTENT_PAGES) * PAGE_BYTES as u64;
+                sound_page(media, at, PageId::new(file.file_id, page), kind)
+            };
+            if frame >= end {
+                break;
+            }
+            let named = match set.kind {
+                SetKind::Differential => changed(interval, map)?,
+                _ => allocated(interval, map)?,
+            };
+            let Some(expected) = named else { return Ok(false) };
+            for extent in expected {
+                if frame < end && extent < extents {
+                    layer.push(Run::one(extent, tape, region.at + frame * FRAME_BYTES));
+                    frame += 1;
+                } else if extent < extents {
+                    return Ok(false);
+                }
+            }
+        }
+        if frame != end {
+            return Ok(false);
+        }
+        // Ascending on both sides and as many: places between two that agree can only differ if some between differ both ways.
+        let step = (layer.extents() as u32 / PROBES).max(1);
+        let places: Vec<(u32, u64)> = layer.frames(step);
+        for (extent, at) in places {
+            // Old pages in an extent may name others, but not all do if the place is right.
+            let names = names(media, at, &[(file.file_id, extents)])?;
+            if names.is_filler || !names.found.is_empty() && !names.found.contains(&(0, extent)) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Consecutive extents of a region whose pages do not say which they are: never written, or damaged.
+#[derive(Clone, Copy, Debug)]
+struct Nameless {
+    tape: u16,
+    at: u64,
+    count: u32,
+    file_id: u16,
+    /// The extents before and behind them.
+    before: u32,
+    behind: u32,
+    is_readable: bool,
+}
+
+/// Places a region by what the pages of each extent say of themselves; returns the extents that say nothing.
+fn by_pages(
+    media: &[Media],
+    files: &[(u16, u32)],
+    tape: u16,
+    region: Region,
+    layers: &mut [Layer],
+) -> io::Result<Vec<Nameless>> {
+    let mut all = Vec::new();
+    let Some(media) = media.get(usize::from(tape)) else { return Ok(all) };
+    let mut frames = Vec::new();
+    let mut before = None;
+    for frame in 0..region.length.div_ceil(FRAME_BYTES) {
+        let names = names(media, region.at + frame * FRAME_BYTES, files)?;
+        let identity = names.identity(before);
+        if let Identity::Named(file, extent) = identity {
+            before = Some((file, extent));
+        }
+        frames.push(identity);
+    }
+    keep_ascending(&mut frames);
+    let mut open: Option<Nameless> = None;
+    let mut before: Option<(u16, u32)> = None;
+    for (at, identity) in (region.at..).step_by(FRAME_BYTES as usize).zip(frames) {
+        match identity {
+            Identity::Named(index, extent) => {
+                // Files lie one behind the other, and the first extent of each names itself.
+                if let Some(nameless) = open.take() {
+                    let is_same = before.is_some_and(|(file, _)| file == index);
+                    all.push(Nameless { behind: if is_same { extent } else { u32::MAX }, ..nameless });
+                }
+                if let Some(layer) = layers.get_mut(usize::from(index)) {
+                    layer.push(Run::one(extent, tape, at));
+                }
+                before = Some((index, extent));
+            }
+            Identity::Filler => {}
+            Identity::Nameless | Identity::Unreadable => {
+                let is_readable = identity == Identity::Nameless;
+                let file = before.and_then(|(index, extent)| Some((files.get(usize::from(index))?.0, extent)));
+                match (&mut open, file) {
+                    (Some(open), _) => {
+                        open.count += 1;
+                        open.is_readable &= is_readable;
+                    }
+                    (None, Some((file_id, before))) => {
+                        open = Some(Nameless { tape, at, count: 1, file_id, before, behind: u32::MAX, is_readable });
+                    }
+                    (None, None) => {}
+                }
+            }
+        }
+    }
+    all.extend(open);
+    Ok(all)
+}
+
+/// Takes the name from extents that break the ascending order in which a region holds them: as few as possible. Such names
+/// are those of old pages in extents that were allocated and not written yet.
+fn keep_ascending(frames: &mut [Identity]) {
+    let named = |identity: &Identity| match identity {
+        Identity::Named(index, extent) => Some((*index, *extent)),
+        _ => None,
+    };
+    if frames.iter().filter_map(named).is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    // The longest ascending subsequence: by length, the frame with the smallest name that ends one; and what precedes each.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut previous: Vec<usize> = vec![usize::MAX; frames.len()];
+    for (at, name) in frames.iter().enumerate().filter_map(|(at, frame)| Some((at, named(frame)?))) {
+        let length = ends.partition_point(|&end| frames.get(end).and_then(named) < Some(name));
+        if let (Some(slot), Some(end)) = (previous.get_mut(at), length.checked_sub(1).and_then(|at| ends.get(at))) {
+            *slot = *end;
+        }
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut kept = vec![false; frames.len()];
+    let mut at = ends.last().copied();
+    while let Some(flag) = at.and_then(|at| kept.get_mut(at)) {
+        *flag = true;
+        at = at.and_then(|at| previous.get(at).copied());
+    }
+    for (frame, kept) in frames.iter_mut().zip(kept) {
+        if !kept && named(frame).is_some() {
+            *frame = Identity::Nameless;
+        }
+    }
+}
+
+/// What the pages of an extent say of themselves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Identity {
+    /// Index of the file, and extent.
+    Named(u16, u32),
+    /// Nothing.
+    Nameless,
+    /// They cannot be read.
+    Unreadable,
+    /// They fill up the end of a region.
+    Filler,
+}
+
+/// The names in the pages of an extent.
+struct Names {
+    /// Index of the file and extent, each once.
+    found: Vec<(u16, u32)>,
+    is_unreadable: bool,
+    is_filler: bool,
+}
+
+impl Names {
+    /// Of several names one is the extent's own, the others of old pages: the first behind the extent `before` counts.
+    fn identity(&self, before: Option<(u16, u32)>) -> Identity {
+        let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
+        match (in_order.min(), self.found.as_slice()) {
+            (Some(&(file, extent)), _) => Identity::Named(file, extent),
+            (None, &[(file, extent)]) => Identity::Named(file, extent),
+            _ if self.is_filler => Identity::Filler,
+            _ if self.is_unreadable => Identity::Unreadable,
+            _ => Identity::Nameless,
+        }
+    }
+}
+
+/// The names in the pages of the extent at `at` that can be extents of `files`.
+fn names(media: &Media, at: u64, files: &[(u16, u32)]) -> io::Result<Names> {
+    let mut names = Names { found: Vec::new(), is_unreadable: false, is_filler: true };
+    for index in 0..EXTENT_PAGES {
+        let mut bytes = [0; ID_BYTES];
+        match media.read_at(&mut bytes, at + u64::from(index) * PAGE_BYTES as u64) {
+            Ok(read) => names.is_unreadable |= read < ID_BYTES,
+            // Damage of the container: these pages say nothing.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => names.is_unreadable = true,
+            Err(error) => return Err(error),
+        }
+        names.is_filler &= bytes.starts_with(&FILLER);
+        let (Some(page), Some(id)) = (u32_at(&bytes, 32), u16_at(&bytes, 36)) else { continue };
+        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[1]).is_some() && page % EXTENT_PAGES == index;
+        let extent = page / EXTENT_PAGES;
+        let file = files.iter().position(|(file, extents)| *file == id && extent < *extents);
+        if let Some(file) = file.and_then(|file| u16::try_from(file).ok()).filter(|_| is_page)
+            && !names.found.contains(&(file, extent))
+        {
+            names.found.push((file, extent));
+        }
+    }
+    Ok(names)
+}
+
+/// The page at `at` of the tape, if it is what its place demands and as it was written.
+fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<Option<Box<PageBytes>>> {
+    let mut bytes = Box::new([0; PAGE_BYTES]);
+    match media.read_at(bytes.as_mut_slice(), at) {
+        Ok(PAGE_BYTES) => {}
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let is_sound = protection::verify(&bytes).is_ok();
+    undo_torn_bits(&mut bytes);
+    let header = Page::new(&bytes).header();
+    Ok((is_sound && header.page_id() == id && header.kind() == Some(kind)).then_some(bytes))
+}
+
+type FetchedPage = io::Result<Option<Box<PageBytes>>>;
+
+/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval, and
+/// those that hold a PFS page. `None` when a map cannot be read.
+fn allocated(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
+    let first_page = interval * INTERVAL_PAGES;
+    let gam_page = allocation::gam_page_of(first_page);
+    let (gam, sgam) = (fetch(gam_page, PageType::Gam)?, fetch(gam_page + 1, PageType::Sgam)?);
+    let (Some(gam), Some(sgam)) = (gam, sgam) else { return Ok(None) };
+    let (Some(gam), Some(sgam)) = (allocation::bitmap(Page::new(&gam)), allocation::bitmap(Page::new(&sgam))) else {
+        return Ok(None);
+    };
+    let first_extent = interval * INTERVAL_EXTENTS;
+    let holds_pfs = |extent: u32| (extent * EXTENT_PAGES).next_multiple_of(PFS_PAGES) < (extent + 1) * EXTENT_PAGES;
+    let is_copied = |index: &u32| {
+        let extent = first_extent + index;
+        *index == 0 || !allocation::bit(gam, *index) || allocation::bit(sgam, *index) || holds_pfs(extent)
+    };
+    Ok(Some((0..INTERVAL_EXTENTS).filter(is_copied).map(|index| first_extent + index).collect()))
+}
+
+/// The extents of an interval that a differential copies: the first one, and those marked in its differential map.
+fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
+    let Some(map) = fetch(interval * INTERVAL_PAGES + 6, PageType::DiffMap)? else { return Ok(None) };
+    let Some(map) = allocation::bitmap(Page::new(&map)) else { return Ok(None) };
+    let marked = allocation::set_bits(map).filter(|&index| index != 0);
+    Ok(Some(std::iter::once(0).chain(marked).map(|index| interval * INTERVAL_EXTENTS + index).collect()))
+}
+
+/// The extents of an interval that the maps of a placed file name; `None` where these were not found.
+fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32) -> io::Result<Option<Vec<u32>>> {
+    let fetch = |page: u32, kind| {
+        let (Place::At(tape, at), _) = places.locate(page / EXTENT_PAGES) else { return Ok(None) };
+        let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
+        let at = at + u64::from(page % EXTENT_PAGES) * PAGE_BYTES as u64;
+        sound_page(media, at, PageId::new(places.file_id, page), kind)
+    };
+    match set.kind {
+        SetKind::Differential => changed(interval, fetch),
+        _ => allocated(interval, fetch),
+    }
+}
+
+/// Gives the extents that do not name themselves to the places that the maps leave between their neighbours. Fewer of them
+/// than places means that the backup left some out, which only pages that were never written allow. Returns how many
+/// extents got no place.
+fn place_nameless(media: &[Media], set: &BackupSet, all: Vec<Nameless>, places: &mut FilePlaces) -> io::Result<u64> {
+    let total: u64 = all.iter().map(|nameless| u64::from(nameless.count)).sum();
+    let mut added: Vec<Run> = Vec::new();
+    let mut known: Option<(u32, Option<Vec<u32>>)> = None;
+    for nameless in all {
+        let mut left = nameless.count;
+        let (first, end) = (nameless.before + 1, nameless.behind.min(MAX_EXTENTS));
+        let mut free: Vec<u32> = Vec::new();
+        for interval in first / INTERVAL_EXTENTS..end.div_ceil(INTERVAL_EXTENTS) {
+            if known.as_ref().is_none_or(|(of, _)| *of != interval) {
+                known = Some((interval, expected(media, set, places, interval)?));
+            }
+            let Some((_, Some(expected))) = &known else { break };
+            let is_placed = |extent: &u32| places.layers.last().is_some_and(|layer| layer.contains(*extent));
+            let between = expected.iter().filter(|extent| (first..end).contains(*extent));
+            free.extend(between.filter(|extent| !is_placed(extent)));
+            if free.len() > nameless.count as usize {
+                break;
+            }
+        }
+        if free.len() as u64 == u64::from(nameless.count) || nameless.is_readable {
+            for (number, extent) in free.into_iter().enumerate() {
+                if left == 0 {
+                    break;
+                }
+                added.push(Run::one(extent, nameless.tape, nameless.at + number as u64 * FRAME_BYTES));
+                left -= 1;
+            }
+        }
+    }
+    let left = total - added.len() as u64;
+    if let Some(layer) = places.layers.last_mut().filter(|_| !added.is_empty()) {
+        added.into_iter().for_each(|run| layer.push(run));
+        layer.sort();
+    }
+    Ok(left)
+}
+
+/// Notes the extents of the first region that its maps name and that were not found; all of an interval whose maps were
+/// not found either.
+fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces) -> io::Result<()> {
+    let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
+    let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
+    let mut missing = Layer::default();
+    for interval in 0..extents.div_ceil(INTERVAL_EXTENTS) {
+        let all = || (interval * INTERVAL_EXTENTS..(interval + 1) * INTERVAL_EXTENTS).collect();
+        let expected: Vec<u32> = expected(media, set, places, interval)?.unwrap_or_else(all);
+        let Some(layer) = places.layers.first() else { return Ok(()) };
+        let is_missing = |extent: &u32| *extent < extents && !layer.contains(*extent);
+        expected.into_iter().filter(is_missing).for_each(|extent| missing.push_missing(extent));
+    }
+    if let Some(layer) = places.layers.first_mut() {
+        layer.take_missing(missing);
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Where the extents of a data file lie in the tapes of a backup: layers of runs, the last one that has an extent wins.
+
+use format::allocation::EXTENT_PAGES;
+use format::page::PAGE_BYTES;
+
+/// Bytes of an extent, which lies in a backup in one piece.
+pub(crate) const FRAME_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_BYTES as u64;
+/// Bits of a place in a tape; those above hold the number of the tape.
+const TAPE_SHIFT: u32 = 48;
+const PLACE_MASK: u64 = (1 << TAPE_SHIFT) - 1;
+
+/// Consecutive extents that lie one behind the other in one tape.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Run {
+    pub(crate) extent: u32,
+    pub(crate) count: u32,
+    /// Number of the tape and place in it.
+    start: u64,
+}
+
+impl Run {
+    /// One extent.
+    pub(crate) fn one(extent: u32, tape: u16, at: u64) -> Self {
+        Self { extent, count: 1, start: u64::from(tape) << TAPE_SHIFT | at }
+    }
+
+    fn end(self) -> u32 {
+        self.extent.saturating_add(self.count)
+    }
+}
+
+/// The extents of one file that one region of a backup holds.
+#[derive(Debug, Default)]
+pub(crate) struct Layer {
+    runs: Vec<Run>,
+    /// First and end of the extents that must be here and are not.
+    missing: Vec<(u32, u32)>,
+}
+
+impl Layer {
+    /// Adds an extent; those of a region come in ascending order, which makes runs.
+    pub(crate) fn push(&mut self, run: Run) {
+        if let Some(last) = self.runs.last_mut()
+            && last.end() == run.extent
+            && last.start + u64::from(last.count) * FRAME_BYTES == run.start
+        {
+            last.count += run.count;
+        } else {
+            self.runs.push(run);
+        }
+    }
+
+    /// Puts the runs in order. Of an extent that is there twice the later place counts.
+    pub(crate) fn sort(&mut self) {
+        self.runs.sort_unstable();
+        let mut sorted: Vec<Run> = Vec::with_capacity(self.runs.len());
+        for &run in &self.runs {
+            while let Some(last) = sorted.last_mut().filter(|last| last.end() > run.extent) {
+                last.count = run.extent - last.extent;
+                if last.count > 0 {
+                    break;
+                }
+                sorted.pop();
+            }
+            sorted.push(run);
+        }
+        self.runs = sorted;
+    }
+
+    /// How many extents are placed.
+    pub(crate) fn extents(&self) -> u64 {
+        self.runs.iter().map(|run| u64::from(run.count)).sum()
+    }
+
+    /// Every `step`th extent and the last one, with their places in the tape.
+    pub(crate) fn frames(&self, step: u32) -> Vec<(u32, u64)> {
+        let total = self.extents();
+        let (mut frames, mut before, mut next) = (Vec::new(), 0u64, 0u64);
+        for run in &self.runs {
+            let end = before + u64::from(run.count);
+            while next < end {
+                let index = (next - before) as u32;
+                let at = (run.start & PLACE_MASK) + u64::from(index) * FRAME_BYTES;
+                frames.push((run.extent + index, at));
+                next = if next + 1 == total { total } else { (next + u64::from(step.max(1))).min(total - 1) };
+            }
+            before = end;
+        }
+        frames
+    }
+
+    pub(crate) fn contains(&self, extent: u32) -> bool {
+        matches!(self.look_up(extent).0, Found::At(_))
+    }
+
+    /// Notes an extent, ascending, that must be here and is not.
+    pub(crate) fn push_missing(&mut self, extent: u32) {
+        match self.missing.last_mut() {
+            Some((_, end)) if *end == extent => *end += 1,
+            _ => self.missing.push((extent, extent.saturating_add(1))),
+        }
+    }
+
+    /// Takes over what `other` misses.
+    pub(crate) fn take_missing(&mut self, other: Self) {
+        self.missing = other.missing;
+    }
+
+    /// What is known of `extent` and how many extents from there on the same holds for.
+    fn look_up(&self, extent: u32) -> (Found, u32) {
+        let next = self.runs.partition_point(|run| run.extent <= extent);
+        if let Some(run) = next.checked_sub(1).and_then(|at| self.runs.get(at)).filter(|run| extent < run.end()) {
+            let skipped = extent - run.extent;
+            return (Found::At(run.start + u64::from(skipped) * FRAME_BYTES), run.count - skipped);
+        }
+        let until_run = self.runs.get(next).map_or(u32::MAX, |run| run.extent) - extent;
+        let next = self.missing.partition_point(|(first, _)| *first <= extent);
+        let inside = next.checked_sub(1).and_then(|at| self.missing.get(at)).filter(|(_, end)| extent < *end);
+        match inside {
+            Some((_, end)) => (Found::Missing, until_run.min(end - extent)),
+            None => {
+                (Found::Nothing, until_run.min(self.missing.get(next).map_or(u32::MAX, |(first, _)| *first) - extent))
+            }
+        }
+    }
+}
+
+enum Found {
+    At(u64),
+    Missing,
+    Nothing,
+}
+
+/// Where an extent lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// In this tape, from this byte on.
+    At(u16, u64),
+    /// In a part of the backup that is not at hand.
+    Missing,
+    /// Nowhere: it was free when the backup was taken.
+    Free,
+}
+
+/// The extents of one data file.
+#[derive(Debug, Default)]
+pub(crate) struct FilePlaces {
+    pub(crate) file_id: u16,
+    /// Later layers supersede earlier ones.
+    pub(crate) layers: Vec<Layer>,
+}
+
+impl FilePlaces {
+    /// The extent behind the last one placed.
+    pub(crate) fn end(&self) -> u32 {
+        self.layers.iter().filter_map(|layer| layer.runs.last()).map(|run| run.end()).max().unwrap_or_default()
+    }
+
+    /// Where `extent` lies, and how many extents from there on lie behind it, or share its lot.
+    pub(crate) fn locate(&self, extent: u32) -> (Place, u32) {
+        let mut limit = u32::MAX;
+        for layer in self.layers.iter().rev() {
+            let (found, count) = layer.look_up(extent);
+            limit = limit.min(count);
+            match found {
+                Found::At(start) => {
+                    let tape = (start >> TAPE_SHIFT) as u16;
+                    return (Place::At(tape, start & PLACE_MASK), limit);
+                }
+                Found::Missing => return (Place::Missing, limit),
+                Found::Nothing => {}
+            }
+        }
+        (Place::Free, limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(extents: &[(u32, u64)]) -> Layer {
+        let mut layer = Layer::default();
+        for &(extent, frame) in extents {
+            layer.push(Run::one(extent, 0, frame * FRAME_BYTES));
+        }
+        layer.sort();
+        layer
+    }
+
+    #[test]
+    fn consecutive_extents_make_a_run_and_later_layers_win() {
+        let mut places = FilePlaces { file_id: 1, layers: vec![layer(&[(0, 0), (1, 1), (2, 2), (5, 3), (6, 4)])] };
+        assert_eq!(places.layers[0].runs.len(), 2);
+        assert_eq!(places.locate(1), (Place::At(0, FRAME_BYTES), 2));
+        assert_eq!(places.locate(3), (Place::Free, 2));
+        places.layers.push(layer(&[(2, 9)]));
+        assert_eq!(places.locate(1), (Place::At(0, FRAME_BYTES), 1), "the run ends where a later layer has more");
+        assert_eq!(places.locate(2), (Place::At(0, 9 * FRAME_BYTES), 1));
+        places.layers[1].push_missing(5);
+        assert_eq!(
+            places.locate(5),
+            (Place::Missing, 1),
+            "what the later backup changed is not taken from the earlier"
+        );
+        assert_eq!(places.locate(6).0, Place::At(0, 4 * FRAME_BYTES));
+        assert_eq!(places.locate(7).0, Place::Free);
+    }
+
+    #[test]
+    fn of_an_extent_placed_twice_the_later_place_counts() {
+        let twice = layer(&[(4, 0), (5, 1), (6, 2), (5, 7)]);
+        assert!(twice.contains(5) && twice.extents() <= 3);
+        let places = FilePlaces { file_id: 1, layers: vec![twice] };
+        assert_eq!(places.locate(5).0, Place::At(0, 7 * FRAME_BYTES));
+    }
+}

@@ -1,0 +1,386 @@
+//! What a backup file holds: its media and its sets, and where their pages and log blocks lie.
+
+use std::io;
+use std::path::PathBuf;
+
+use format::bytes::{u16_at, u32_at, u64_at};
+
+use super::blocks::{Block, Stream, Tag, Walk};
+use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date, guid, set_flags};
+use super::damage::{Damage, DamageKind};
+use super::media::Media;
+
+/// Longest configuration that is read: a thousand files and filegroups have 1.4 MB.
+const MAX_CONFIG_BYTES: u64 = 64 << 20;
+/// In front of the data of a page or log stream stand two zero bytes.
+pub(crate) const LEAD_BYTES: u64 = 2;
+
+/// What a set holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SetKind {
+    /// All allocated extents.
+    Full,
+    /// The extents changed since a full backup.
+    Differential,
+    /// Log only.
+    Log,
+    /// Another type; its letter.
+    Other(u8),
+}
+
+impl SetKind {
+    /// Name for people, as RESTORE HEADERONLY has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "Database",
+            Self::Differential => "Database Differential",
+            Self::Log => "Transaction Log",
+            Self::Other(b'F') => "File or Filegroup",
+            Self::Other(b'G') => "File or Filegroup Differential",
+            Self::Other(b'P') => "Partial",
+            Self::Other(b'Q') => "Partial Differential",
+            Self::Other(_) => "of an unknown type",
+        }
+    }
+
+    /// BackupType of RESTORE HEADERONLY.
+    pub fn number(self) -> Option<u8> {
+        Some(match self {
+            Self::Full => 1,
+            Self::Log => 2,
+            Self::Other(b'F') => 4,
+            Self::Differential => 5,
+            Self::Other(b'G') => 6,
+            Self::Other(b'P') => 7,
+            Self::Other(b'Q') => 8,
+            Self::Other(_) => return None,
+        })
+    }
+}
+
+/// The data of a page or log stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    /// Place in the tape.
+    pub(crate) at: u64,
+    pub(crate) length: u64,
+    /// Checksum of the data, if the backup was taken WITH CHECKSUM.
+    pub(crate) checksum: Option<u32>,
+}
+
+/// Log of one virtual log file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogRegion {
+    pub(crate) region: Region,
+    /// Bytes of log in it; the rest is filler.
+    pub(crate) used: u64,
+    /// Sequence number of the virtual log file.
+    pub(crate) sequence: u32,
+    /// Where it lies in the log file.
+    pub(crate) start: u64,
+}
+
+/// One backup set of a backup file.
+#[derive(Clone, Debug)]
+pub struct BackupSet {
+    /// Position in the file, from 1: FILE = n of RESTORE.
+    pub position: u16,
+    /// What it holds.
+    pub kind: SetKind,
+    /// Name of the set.
+    pub name: String,
+    /// Description of the set.
+    pub description: String,
+    /// Who made it.
+    pub user: String,
+    /// On which machine.
+    pub machine: String,
+    /// Release that wrote it: major and minor.
+    pub software: (u8, u8),
+    /// Identifies the set, stripes included.
+    pub guid: Option<String>,
+    /// When it was written, by the tape's own label.
+    pub labelled: Option<String>,
+    /// The set as a whole.
+    pub config: SetConfig,
+    /// Files of the database.
+    pub files: Vec<BackupFile>,
+    /// Filegroups of the database.
+    pub filegroups: Vec<BackupFilegroup>,
+    /// Taken WITH CHECKSUM.
+    pub has_checksums: bool,
+    /// Taken WITH COPY_ONLY.
+    pub is_copy_only: bool,
+    /// Its streams are encrypted.
+    pub is_encrypted: bool,
+    /// Pages to be found in each region, by data file: the first configuration counts the first region, the last
+    /// configuration the last one.
+    pub(crate) copied: Vec<Vec<(u16, u32)>>,
+    /// Regions of pages, in the order in which they supersede each other.
+    pub(crate) pages: Vec<Region>,
+    pub(crate) log: Vec<LogRegion>,
+}
+
+impl BackupSet {
+    /// Bytes of log.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.iter().map(|log| log.used).sum()
+    }
+}
+
+/// What a backup file says of itself.
+#[derive(Clone, Debug)]
+pub struct BackupMedia {
+    /// The file.
+    pub path: PathBuf,
+    /// Compressed container.
+    pub is_compressed: bool,
+    /// Identifies the media set, all stripes together.
+    pub media_set: Option<String>,
+    /// Identifies this stripe among them.
+    pub family_id: u32,
+    /// Stripes of the media set.
+    pub families: u16,
+    /// Number of this stripe, from 1.
+    pub family: u16,
+    /// Name of the media set.
+    pub name: String,
+    /// Description of the media set.
+    pub description: String,
+    /// Program that wrote it.
+    pub software: String,
+    /// Block size.
+    pub block_bytes: u16,
+    /// When the media was made.
+    pub created: Option<String>,
+    /// Its sets.
+    pub sets: Vec<BackupSet>,
+    /// Damage met on the way from block to block.
+    pub damage: Vec<Damage>,
+}
+
+impl BackupMedia {
+    /// Reads all blocks of a tape.
+    pub(crate) fn read(media: &Media) -> io::Result<Self> {
+        let mut this = Self {
+            path: media.path.clone(),
+            is_compressed: media.is_compressed(),
+            media_set: None,
+            family_id: 0,
+            families: 1,
+            family: 1,
+            name: String::new(),
+            description: String::new(),
+            software: String::new(),
+            block_bytes: 0,
+            created: None,
+            sets: Vec::new(),
+            damage: Vec::new(),
+        };
+        let mut walk = Walk::new(media);
+        let mut open: Option<OpenSet> = None;
+        let mut last = Tag::default();
+        while let Some(block) = walk.next()? {
+            last = block.tag;
+            match &block.tag {
+                b"TAPE" => this.label(media, &block)?,
+                b"SSET" => {
+                    this.close(open.take(), false);
+                    open = Some(OpenSet::new(&block, this.sets.len()));
+                }
+                b"ESET" => this.close(open.take(), true),
+                _ => {
+                    if let Some(set) = &mut open {
+                        set.add(media, &block)?;
+                    }
+                }
+            }
+        }
+        let damage = |(at, kind)| Damage { path: media.path.clone(), at, kind };
+        this.damage.extend(walk.damage.into_iter().map(damage));
+        // The last block is a soft filemark, as one stands behind each set.
+        let is_cut = &last != b"SFMB" && !this.damage.iter().any(|damage| damage.kind == DamageKind::Truncated);
+        if is_cut {
+            this.damage.push(damage((media.length(), DamageKind::Truncated)));
+        }
+        this.close(open.take(), false);
+        Ok(this)
+    }
+
+    /// The TAPE block: media set and stripe.
+    fn label(&mut self, media: &Media, block: &Block) -> io::Result<()> {
+        self.family_id = u32_at(&block.fields, 0x34).unwrap_or_default();
+        (self.name, self.description, self.software) = (block.text(0x44), block.text(0x48), block.text(0x50));
+        self.block_bytes = u16_at(&block.fields, 0x54).unwrap_or_default();
+        self.created = date(&block.fields, 0x58);
+        if let Some(stream) = block.stream(b"RAID").filter(|stream| stream.length >= 0x1A) {
+            let mut raid = [0; 0x1A];
+            media.read_exact_at(&mut raid, stream.at)?;
+            self.media_set = guid(&raid, 0);
+            self.families = u16_at(&raid, 0x14).unwrap_or(1).max(1);
+            self.family = u16_at(&raid, 0x18).unwrap_or(1).max(1);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, open: Option<OpenSet>, is_ended: bool) {
+        let Some(open) = open else { return };
+        let (at, is_complete, position) = (open.at, open.last.is_some() && is_ended, open.position);
+        if !is_complete {
+            let kind = DamageKind::SetIncomplete { position };
+            self.damage.push(Damage { path: self.path.clone(), at, kind });
+        }
+        if let (Some(first), Some(last)) = (&open.first, &open.last)
+            && first.constants() != last.constants()
+        {
+            let kind = DamageKind::Configuration { position };
+            self.damage.push(Damage { path: self.path.clone(), at, kind });
+        }
+        self.sets.extend(open.finish());
+    }
+}
+
+/// A set whose end was not met yet.
+struct OpenSet {
+    at: u64,
+    position: u16,
+    name: String,
+    description: String,
+    user: String,
+    machine: String,
+    software: (u8, u8),
+    guid: Option<String>,
+    labelled: Option<String>,
+    first: Option<Configuration>,
+    last: Option<Configuration>,
+    pages: Vec<Region>,
+    log: Vec<LogRegion>,
+    is_encrypted: bool,
+}
+
+impl OpenSet {
+    fn new(block: &Block, sets: usize) -> Self {
+        let fields = &block.fields;
+        let byte = |at: usize| fields.get(at).copied().unwrap_or_default();
+        Self {
+            at: block.at,
+            position: u16_at(fields, 0x3E).filter(|&n| n > 0).unwrap_or((sets + 1).try_into().unwrap_or(u16::MAX)),
+            name: block.text(0x40),
+            description: block.text(0x44),
+            user: block.text(0x4C),
+            machine: String::new(),
+            software: (byte(0x5D), byte(0x5E)),
+            guid: guid(fields, 0x64),
+            labelled: date(fields, 0x58),
+            first: None,
+            last: None,
+            pages: Vec::new(),
+            log: Vec::new(),
+            is_encrypted: false,
+        }
+    }
+
+    fn add(&mut self, media: &Media, block: &Block) -> io::Result<()> {
+        self.is_encrypted |= block.streams.iter().any(|stream| stream.is_encrypted);
+        match &block.tag {
+            b"VOLB" => self.machine = block.text(0x40),
+            b"MSCI" => self.first = configuration(media, block)?.or(self.first.take()),
+            b"MSLS" => self.last = configuration(media, block)?.or(self.last.take()),
+            b"MSDA" => self.pages.extend(regions(media, block, b"MQDA")?),
+            b"MSTL" => {
+                let range = (u64_at(&block.fields, 0x3C), u64_at(&block.fields, 0x44));
+                let (start, end) = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
+                let sequence = u32_at(&block.fields, 0x5C).unwrap_or_default();
+                for region in regions(media, block, b"MQTL")? {
+                    let used = end.saturating_sub(start).min(region.length);
+                    self.log.push(LogRegion { region, used, sequence, start });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Option<BackupSet> {
+        let copied = |configuration: &Configuration| {
+            let files = configuration.files.iter().filter(|file| file.is_data);
+            files.map(|file| (file.file_id, file.pages_copied)).collect()
+        };
+        let counts: Vec<Vec<(u16, u32)>> = match (&self.first, &self.last) {
+            (Some(first), Some(last)) => (0..self.pages.len())
+                .map(|region| match region {
+                    0 => copied(first),
+                    _ if region + 1 == self.pages.len() => copied(last),
+                    _ => Vec::new(),
+                })
+                .collect(),
+            (Some(first), None) => vec![copied(first)],
+            (None, Some(last)) if self.pages.len() <= 1 => vec![copied(last)],
+            _ => Vec::new(),
+        };
+        // The last configuration has the final LSNs and times.
+        let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
+        let mut found = self.last.or(self.first)?;
+        for file in found.files.iter_mut().filter(|file| file.is_data) {
+            if let Some((_, pages)) = pages_copied.iter().find(|(id, _)| *id == file.file_id) {
+                file.pages_copied = *pages;
+            }
+        }
+        let kind = match found.set.type_letter {
+            b'D' => SetKind::Full,
+            b'I' => SetKind::Differential,
+            b'L' => SetKind::Log,
+            other => SetKind::Other(other),
+        };
+        Some(BackupSet {
+            position: self.position,
+            kind,
+            name: self.name,
+            description: self.description,
+            user: self.user,
+            machine: self.machine,
+            software: self.software,
+            guid: self.guid,
+            labelled: self.labelled,
+            has_checksums: found.set.flags & set_flags::CHECKSUM != 0,
+            is_copy_only: found.set.flags & set_flags::COPY_ONLY != 0,
+            is_encrypted: self.is_encrypted,
+            config: found.set,
+            files: found.files,
+            filegroups: found.filegroups,
+            copied: counts,
+            pages: self.pages,
+            log: self.log,
+        })
+    }
+}
+
+/// The data streams of a block that are not empty, with the checksum stream behind each.
+fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region>> {
+    let mut regions = Vec::new();
+    for (number, stream) in block.streams.iter().enumerate() {
+        if stream.tag == *tag && stream.length > LEAD_BYTES {
+            let checksum = match block.streams.get(number + 1) {
+                Some(Stream { tag: [b'C', b'S', b'U', b'M'], at, length: 4, .. }) => {
+                    let mut stored = [0; 4];
+                    media.read_exact_at(&mut stored, *at)?;
+                    Some(u32::from_le_bytes(stored))
+                }
+                _ => None,
+            };
+            regions.push(Region { at: stream.at + LEAD_BYTES, length: stream.length - LEAD_BYTES, checksum });
+        }
+    }
+    Ok(regions)
+}
+
+fn configuration(media: &Media, block: &Block) -> io::Result<Option<Configuration>> {
+    let Some(stream) = block.stream(b"MQCI") else { return Ok(None) };
+    let mut bytes = vec![0; stream.length.min(MAX_CONFIG_BYTES) as usize];
+    match media.read_at(&mut bytes, stream.at) {
+        Ok(read) => bytes.truncate(read),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    Ok(Configuration::read(&bytes))
+}
