@@ -81,6 +81,7 @@ pub struct RowsetColumn {
 
 impl RowsetColumn {
     /// Offset, null bit and bit position in records of `level`.
+    #[inline]
     pub fn place(&self, level: Level) -> (i16, u16, u8) {
         match level {
             Level::Leaf => (self.leaf_offset, self.leaf_null_bit, self.leaf_bit),
@@ -94,11 +95,13 @@ impl RowsetColumn {
     }
 
     /// Whether the column is sparse.
+    #[inline]
     pub fn is_sparse(&self) -> bool {
         self.status & column_status::SPARSE != 0
     }
 
     /// What a record of `level` holds for the column.
+    #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
         // Sparse columns of a table have their values in a vector; an index on one stores it as any other.
         if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {

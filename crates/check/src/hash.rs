@@ -21,16 +21,18 @@ pub(crate) struct Hasher {
 }
 
 impl Hasher {
+    #[inline]
     fn add_word(&mut self, word: u64) {
         let [k0, k1, ..] = self.key;
-        self.state = (fold(self.state.0 ^ word, k0), fold(self.state.1 ^ word.rotate_left(32), k1));
+        self.state = (fold(self.state.0 ^ word, k0 | 1), fold(self.state.1 ^ word.rotate_left(32), k1 | 1));
     }
 
     /// Ends a value: its last bytes, fewer than eight, with how many they are. Under a key of its own, so that no word
     /// inside a value passes for an end, and neighbours do not run into each other.
+    #[inline]
     fn end(&mut self, last: u64) {
         let [.., k2, k3] = self.key;
-        self.state = (fold(self.state.0 ^ last, k2), fold(self.state.1 ^ last.rotate_left(32), k3));
+        self.state = (fold(self.state.0 ^ last, k2 | 1), fold(self.state.1 ^ last.rotate_left(32), k3 | 1));
     }
 
     /// Adds NULL: an end that no value has, as it holds eight bytes.
@@ -49,6 +51,7 @@ impl Hasher {
     }
 
     /// The hash.
+    #[inline]
     pub(crate) fn finish(&self) -> (u64, u64) {
         let [.., k2, k3] = self.key;
         (fold(self.state.0 ^ k2, self.state.1 | 1), fold(self.state.1 ^ k3, self.state.0 | 1))
@@ -100,6 +103,7 @@ pub(crate) struct Sum(u64, u64);
 
 impl Sum {
     /// Adds a fact.
+    #[inline]
     pub(crate) fn add(&mut self, fact: Sum) {
         self.0 = self.0.wrapping_add(fact.0);
         self.1 = self.1.wrapping_add(fact.1);
@@ -122,9 +126,10 @@ impl From<(u64, u64)> for Sum {
 
 impl FactHash {
     /// Hashes a sequence of values.
+    #[inline]
     pub(crate) fn hasher(&self) -> Hasher {
         let [_, _, k2, k3] = self.key;
-        Hasher { state: (k2, k3), key: self.key.map(|key| key | 1) }
+        Hasher { state: (k2, k3), key: self.key }
     }
 
     /// A hash whose key follows from `seed`, or is new.
@@ -186,6 +191,7 @@ fn record_number(record: RecordId) -> u64 {
 }
 
 /// 64 x 64 bit multiplication, folded.
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ (product >> 64) as u64

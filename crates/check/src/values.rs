@@ -21,12 +21,25 @@ pub(crate) struct Column {
     pub(crate) is_uniquifier: bool,
     /// The row is one of the index, and the table computes the value.
     pub(crate) is_computed: bool,
+    /// Of a plain column in the fixed part.
+    pub(crate) fixed_length: Option<u16>,
 }
 
 impl Column {
     /// A column of a heap or clustered index.
     pub(crate) fn of_table(column: &RowsetColumn) -> Self {
-        Self { column: column.clone(), in_index: false, is_uniquifier: false, is_computed: false }
+        Self::new(column, false)
+    }
+
+    /// A column of a nonclustered index.
+    pub(crate) fn of_index(column: &RowsetColumn) -> Self {
+        Self::new(column, true)
+    }
+
+    fn new(column: &RowsetColumn, in_index: bool) -> Self {
+        let is_fixed = column.leaf_offset > 0 && column.info.xtype != xtype::BIT && (in_index || !column.is_sparse());
+        let fixed_length = is_fixed.then_some(column.info.length);
+        Self { column: column.clone(), in_index, is_uniquifier: false, is_computed: false, fixed_length }
     }
 
     /// Position of a bit column in its byte.
@@ -37,7 +50,19 @@ impl Column {
     }
 
     /// What a leaf record has for the column, absent values resolved, bits as 0 or 1.
+    #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
+        // Most values lie in the fixed part and need no second thought.
+        if let Some(length) = self.fixed_length
+            && record.null_bit(self.column.leaf_null_bit) != Some(true)
+            && let Some(bytes) = record.fixed(self.column.leaf_offset.unsigned_abs(), length)
+        {
+            return Stored::Plain(bytes);
+        }
+        self.any_value(record)
+    }
+
+    fn any_value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
         let stored = self.column.stored(Level::Leaf, record);
         match stored {
             // Absent, empty or NULL is 0 (format.md 7.2).
@@ -89,6 +114,7 @@ struct Row<'f, 'r> {
 }
 
 impl expr::Row for Row<'_, '_> {
+    #[inline]
     fn field(&self, index: usize) -> Field<'_> {
         match self.columns.get(index).map(|column| column.value(&self.record)) {
             Some(Stored::Null) => Field::Null,

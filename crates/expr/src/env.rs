@@ -110,6 +110,27 @@ impl<'a> Env<'a> {
         self.scratch.bytes.truncate(start + bytes);
     }
 
+    /// An integer's digits as char or nchar.
+    pub(crate) fn print_integer(&mut self, wide: bool, number: i64) -> Text<'a> {
+        let mut digits = [0; 20];
+        let (mut rest, mut first) = (number.unsigned_abs(), digits.len());
+        for (place, digit) in digits.iter_mut().enumerate().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            (rest, first) = (rest / 10, place);
+            if rest == 0 {
+                break;
+            }
+        }
+        let start = self.begin();
+        if number < 0 {
+            self.push(b'-'.into(), wide);
+        }
+        for &digit in digits.get(first..).unwrap_or_default() {
+            self.push(digit.into(), wide);
+        }
+        self.made(start)
+    }
+
     /// ASCII text as char or nchar.
     pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Text<'a> {
         struct Printer<'b>(&'b mut Vec<u8>, bool);

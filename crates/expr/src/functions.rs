@@ -123,6 +123,9 @@ pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: 
 
 /// An integer argument.
 pub(crate) fn integer(cell: Cell<'_>) -> Result<i64, Undecided> {
+    if let Datum::Int(value) = cell {
+        return Ok(value);
+    }
     match exact(cell) {
         Some((value, 0)) => i64::try_from(value).map_err(|_| WRONG),
         _ => Err(WRONG),

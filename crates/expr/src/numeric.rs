@@ -34,6 +34,7 @@ pub(crate) fn power_of_ten(n: u8) -> i128 {
 }
 
 /// The unscaled value and scale of an exact number.
+#[inline]
 pub(crate) fn exact(cell: Cell<'_>) -> Option<(i128, u8)> {
     match cell {
         Datum::Bit(value) => Some((value.into(), 0)),
@@ -146,7 +147,13 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
             _ => None,
         };
         if let Some(value) = value {
-            return fit_integer(value.into(), ty.kind());
+            let fits = match ty.kind() {
+                xtype::INT => i32::try_from(value).is_ok(),
+                xtype::SMALLINT => i16::try_from(value).is_ok(),
+                xtype::TINYINT => u8::try_from(value).is_ok(),
+                _ => true,
+            };
+            return if fits { Ok(Datum::Int(value)) } else { Err(OVERFLOW) };
         }
     }
     if ty.is_float() {
@@ -284,6 +291,9 @@ fn float(op: BinaryOp, a: f64, b: f64, kind: u8) -> Outcome<'static> {
 
 /// Order of two exact numbers.
 fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
+    if a_scale == b_scale {
+        return a.cmp(&b);
+    }
     let scale = a_scale.max(b_scale);
     match (rescale(a, a_scale, scale), rescale(b, b_scale, scale)) {
         (Some(a), Some(b)) => a.cmp(&b),

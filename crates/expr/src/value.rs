@@ -54,6 +54,7 @@ impl<B> Datum<B> {
     }
 
     /// The same value with its bytes held otherwise.
+    #[inline]
     pub(crate) fn map<C>(self, f: impl FnOnce(B) -> C) -> Datum<C> {
         match self {
             Self::Null => Datum::Null,
@@ -83,15 +84,19 @@ pub(crate) fn time_unit(scale: u8) -> i64 {
 
 /// Reads the bytes a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` when they are
 /// not a value of that type.
+#[inline]
 pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
     // The most common columns first, without asking for their length.
     match (info.xtype, bytes) {
-        (xtype::INT, &[a, b, c, d]) => return Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
-        (xtype::SMALLINT, &[a, b]) => return Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
-        (xtype::BIGINT, _) => return Some(Datum::Int(i64::from_le_bytes(bytes.try_into().ok()?))),
-        (xtype::MONEY, _) => return Some(Datum::Money(i64::from_le_bytes(bytes.try_into().ok()?))),
-        _ => {}
+        (xtype::INT, &[a, b, c, d]) => Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
+        (xtype::SMALLINT, &[a, b]) => Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
+        (xtype::BIGINT, _) => Some(Datum::Int(i64::from_le_bytes(bytes.try_into().ok()?))),
+        (xtype::MONEY, _) => Some(Datum::Money(i64::from_le_bytes(bytes.try_into().ok()?))),
+        _ => decode_other(bytes, info),
     }
+}
+
+fn decode_other(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
     let fixed = format::types::fixed_length(info);
     let fits = match fixed {
         Some(length) => usize::from(length) == bytes.len(),

@@ -1,11 +1,13 @@
 //! Checked little-endian reads. Every read from a slice whose length or offset a file decides goes through these.
 
 /// The byte at `offset`, if it lies inside `bytes`.
+#[inline]
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
 }
 
 /// The `N` bytes at `offset`, if they lie inside `bytes`.
+#[inline]
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk::<N>().copied()
 }
@@ -16,23 +18,33 @@ pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> 
 /// assert_eq!(format::bytes::u16_at(&[0, 0x34, 0x12], 1), Some(0x1234));
 /// assert_eq!(format::bytes::u16_at(&[0, 0x34, 0x12], 2), None);
 /// ```
+#[inline]
 pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     array_at(bytes, offset).map(u16::from_le_bytes)
 }
 
 /// The little-endian `u32` at `offset`, if it lies inside `bytes`.
+#[inline]
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     array_at(bytes, offset).map(u32::from_le_bytes)
 }
 
 /// The little-endian `u64` at `offset`, if it lies inside `bytes`.
+#[inline]
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     array_at(bytes, offset).map(u64::from_le_bytes)
 }
 
 /// A little-endian unsigned integer of up to eight bytes.
+#[inline]
 pub fn unsigned(bytes: &[u8]) -> u64 {
-    bytes.iter().take(8).rev().fold(0, |value, &byte| (value << 8) | u64::from(byte))
+    match *bytes {
+        [a] => a.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => bytes.iter().rev().fold(0, |value, &byte| (value << 8) | u64::from(byte)),
+    }
 }
 
 /// UTF-16LE text; unpaired surrogates become U+FFFD, an odd last byte is dropped.

@@ -52,6 +52,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// The kind named by a status byte.
+    #[inline]
     pub fn of(status: u8) -> Self {
         match (status & status::TYPE_MASK) >> 1 {
             0 => Self::Primary,
@@ -258,16 +259,19 @@ impl<'a> Record<'a> {
     }
 
     /// The record's bytes, version tag included.
+    #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// The first byte.
+    #[inline]
     pub fn status(&self) -> u8 {
         self.bytes.first().copied().unwrap_or_default()
     }
 
     /// What the record is.
+    #[inline]
     pub fn kind(&self) -> RecordKind {
         RecordKind::of(self.status())
     }
@@ -283,21 +287,25 @@ impl<'a> Record<'a> {
     }
 
     /// End of the fixed part.
+    #[inline]
     pub fn fixed_end(&self) -> u16 {
         self.fixed_end
     }
 
     /// Columns the null bitmap counts; 0 without one.
+    #[inline]
     pub fn column_count(&self) -> u16 {
         self.column_count
     }
 
     /// Variable columns stored; trailing empty ones may be left out.
+    #[inline]
     pub fn variable_count(&self) -> u16 {
         self.variable_count
     }
 
     /// `length` bytes at `offset` of the record, if they lie in its fixed part.
+    #[inline]
     pub fn fixed(&self, offset: u16, length: u16) -> Option<&'a [u8]> {
         let end = offset.checked_add(length)?;
         if end > self.fixed_end {
@@ -307,6 +315,7 @@ impl<'a> Record<'a> {
     }
 
     /// Null bits `64 * word + 1` to `64 * word + 64`, the first lowest; bits that the record does not have are 0.
+    #[inline]
     pub fn null_word(&self, word: u16) -> u64 {
         let first = u32::from(word) * 64;
         let count = u32::from(self.column_count).saturating_sub(first);
@@ -325,6 +334,7 @@ impl<'a> Record<'a> {
     }
 
     /// The null bit `number`, counted from 1. `None` when the record has no bitmap or the column was added later.
+    #[inline]
     pub fn null_bit(&self, number: u16) -> Option<bool> {
         if number == 0 || number > self.column_count {
             return None;
@@ -342,6 +352,7 @@ impl<'a> Record<'a> {
     }
 
     /// Variable column `number`, counted from 1, and whether it is complex. `None` when the record stores fewer.
+    #[inline]
     pub fn variable(&self, number: u16) -> Option<(&'a [u8], bool)> {
         if number == 0 || number > self.variable_count {
             return None;

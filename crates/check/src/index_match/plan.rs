@@ -297,10 +297,9 @@ impl Builder<'_> {
         let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
         let table = self.table.first()?;
         Some(Cell::Column(Box::new(Column {
-            column: column.clone(),
-            in_index: true,
             is_uniquifier: matches!(origin, Origin::Uniquifier),
             is_computed: matches!(origin, Origin::Column(id) if table.layout.column(id).is_none()),
+            ..Column::of_index(column)
         })))
     }
 

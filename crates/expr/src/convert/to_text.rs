@@ -51,7 +51,7 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     let wide = to.is_unicode();
     let text = match value {
         Datum::Bit(bit) => env.print(wide, format_args!("{}", u8::from(bit))),
-        Datum::Int(number) => env.print(wide, format_args!("{number}")),
+        Datum::Int(number) => env.print_integer(wide, number),
         Datum::Decimal(number, scale) => env.print(wide, format_args!("{}", Digits(number, scale))),
         Datum::Money(amount) => money(amount, conversion.style, wide, env)?,
         Datum::Guid(bytes) => {
