@@ -58,7 +58,7 @@ pub(crate) struct Compared {
 }
 
 impl Sums {
-    /// Adds what another thread has.
+    /// Adds what another thread, or another part of the tables, has.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.plans.len() < other.plans.len() {
             self.plans.resize(other.plans.len(), PlanSums::default());

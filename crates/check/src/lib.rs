@@ -2,8 +2,6 @@
 
 mod accounting;
 mod audit;
-#[doc(hidden)]
-pub mod bench;
 mod beyond;
 mod broker;
 mod catalog_rules;

@@ -44,6 +44,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             let report = check::run(&files, &database, &options, &Silent);
             no_findings(&report)?;
             catalog_is_known(&report)?;
+            indexes_compared(&report)?;
             counts_agree(&report, &rows)
         }));
     }
@@ -68,6 +69,16 @@ fn catalog_is_known(report: &Report) -> Result<(), Failed> {
         Some(entry) => Err(format!("{entry:?}").into()),
         None if counts.starts_with(&[14, 6, 3, 3, 0, 0, 0]) => Ok(()),
         None => Err(format!("{counts:?}").into()),
+    }
+}
+
+/// Every nonclustered index is compared with its table.
+fn indexes_compared(report: &Report) -> Result<(), Failed> {
+    let statistics = &report.statistics;
+    match statistics.indexes_in_scope {
+        0 => Err("no index was looked at".into()),
+        indexes if indexes == statistics.indexes_compared => Ok(()),
+        indexes => Err(format!("{} of {indexes} indexes were compared", statistics.indexes_compared).into()),
     }
 }
 
