@@ -11,7 +11,7 @@ pub(crate) const GAM_INTERVAL: u32 = 511_232;
 
 /// A page: its number and its file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub(crate) struct PageId {
+pub struct PageId {
     /// File id, from 1; 0 with page 0: none.
     pub file: u16,
     /// Page number in the file.
@@ -20,10 +20,10 @@ pub(crate) struct PageId {
 
 impl PageId {
     /// The null pointer.
-    pub(crate) const NONE: Self = Self { file: 0, page: 0 };
+    pub const NONE: Self = Self { file: 0, page: 0 };
 
     /// Page `page` of file `file`.
-    pub(crate) const fn new(file: u16, page: u32) -> Self {
+    pub const fn new(file: u16, page: u32) -> Self {
         Self { file, page }
     }
 
