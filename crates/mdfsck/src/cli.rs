@@ -169,6 +169,16 @@ pub(crate) enum Command {
     #[command(after_long_help = PAGE_EXAMPLES)]
     Page(PageArguments),
 
+    /// Show on a sample what mdfsck does: a sound database, five kinds of damage, what each finding means
+    ///
+    /// The databases stay in DIR, to be looked at.
+    #[command(after_long_help = crate::demo::EXAMPLES)]
+    Demo {
+        /// Folder for the databases; it must be empty, and is made if it is not there
+        #[arg(value_name = "DIR", default_value = "mdfsck-demo")]
+        dir: PathBuf,
+    },
+
     /// Write databases to practise on
     #[command(after_long_help = crate::lab::EXAMPLES, subcommand_required = true)]
     Lab {

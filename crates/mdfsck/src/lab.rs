@@ -1,10 +1,13 @@
 //! `mdfsck lab`: sound databases to practise on.
 
+use std::fmt::Display;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use ::lab::damage::Kind;
 use ::lab::{PageVerify, Version};
 use clap::{Args, Subcommand, ValueEnum};
+use source::{DataFiles, PageSource};
 
 use crate::failure::Failure;
 use crate::{output, size};
@@ -16,7 +19,9 @@ Examples:
   mdfsck lab new bench --size 20GB --files 4 --seed 7
           a large one in four files: input for 'mdfsck bench'
   mdfsck lab new old --version 611 --verify torn
-          as SQL Server 2005 lays it out";
+          as SQL Server 2005 lays it out
+  mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
+          a damaged copy, and which messages to expect";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
@@ -25,6 +30,11 @@ pub(crate) enum LabCommand {
     /// The same options give the same database, byte for byte but for the paths in its catalogue. SQL Server did not
     /// write it: it is for checkers and readers, not for attaching.
     New(NewArguments),
+
+    /// Copy a database and damage the copy
+    ///
+    /// Tells what was done and of which messages a check gives one at least. The same seed does the same.
+    Damage(DamageArguments),
 }
 
 #[derive(Args)]
@@ -58,6 +68,63 @@ pub(crate) struct NewArguments {
     verify: Verify,
 }
 
+#[derive(Args)]
+pub(crate) struct DamageArguments {
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Folder for the copy; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// What happens to it
+    #[arg(long, value_enum, value_name = "KIND")]
+    kind: DamageKind,
+
+    /// Where it happens
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DamageKind {
+    /// A bit flips on its own; only checksums see it for sure
+    BitRot,
+    /// Only the first sectors of a page reached the disk
+    TornWrite,
+    /// An index page is as it was before its last row came
+    LostWrite,
+    /// Two pages lie in each other's place
+    SwappedPages,
+    /// A leaf page points to the wrong neighbour
+    BrokenLink,
+    /// Two rows of an index are in the wrong order
+    KeyOrder,
+    /// Eight pages in a row are zero
+    ZeroedExtent,
+    /// An IAM page has lost an extent
+    LostExtent,
+    /// The file ends too early
+    Truncated,
+}
+
+impl DamageKind {
+    fn kind(self) -> Kind {
+        match self {
+            Self::BitRot => Kind::BitRot,
+            Self::TornWrite => Kind::TornWrite,
+            Self::LostWrite => Kind::LostWrite,
+            Self::SwappedPages => Kind::SwappedPages,
+            Self::BrokenLink => Kind::BrokenLink,
+            Self::KeyOrder => Kind::KeyOrder,
+            Self::ZeroedExtent => Kind::ZeroedExtent,
+            Self::LostExtent => Kind::LostExtent,
+            Self::Truncated => Kind::Truncated,
+        }
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Schema {
     /// Customers, orders, order lines, documents: with filtered, computed and covering indexes, LOBs, heaps
@@ -81,6 +148,7 @@ fn version(text: &str) -> Result<Version, String> {
 pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
     match command {
         LabCommand::New(arguments) => new(arguments),
+        LabCommand::Damage(arguments) => damage(arguments),
     }
 }
 
@@ -111,4 +179,37 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
         Ok(())
     })?;
     Ok(0)
+}
+
+fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
+    // Opened only to find the data files among what was given.
+    let source = DataFiles::open(&arguments.paths)?;
+    let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
+    let copies = copy(&files, &arguments.output)?;
+    let done = ::lab::damage::damage(&copies, arguments.kind.kind(), arguments.seed).map_err(Failure::blind)?;
+    let messages: Vec<String> = done.messages.iter().map(ToString::to_string).collect();
+    output::print(|out| {
+        for copy in &copies {
+            writeln!(out, "{}", copy.display())?;
+        }
+        writeln!(out, "  {}", done.what)?;
+        writeln!(out, "  expect Msg {}", messages.join(" or "))
+    })?;
+    Ok(0)
+}
+
+/// Copies files into a folder; what is there is not replaced.
+pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let refused = |path: &Path, cause: &dyn Display| Failure::blind(format!("{}: {cause}", path.display()));
+    fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
+    let mut copies = Vec::new();
+    for file in files {
+        let copy = folder.join(file.file_name().unwrap_or_default());
+        if copy.exists() {
+            return Err(refused(&copy, &"is there already"));
+        }
+        fs::copy(file, &copy).map_err(|cause| refused(&copy, &cause))?;
+        copies.push(copy);
+    }
+    Ok(copies)
 }

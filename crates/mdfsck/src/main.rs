@@ -4,6 +4,7 @@ mod bench;
 mod chain;
 mod check;
 mod cli;
+mod demo;
 mod explain;
 mod extract;
 mod failure;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Lint(arguments) => look::lint(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
+        Command::Demo { dir } => demo::run(&dir),
         Command::Lab { command } => self::lab::run(&command),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),

@@ -86,6 +86,26 @@ fn without_database() -> Vec<(&'static str, Test)> {
             fs::write(folder.join("b.mdf"), [&b"TAPE"[..], &[0; 5000]].concat())?;
             refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "no backup set", "ends too early"])
         }),
+        ("the demo finds each of its damages", |folder| {
+            let output = mdfsck(folder, &["demo", "here"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.success() && stdout.contains("ms: 0 findings"), stdout.clone())?;
+            ensure(["8928", "8951", "8936", "8905"].iter().all(|msg| stdout.contains(&format!("Msg {msg}"))), stdout)?;
+            refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "not empty"])
+        }),
+        ("a database of the lab is sound, and its damaged copy is not", |folder| {
+            let lab = |arguments: &[&str]| mdfsck(folder, &[&["lab"], arguments].concat());
+            let new = ["new", "s", "--size", "9MB", "--version", "706", "--files", "2", "--verify", "torn"];
+            ensure(lab(&new).status.success(), "lab new")?;
+            let check = |name: &str| mdfsck(folder, &["check", "--exit-zero-on-incomplete", "--no-infomsgs", name]);
+            ensure(check("s").status.code() == Some(0), text(&check("s").stdout))?;
+            refused(&lab(&new), 4, &["orders.mdf"])?;
+            let done = lab(&["damage", "s", "-o", "d", "--kind", "key-order"]);
+            ensure(text(&done.stdout).contains("expect Msg 2511"), text(&done.stdout))?;
+            ensure(text(&check("d").stdout).contains("Msg 2511"), text(&check("d").stdout))?;
+            ensure(check("s").status.code() == Some(0), "the original is untouched")?;
+            refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 4, &["is there already"])
+        }),
         ("a missing file is named with the cause", |folder| {
             refused(&mdfsck(folder, &["check", "nowhere.mdf"]), 4, &["nowhere.mdf", "cannot be opened"])
         }),
