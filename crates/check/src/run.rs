@@ -384,12 +384,10 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     if unknown_units > 0 {
         coverage.note("allocation units", "database", "of an unknown type", unknown_units as u64);
     }
-    let filestream = rowsets()
-        .flat_map(|rowset| &rowset.layout.columns)
-        .filter(|column| column.status & column_status::FILESTREAM != 0)
-        .count();
-    if filestream > 0 {
-        coverage.note("FILESTREAM files", "database", "they are not in the data files", filestream as u64);
+    let is_filestream = |column: &catalog::RowsetColumn| column.status & column_status::FILESTREAM != 0;
+    for rowset in rowsets().filter(|rowset| rowset.layout.columns.iter().any(is_filestream)) {
+        let name = database.object_name(rowset.object_id);
+        coverage.note("FILESTREAM files", name, "they are not in the data files", 0);
     }
 }
 

@@ -76,6 +76,17 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             image.edit(leaves[1], |bytes| bytes[1] = 19);
             Some("pages")
         }),
+        ("a FILESTREAM column: its values are files", |image| {
+            const FILESTREAM: u8 = 0x20;
+            let database = image.database();
+            let object = database.objects.values().find(|object| object.name == "Product").expect("table").id;
+            let photo =
+                database.columns[&object].iter().find(|column| column.name == "ThumbNailPhoto").expect("column").id;
+            let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, 1));
+            let key = [rowset.expect("rowset").id.to_le_bytes().as_slice(), &photo.to_le_bytes()].concat();
+            image.edit_row_by(3, &key, |row| row[4 + 36] |= FILESTREAM);
+            Some("FILESTREAM files")
+        }),
         ("a data file of the database was not given", |image| {
             let database = image.database();
             let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == 24).expect("sysprufiles");
