@@ -176,7 +176,13 @@ impl<'a> TableBuilder<'a> {
         let mut unit = Unit::new(UnitId(id), group as u16 + 1);
         // From 2016 on user databases allocate uniform extents from the first page.
         unit.mixed_first = self.description.version < Version::V852;
+        unit.fragmented = self.table.fragmented;
         unit
+    }
+
+    fn is_versioned(&self, n: u64) -> bool {
+        let every = self.table.versioned_every;
+        every > 0 && n.is_multiple_of(every)
     }
 
     fn is_ghost(&self, n: u64) -> bool {
@@ -294,6 +300,7 @@ impl<'a> TableBuilder<'a> {
         extra.set_uniquifier(self.order.uniquifier(n));
         extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
         sparse_vector(self.table, row, &mut extra.sparse);
+        extra.versioned = self.is_versioned(n);
         if kind == Kind::Ghost {
             // Their off-row values were freed when they were deleted.
             off_row.drop_values(self.table, layout, row);
@@ -323,6 +330,7 @@ impl<'a> TableBuilder<'a> {
             self.rows.fill_only(n, |at| wanted[at], &mut row);
             extra.set_uniquifier(self.order.uniquifier(n));
             extra.set_row_id(self.addresses.get(n as usize).copied().unwrap_or_default());
+            extra.versioned = self.is_versioned(n);
             live += u64::from(kind == Kind::Primary);
             tree.push(space, &row, &extra, kind)?;
         }

@@ -69,6 +69,10 @@ pub struct Table {
     pub moved_every: u64,
     /// After every so many rows of a heap there is an empty slot; 0: none.
     pub hole_every: u64,
+    /// One row in so many carries a row version's tag; 0: none.
+    pub versioned_every: u64,
+    /// Pages do not follow each other in the order of the rows.
+    pub fragmented: bool,
     /// Index into the filegroups.
     pub filegroup: usize,
     /// Compression of heap or clustered index.
@@ -218,6 +222,7 @@ impl Description {
                     "has a filter, which 2005 does not know",
                 ),
                 (compressed && sparse, "is compressed and has sparse columns"),
+                (compressed && table.versioned_every > 0, "is compressed and has row versions"),
                 (compressed && table.moved_every > 0, "is compressed and has rows that moved, whose form is not known"),
                 (indexes().any(|index| index.keys.is_empty()), "has an index without a key"),
             ];

@@ -55,8 +55,8 @@ impl OffRow {
 
     /// The value to move: one longer than a row can hold, or the longest if the row does not fit.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer too.
-        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12;
+        // Counts, bitmap, end of the sparse vector; a row that moves has a back pointer, and there may be a version tag.
+        let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;
         for column in &layout.columns {

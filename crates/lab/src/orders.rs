@@ -6,7 +6,7 @@
 //! * `order_lines`: the long one, about a hundred rows a page: two nonclustered indexes, one of them on a computed column
 //! * `documents`: xml, nvarchar(max), values pushed off their rows
 //! * `events`: a heap of ghosts and every plain type
-//! * `visits`: rows with the same clustering key
+//! * `visits`: rows with the same clustering key, some with a version tag, on pages out of order
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
 use crate::page::PageVerify;
@@ -225,6 +225,8 @@ fn visits(rows: u64) -> Table {
         indexes: vec![Index::on("ix_visits_seconds", &[2])],
         rows,
         ghost_every: 31,
+        versioned_every: 13,
+        fragmented: true,
         ..Table::default()
     }
 }

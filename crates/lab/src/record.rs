@@ -18,6 +18,9 @@ pub(crate) enum Kind {
     Ghost,
 }
 
+/// Status bit: a version tag of 14 bytes ends the record.
+const HAS_VERSION: u8 = 0x40;
+
 /// Most variable columns a record of the lab has.
 pub(crate) const MOST_VARIABLE: usize = 256;
 /// End offset flag: the column is a pointer or a vector.
@@ -30,6 +33,8 @@ pub(crate) struct Extra {
     uniquifier: u32,
     uniquifier_bytes: [u8; 4],
     row_id: [u8; 8],
+    /// The row has a version tag.
+    pub(crate) versioned: bool,
     /// The sparse vector, empty if no sparse column has a value.
     pub sparse: Vec<u8>,
 }
@@ -83,6 +88,11 @@ pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &
     };
     let status = body(out, layout.columns.iter().map(|c| (c, c.leaf)), layout.leaf_nulls, row, extra, back);
     out[0] = type_bits | status;
+    if extra.versioned {
+        out[0] |= HAS_VERSION;
+        // Where the version is kept and whose it is: of no meaning once the server is down.
+        out.extend([0x58, 0x11, 0, 0, 1, 0, 3, 0, 0x2A, 0x07, 0, 0, 0, 0]);
+    }
 }
 
 /// Writes the non-leaf record that leads to `child`, whose first row this is.

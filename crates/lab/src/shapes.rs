@@ -76,12 +76,15 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
     };
     let can_partition = clustered.as_ref().is_none_or(|index| index.primary_key);
     let partitions = if can_partition && dice.chance(20) { 2 + dice.below(4) as u32 } else { 0 };
+    let fragmented = dice.chance(30);
     let can_move = heap && compression == Compression::None;
     let mut every = |percent| if dice.chance(percent) { 2 + dice.below(60) } else { 0 };
     Table {
         name: format!("table_{number}"),
         compression,
         partitions,
+        fragmented,
+        versioned_every: if compression == Compression::None { every(30) } else { 0 },
         rows,
         ghost_every: every(50),
         moved_every: if can_move { every(50) } else { 0 },

@@ -68,6 +68,8 @@ pub(crate) struct Unit {
     pub system: bool,
     /// Takes its first eight pages from mixed extents.
     pub mixed_first: bool,
+    /// The pages of an extent are given out of order.
+    pub(crate) fragmented: bool,
     /// First page: the leftmost leaf, or the heap's first.
     pub first: PageId,
     /// Root page.
@@ -101,6 +103,7 @@ impl Unit {
             group,
             system: false,
             mixed_first: false,
+            fragmented: false,
             first: PageId::NONE,
             root: PageId::NONE,
             used: 0,
@@ -176,6 +179,7 @@ impl Space {
         loop {
             if let Some((file, next, end)) = unit.open {
                 unit.open = (next + 1 < end).then_some((file, next + 1, end));
+                let next = if unit.fragmented { out_of_order(next) } else { next };
                 // A PFS page lies inside the extent of whoever owns it.
                 if next.is_multiple_of(PFS_INTERVAL) {
                     continue;
@@ -346,6 +350,11 @@ impl Space {
         }
         Ok(())
     }
+}
+
+/// Another page of the same extent: each has one of its own.
+fn out_of_order(page: u32) -> u32 {
+    page / EXTENT * EXTENT + page * 3 % EXTENT
 }
 
 /// Header record, then the bitmap.

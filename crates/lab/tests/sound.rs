@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use check::{Options, Report, Silent};
-use lab::{Description, Version, orders, shapes};
+use lab::description::{Column, Index, Table, Values};
+use lab::{Description, SqlType, Version, orders, shapes};
 
 fn check(folder: &Path, written: &lab::Written) -> Report {
     let source = source::DataFiles::open(&written.files).unwrap();
@@ -42,6 +43,28 @@ fn the_orders_schema_of_each_version_is_sound() {
     for version in Version::ALL {
         prove_sound(&orders::orders(version, 7, 10 << 20));
     }
+}
+
+#[test]
+fn trees_of_five_levels_are_sound() {
+    let wide = Column::new("wide", SqlType::char(800), Values::Scattered { per: 1 });
+    let id = Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 });
+    let table = Table {
+        name: "tall".to_owned(),
+        columns: vec![id, wide],
+        clustered: Some(Index::on("pk_tall", &[0]).primary_key()),
+        indexes: vec![Index::on("ux_tall_wide", &[1]).unique()],
+        rows: 12_000,
+        ..Table::default()
+    };
+    let mut description = orders::orders(Version::V904, 3, 0);
+    description.tables = vec![table];
+    let folder = tempfile::tempdir().unwrap();
+    let written = lab::write(&description, folder.path()).unwrap();
+    assert!(check(folder.path(), &written).findings.is_empty());
+    let bytes = std::fs::read(&written.files[0]).unwrap();
+    let level_of_index_pages = bytes.chunks(8192).filter(|page| page[1] == 2).map(|page| page[3]).max();
+    assert_eq!(level_of_index_pages, Some(4));
 }
 
 #[test]
