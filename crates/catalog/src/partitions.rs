@@ -26,8 +26,8 @@ pub struct Boundary {
 pub struct PartitionFunction {
     /// Name.
     pub name: String,
-    /// Its boundaries by number; empty when they were not found.
-    pub boundaries: Vec<Boundary>,
+    /// Lists of values, by number, any of which may be its boundaries: one at most, unless something else has its id too.
+    pub candidates: Vec<Vec<Boundary>>,
 }
 
 /// A partitioned heap or index.
@@ -42,8 +42,15 @@ pub struct Partitioned {
 /// More boundaries than any function has (15,000 partitions) are a damaged catalogue's.
 const MAX_BOUNDARIES: usize = 14_999;
 
-/// Rows of sysobjvalues of one function, by class and value number: boundary number and value.
-type Candidates = BTreeMap<(u64, i32), Vec<(i32, Option<Boundary>)>>;
+/// Classes of sysobjvalues that hold something else: texts, settings, assembly files, statistics, filters, triggers, spatial
+/// indexes, ledger and others (format.md 10, format-rare.md 13).
+const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153];
+
+/// A row of sysobjvalues of a function: subobjid, valnum, value.
+type Candidate = (i32, i32, Option<Boundary>);
+
+/// Such rows by class.
+type Candidates = BTreeMap<u64, Vec<Candidate>>;
 
 /// Reads the partition functions and what they partition.
 pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
@@ -70,37 +77,45 @@ pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
 fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut BTreeMap<i32, PartitionFunction>) {
     let mut candidates: BTreeMap<i32, Candidates> = BTreeMap::new();
     loader.scan(database, (60, "sysobjvalues"), |row| {
-        let id = row.int("objid");
-        if functions.contains_key(&id) {
+        let (id, class) = (row.int("objid"), row.number("valclass"));
+        if functions.contains_key(&id) && !OTHER_CLASSES.contains(&class) {
             let boundary = match row.bytes("value") {
                 None => Some(Boundary { info: TypeInfo::default(), value: None }),
                 Some(variant) => boundary(variant),
             };
-            let key = (row.number("valclass"), row.int("valnum"));
-            candidates.entry(id).or_default().entry(key).or_default().push((row.int("subobjid"), boundary));
+            let candidate = (row.int("subobjid"), row.int("valnum"), boundary);
+            candidates.entry(id).or_default().entry(class).or_default().push(candidate);
         }
     });
     for (id, candidates) in candidates {
         if let Some(function) = functions.get_mut(&id) {
-            function.boundaries = the_boundaries(candidates);
+            function.candidates = candidates.into_values().filter_map(list).collect();
         }
     }
 }
 
-/// The one list among the candidates that is numbered from 1 and holds values of one type, NULL first at most.
-fn the_boundaries(candidates: Candidates) -> Vec<Boundary> {
-    let lists = candidates.into_values().filter_map(|mut list| {
-        list.sort_by_key(|(number, _)| *number);
-        let is_numbered = list.iter().zip(1..).all(|((number, _), expected)| *number == expected);
-        let boundaries: Vec<Boundary> = list.into_iter().map(|(_, boundary)| boundary).collect::<Option<_>>()?;
-        let values = || boundaries.iter().skip_while(|boundary| boundary.value.is_none());
-        let first = values().next()?;
-        let is_of_one_type = values().all(|boundary| boundary.value.is_some() && boundary.info == first.info);
-        let nulls = boundaries.len() - values().count();
-        (is_numbered && is_of_one_type && nulls <= 1 && boundaries.len() <= MAX_BOUNDARIES).then_some(boundaries)
-    });
-    let lists: Vec<Vec<Boundary>> = lists.collect();
-    <[Vec<Boundary>; 1]>::try_from(lists).map_or_else(|_| Vec::new(), |[only]| only)
+/// The rows of a class as a list of values of one type, NULL first at most, if one of their two numbers counts them from 1
+/// and the other, that of the parameter, is the same in all.
+fn list(mut rows: Vec<Candidate>) -> Option<Vec<Boundary>> {
+    rows.sort_by_key(|(sub_id, number, _)| (*sub_id, *number));
+    let sub_ids = || rows.iter().map(|(sub_id, ..)| *sub_id);
+    let numbers = || rows.iter().map(|(_, number, _)| *number);
+    let (first_sub_id, first_number) = rows.first().map(|(sub_id, number, _)| (*sub_id, *number))?;
+    let by_sub_id = counts_from_1(sub_ids()) && numbers().all(|number| number == first_number);
+    let by_number = counts_from_1(numbers()) && sub_ids().all(|sub_id| sub_id == first_sub_id);
+    if !by_sub_id && !by_number || rows.len() > MAX_BOUNDARIES {
+        return None;
+    }
+    let boundaries: Vec<Boundary> = rows.into_iter().map(|(.., boundary)| boundary).collect::<Option<_>>()?;
+    let values = || boundaries.iter().skip_while(|boundary| boundary.value.is_none());
+    let first = values().next()?;
+    let is_of_one_type = values().all(|boundary| boundary.value.is_some() && boundary.info == first.info);
+    let nulls = boundaries.len() - values().count();
+    (is_of_one_type && nulls <= 1).then_some(boundaries)
+}
+
+fn counts_from_1(numbers: impl Iterator<Item = i32>) -> bool {
+    numbers.zip(1..).all(|(number, expected)| number == expected)
 }
 
 /// A boundary from its sql_variant: base type, version, properties, value (format.md 9).
@@ -123,14 +138,14 @@ fn partitioned(
     functions: &BTreeMap<i32, PartitionFunction>,
     schemes: &BTreeSet<i32>,
 ) -> BTreeMap<(i32, i32), Partitioned> {
-    /// Where the LOB values of a table go (sys.tables).
-    const LOB_DATA_SPACE: u64 = 8;
+    /// Where the LOB values and the FILESTREAM files of a table go (sys.tables).
+    const OTHER_DATA_SPACES: [u64; 2] = [8, 42];
     let (mut function_of, mut scheme_of) = (BTreeMap::new(), BTreeMap::new());
     loader.scan(database, (74, "syssingleobjrefs"), |row| {
         let (from, to) = (row.int("depid"), row.int("indepid"));
         if schemes.contains(&from) && functions.contains_key(&to) {
             only(&mut function_of, from, to);
-        } else if schemes.contains(&to) && row.number("class") != LOB_DATA_SPACE {
+        } else if schemes.contains(&to) && !OTHER_DATA_SPACES.contains(&row.number("class")) {
             only(&mut scheme_of, (from, row.int("depsubid")), to);
         }
     });
@@ -177,19 +192,22 @@ mod tests {
 
     #[test]
     fn boundaries_are_one_numbered_list_of_one_type() {
-        let values = |list: Vec<Boundary>| -> Vec<Option<Box<[u8]>>> { list.into_iter().map(|b| b.value).collect() };
-        let number = |value: i32| Some(Box::from(value.to_le_bytes()));
-        let list = vec![(2, int(20)), (1, int(10)), (3, int(30))];
-        let found = the_boundaries(Candidates::from([((99, 1), list.clone())]));
-        assert_eq!(values(found), [number(10), number(20), number(30)]);
-        assert!(the_boundaries(Candidates::from([((99, 1), list.clone()), ((98, 1), list.clone())])).is_empty());
-        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(1)), (3, int(3))])])).is_empty());
+        let numbers = |found: Option<Vec<Boundary>>| -> Option<Vec<Option<i64>>> {
+            let number = |boundary: Boundary| boundary.value.map(|bytes| crate::integer(&bytes, true));
+            Some(found?.into_iter().map(number).collect())
+        };
+        let expected = Some(vec![Some(10), Some(20), Some(30)]);
+        assert_eq!(numbers(list(vec![(2, 1, int(20)), (1, 1, int(10)), (3, 1, int(30))])), expected);
+        assert_eq!(numbers(list(vec![(1, 2, int(20)), (1, 1, int(10)), (1, 3, int(30))])), expected);
+        assert_eq!(numbers(list(vec![(1, 1, int(7))])), Some(vec![Some(7)]));
+        assert!(list(vec![(1, 1, int(1)), (3, 1, int(3))]).is_none(), "a gap");
+        assert!(list(vec![(1, 1, int(1)), (2, 2, int(3))]).is_none(), "two parameters");
+        assert!(list(vec![(0, 0, int(1))]).is_none(), "not numbered from 1");
         let null = Some(Boundary { info: TypeInfo::default(), value: None });
-        let found = the_boundaries(Candidates::from([((99, 1), vec![(1, null.clone()), (2, int(2))])]));
-        assert_eq!(values(found), [None, number(2)]);
-        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(2)), (2, null)])])).is_empty());
+        assert_eq!(numbers(list(vec![(1, 1, null.clone()), (2, 1, int(2))])), Some(vec![None, Some(2)]));
+        assert!(list(vec![(1, 1, int(2)), (2, 1, null)]).is_none(), "NULL sorts first");
         let other = boundary(&[xtype::BIGINT, 1, 5, 0, 0, 0, 0, 0, 0, 0]);
-        assert!(the_boundaries(Candidates::from([((99, 1), vec![(1, int(1)), (2, other)])])).is_empty());
+        assert!(list(vec![(1, 1, int(1)), (2, 1, other)]).is_none(), "two types");
     }
 
     #[test]

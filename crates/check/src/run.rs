@@ -80,6 +80,9 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         }
         phases.end("catalogue", &space);
     }
+    if options.constraints {
+        progress.phase("constraints", 0);
+    }
     let beyond = Beyond {
         identities: identity::reckon(&context, &mut swept, &findings, &mut coverage),
         constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),

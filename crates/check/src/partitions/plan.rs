@@ -123,20 +123,13 @@ fn work(
     let function = database
         .partition_functions
         .get(&partitioned.function_id)
-        .filter(|function| !function.boundaries.is_empty())
-        .ok_or("the boundary values of its partition function are not in the catalogue as expected")?;
-    let mut numbers: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
-    numbers.sort_unstable();
-    if !numbers.iter().copied().eq((1..).take(function.boundaries.len() + 1)) {
-        return Err("its partitions are not one more than the boundary values of its partition function".to_owned());
-    }
-    let boundaries: Arc<[Boundary]> = function.boundaries.as_slice().into();
+        .ok_or("its partition function is not in the catalogue")?;
+    let column = partitioning_column(database, rowsets.first().ok_or("no rowset")?, partitioned.column_id)?;
+    let boundaries: Arc<[Boundary]> = the_boundaries(&function.candidates, rowsets, column)?.into();
     let mut work = Vec::new();
     for rowset in rowsets {
         let column = partitioning_column(database, rowset, partitioned.column_id)?;
         let order = KeyOrder::of(column.info, column.collation, 0);
-        are_of_type(&boundaries, column.info)?;
-        ascend(&boundaries, order)?;
         let (Some(&unit), Ok(partition)) = (units_of(database, &[rowset]).first(), usize::try_from(rowset.partition))
         else {
             continue;
@@ -146,6 +139,38 @@ fn work(
         work.push((unit, Work { plan, partition, boundaries: boundaries.clone(), column, order, key }));
     }
     Ok(work)
+}
+
+/// The one list of values that can be the boundaries between these partitions; if none can, why the last one cannot.
+fn the_boundaries<'a>(
+    candidates: &'a [Vec<Boundary>],
+    rowsets: &[&Rowset],
+    column: &RowsetColumn,
+) -> Result<&'a [Boundary], String> {
+    let mut numbers: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
+    numbers.sort_unstable();
+    let is_of_one_type = rowsets
+        .iter()
+        .all(|rowset| rowset.layout.columns.iter().any(|other| (other.id, other.info) == (column.id, column.info)));
+    if !is_of_one_type {
+        return Err("its partitions have different columns".to_owned());
+    }
+    let mut found = None;
+    let mut reason = "the boundary values of its partition function are not in the catalogue as expected".to_owned();
+    for boundaries in candidates {
+        let order = KeyOrder::of(column.info, column.collation, 0);
+        let fits = are_of_type(boundaries, column.info).and_then(|()| ascend(boundaries, order)).and_then(|()| {
+            let ok = numbers.iter().copied().eq((1..).take(boundaries.len() + 1));
+            let why = "its partitions are not one more than the boundary values of its partition function";
+            ok.then_some(()).ok_or_else(|| why.to_owned())
+        });
+        match fits {
+            Ok(()) if found.is_some() => return Err("several lists of values may be its boundaries".to_owned()),
+            Ok(()) => found = Some(boundaries.as_slice()),
+            Err(why) => reason = why,
+        }
+    }
+    found.ok_or(reason)
 }
 
 /// The partitioning column in the rows of a partition.

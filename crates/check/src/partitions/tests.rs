@@ -90,7 +90,7 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
             layout: RowLayout { columns: vec![rowset_column(1, xtype::INT)] },
         });
     }
-    let function = PartitionFunction { name: "pf".to_owned(), boundaries };
+    let function = PartitionFunction { name: "pf".to_owned(), candidates: vec![boundaries] };
     database.partition_functions = BTreeMap::from([(FUNCTION, function)]);
     database.partitioned = BTreeMap::from([((TABLE, 0), Partitioned { function_id: FUNCTION, column_id: 1 })]);
     database
@@ -159,13 +159,26 @@ fn boundaries_that_are_not_understood_are_not_used() {
     assert!(told(vec![int(2), int(2)]).contains("order"));
     let bigint = Boundary { info: TypeInfo::from_ti(xtype::BIGINT.into()), value: Some([0; 8].into()) };
     assert!(told(vec![bigint.clone(), bigint]).contains("type, int"));
-    assert!(told(Vec::new()).contains("not in the catalogue"));
+    let mut none = database(2, vec![int(1)]);
+    none.partition_functions.entry(FUNCTION).or_default().candidates.clear();
+    assert!(reason(&none).is_some_and(|reason| reason.contains("not in the catalogue")));
     let mut unknown = database(2, vec![int(1)]);
     unknown.partitioned.clear();
     assert!(reason(&unknown).is_some_and(|reason| reason.contains("partition function")));
     let mut compressed = database(2, vec![int(1)]);
     compressed.rowsets[0].layout.columns.clear();
     assert!(reason(&compressed).is_some());
+}
+
+#[test]
+fn of_two_lists_the_one_that_fits_is_used_if_only_one_does() {
+    let mut database = database(2, vec![int(1)]);
+    let candidates = &mut database.partition_functions.entry(FUNCTION).or_default().candidates;
+    candidates.push(vec![int(1), int(2)]);
+    assert_eq!(reason(&database), None);
+    let candidates = &mut database.partition_functions.entry(FUNCTION).or_default().candidates;
+    candidates.push(vec![int(5)]);
+    assert!(reason(&database).is_some_and(|reason| reason.contains("several lists")));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn partition(database: &mut Database, boundary: i32) {
     let units = vec![database.units.len() - 1];
     database.rowsets.push(Rowset { id: rowset, partition: 2, rows: 0, units, ..first });
     let value = Boundary { info: TypeInfo::from_ti(xtype::INT.into()), value: Some(boundary.to_le_bytes().into()) };
-    let function = PartitionFunction { name: "by id".to_owned(), boundaries: vec![value] };
+    let function = PartitionFunction { name: "by id".to_owned(), candidates: vec![vec![value]] };
     database.partition_functions.insert(FUNCTION, function);
     database.partitioned.insert((object_id, 1), Partitioned { function_id: FUNCTION, column_id: 1 });
 }
