@@ -85,6 +85,10 @@ pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
     if collation.is_bin2() || collation.is_bin() {
         return Some(unit);
     }
+    // Digits differ from each other in every alphabet.
+    if (0x30..=0x39).contains(&unit) {
+        return Some(unit);
+    }
     if !collation.letters_are_plain() || !(0x20..0x7F).contains(&unit) {
         return None;
     }
@@ -332,6 +336,7 @@ mod tests {
         assert_eq!(unit('\u{e9}', LATIN1), None);
         assert_eq!(unit('\0', LATIN1), None, "ignored");
         assert_eq!(unit('a', TURKISH), None);
+        assert_eq!(unit('7', TURKISH), Some(0x37));
         assert_eq!(unit('a', CollationId(0)), None);
         assert_eq!(unit('\u{e9}', CollationId(0x0808)), Some(0xE9));
     }
