@@ -283,13 +283,13 @@ pub(crate) struct CheckArguments {
     /// Check trusted CHECK and FOREIGN KEY constraints too, as CHECKCONSTRAINTS; beyond what CHECKDB does
     ///
     /// Constraints that are disabled or not trusted claim nothing of the rows there are, and are left alone.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc"])]
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) constraints: bool,
 
     /// Tell where identity columns stand, as CHECKIDENT with NORESEED; beyond what CHECKDB does
     ///
     /// A high-water mark behind the values of the rows is told and no error: SET IDENTITY_INSERT and a reseed leave such.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc"])]
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) identity: bool,
 
     /// Tell what the check would take, and check nothing
