@@ -2,9 +2,10 @@
 
 use source::PageSource;
 
-use crate::database::{Database, UnitKind};
+use crate::database::Database;
 use crate::layout::RowsetColumn;
-use crate::rows::{Start, scan};
+use crate::load::place_of_rowset;
+use crate::rows::scan;
 
 /// Why a base table, or all of it, could not be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,13 +38,10 @@ pub fn read_base_table(
         rowset.layout.column(named.id).ok_or(Unread::NoColumn(name))
     };
     let places = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-    let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
-    let unit = units.into_iter().find(|unit| unit.kind == UnitKind::InRow).ok_or(Unread::Incomplete)?;
-    // Nobody has described a base table with compressed rows; empty ones are marked as compressed (format.md 12).
-    if rowset.compression != 0 && !unit.root.is_none() {
-        return Err(Unread::Incomplete);
-    }
-    let (bad_records, fault) = scan(source, unit.id, Start::Root(unit.root), |record| {
+    let is_readable = rowset.expansion.is_some() || !rowset.is_row_compressed();
+    let place = place_of_rowset(database, rowset, rowset.expansion.as_ref());
+    let place = place.filter(|place| is_readable || place.start.is_nowhere()).ok_or(Unread::Incomplete)?;
+    let (bad_records, fault) = scan(source, place, |record| {
         let values: Vec<Option<&[u8]>> = places.iter().map(|column| column.leaf_bytes(&record)).collect();
         visit(&values);
     });

@@ -11,18 +11,18 @@ use source::PageSource;
 
 use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
 use crate::layout::{RowLayout, RowsetColumn, column_status};
-use crate::rows::{Start, scan};
+use crate::rows::{Place, scan};
 
 /// Reads one table and notes what is missing of it.
 pub(crate) fn table(
     source: &dyn PageSource,
     gaps: &mut Vec<Gap>,
     (object_id, table): (i32, &'static str),
-    place: Option<(AllocUnitId, Start)>,
+    place: Option<Place<'_>>,
     visit: impl FnMut(Record<'_>),
 ) {
     let (bad_records, fault) = match place {
-        Some((unit, start)) => scan(source, unit, start, visit),
+        Some(place) => scan(source, place, visit),
         None => (0, None),
     };
     // Some tables are read twice; a gap is told once.
@@ -74,6 +74,7 @@ pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
         min_node: word(47),
         units: Vec::new(),
         layout: RowLayout::default(),
+        expansion: None,
     })
 }
 

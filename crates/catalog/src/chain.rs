@@ -147,3 +147,12 @@ pub(crate) fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<Pag
     }
     Err(ChainFault::Loop { page: at })
 }
+
+/// Whether `page` is a leaf of `unit` with nothing to its left: where a walk over all leaves may start.
+pub(crate) fn is_leftmost_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> Result<(), ChainFault> {
+    let bytes = sound(source, page)?;
+    let header = Page::new(&bytes).header();
+    let is_leftmost = header.kind() == Some(PageType::Data) && header.alloc_unit() == unit && header.prev().is_none();
+    // Nothing says that it must be: the catalogue's first page is not reliable.
+    if is_leftmost { Ok(()) } else { Err(ChainFault::Unread { page }) }
+}

@@ -113,10 +113,11 @@ impl Loader<'_> {
             let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object_id, 1));
             let has_pages = |unit: &usize| database.units.get(*unit).is_some_and(|unit| !unit.root.is_none());
             let Some(rowset) = rowset.filter(|rowset| rowset.units.iter().any(has_pages)) else { return false };
-            if rowset.compression > 0 {
+            let is_readable = rowset.expansion.is_some() || !rowset.is_row_compressed();
+            if !is_readable {
                 store.unread.push(name);
             }
-            rowset.compression == 0
+            is_readable
         };
         let tables = [
             (SYSCSCOLSEGMENTS, "syscscolsegments"),

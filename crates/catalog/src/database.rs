@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use format::compressed::Expansion;
 use format::{AllocUnitId, Lsn, PageId};
 
 use crate::chain::ChainFault;
@@ -136,11 +137,18 @@ pub struct Rowset {
     pub min_node: u16,
     /// Its allocation units, indexes into [`Database::units`].
     pub units: Vec<usize>,
-    /// Where its columns lie; empty when not known.
+    /// Where its columns lie; empty when not known. Of a compressed rowset with [`Self::expansion`]: in expanded rows.
     pub layout: RowLayout,
+    /// How its rows are made uncompressed ones; `None` when they are, or when the catalogue does not tell.
+    pub expansion: Option<Expansion>,
 }
 
 impl Rowset {
+    /// Whether rows are compressed one by one: CD records.
+    pub fn is_row_compressed(&self) -> bool {
+        matches!(self.compression, 1 | 2)
+    }
+
     /// Whether every index row is unique by its key alone.
     pub fn is_unique(&self) -> bool {
         self.status & 0x4 != 0

@@ -1,6 +1,7 @@
 //! Where the columns of a rowset lie in its records (sysrscols; format.md 10).
 
 use format::collation::CollationId;
+use format::compressed::{CompressedColumn, Expansion};
 use format::key::{KeyColumn, KeyOrder};
 use format::record::{Record, RecordKind};
 use format::sparse::SparseVector;
@@ -100,6 +101,11 @@ impl RowsetColumn {
         self.status & column_status::SPARSE != 0
     }
 
+    /// Whether its decimals are stored in variable length: the vardecimal tables of SQL Server 2005 SP2 (format-rare.md 1.3).
+    pub fn is_vardecimal(&self) -> bool {
+        matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
+    }
+
     /// What a record of `level` holds for the column.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
@@ -173,6 +179,34 @@ impl RowLayout {
             self.columns.iter().filter(|column| column.key_ordinal > 0 && column.place(level).0 != 0).collect();
         ordered.sort_by_key(|column| column.key_ordinal);
         ordered.iter().map(|column| column.key_column(level)).collect()
+    }
+
+    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows have them by number: -1 is
+    /// the first, whatever its type (format-rare.md 1.1). `None`, and nothing changed, where the catalogue says otherwise.
+    pub(crate) fn expand(&mut self) -> Option<Expansion> {
+        let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
+        let count = self.columns.iter().filter_map(number).max()? + 1;
+        let mut stored = vec![None; count];
+        for column in self.columns.iter().filter(|column| column.leaf_offset != 0) {
+            let place = stored.get_mut(number(column)?)?;
+            let is_uniquifier = column.status & column_status::UNIQUIFIER != 0;
+            let taken = place.replace(CompressedColumn { info: column.info, is_uniquifier });
+            if taken.is_some() || column.is_sparse() {
+                return None;
+            }
+        }
+        let expansion = Expansion::new(&stored)?;
+        for column in &mut self.columns {
+            let number = number(column).filter(|_| column.leaf_offset != 0);
+            // How the entries of non-leaf pages have them is not published.
+            (column.node_offset, column.node_null_bit, column.node_bit) = (0, 0, 0);
+            (column.leaf_offset, column.leaf_null_bit) = match number {
+                Some(number) => (expansion.place(number)?, number as u16 + 1),
+                None => (0, 0),
+            };
+            column.leaf_bit = 0;
+        }
+        Some(expansion)
     }
 
     /// Length of the fixed part of the records of a nonclustered index's `level`: status byte, fixed columns and, above

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use format::bytes::utf16;
 use format::collation::CollationId;
+use format::compressed::Expansion;
 use format::types::{datetime_text, xtype};
 use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
@@ -15,7 +16,7 @@ use crate::database::{
     TableColumn, UnitKind,
 };
 use crate::layout::{RowsetColumn, column_status};
-use crate::rows::{Row, Start, row};
+use crate::rows::{Place, Row, Start, row};
 use crate::{constraints, partitions};
 
 const SYSROWSETCOLUMNS_2005: i32 = 4;
@@ -80,7 +81,8 @@ fn fixed_id(object_id: i32) -> u64 {
 fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
     let mut units = Vec::new();
     let mut unreadable = 0;
-    let place = Some((AllocUnitId(fixed_id(SYSALLOCUNITS)), Start::FirstPage(first)));
+    let unit = AllocUnitId(fixed_id(SYSALLOCUNITS));
+    let place = Some(Place { unit, start: Start::FirstPage(first), expansion: None });
     let table = (SYSALLOCUNITS, "sysallocunits");
     bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::alloc_unit(&record) {
         Some(unit) => units.push(unit),
@@ -104,9 +106,24 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
 }
 
 /// Where a rowset's rows start: its in-row unit and root.
-fn place_of(database: &Database, rowset_id: u64) -> Option<(AllocUnitId, Start)> {
+fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     let unit = database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow)?;
-    Some((unit.id, Start::Root(unit.root)))
+    Some(Place { unit: unit.id, start: Start::Root(unit.root), expansion: None })
+}
+
+/// The same for a rowset that may be compressed. The form of compressed non-leaf entries is not published: unless the
+/// root is the only leaf, the walk starts at the catalogue's first page.
+pub(crate) fn place_of_rowset<'a>(
+    database: &Database,
+    rowset: &Rowset,
+    expansion: Option<&'a Expansion>,
+) -> Option<Place<'a>> {
+    let place = place_of(database, rowset.id)?;
+    let unit = database.units.iter().find(|unit| unit.id == place.unit)?;
+    Some(match rowset.is_row_compressed() && !unit.root.is_none() && unit.root != unit.first_page {
+        true => Place { start: Start::Leftmost(unit.first_page), expansion, ..place },
+        false => Place { expansion, ..place },
+    })
 }
 
 fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool) {
@@ -176,6 +193,9 @@ fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
             if is_text && column.collation == CollationId(0) {
                 column.collation = default_collation;
             }
+        }
+        if rowset.is_row_compressed() {
+            rowset.expansion = rowset.layout.expand();
         }
     }
 }
@@ -250,7 +270,10 @@ impl Loader<'_> {
                 names.iter().filter_map(column).collect()
             })
             .unwrap_or_default();
-        let place = rowset.filter(|_| !columns.is_empty()).and_then(|rowset| place_of(database, rowset.id));
+        let rowset = rowset.filter(|_| !columns.is_empty());
+        let expansion = rowset.and_then(|rowset| rowset.expansion.clone());
+        let readable = rowset.filter(|rowset| expansion.is_some() || !rowset.is_row_compressed());
+        let place = readable.and_then(|rowset| place_of_rowset(database, rowset, expansion.as_ref()));
         bootstrap::table(self.source, &mut database.gaps, (object_id, table), place, |record| {
             visit(row(record, &columns));
         });

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use format::PageId;
 use format::bytes::{unsigned, utf16};
+use format::compressed::{CdKind, CdRecord, CompressionInfo, Expansion, Scratch};
 use format::record::{Record, RecordKind};
 use format::slots::SlotOrder;
-use format::{AllocUnitId, Page};
+use format::{AllocUnitId, PAGE_BYTES, Page};
 use source::PageSource;
 
 use crate::chain::{self, ChainFault};
@@ -40,33 +41,15 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Calls `visit` with each live row of the clustered index with root `root`. Returns the number of slots that hold no
-/// readable record, and where reading ended if not at the end.
-pub(crate) fn scan(
-    source: &dyn PageSource,
-    unit: AllocUnitId,
-    start: Start,
-    mut visit: impl FnMut(Record<'_>),
-) -> (u32, Option<ChainFault>) {
-    let mut order = SlotOrder::default();
-    let mut bad_records = 0;
-    let mut page_rows = |page: Page<'_>| {
-        order.load(page);
-        for position in 0..order.entries().len() {
-            match Record::data(order.space(page, position)) {
-                Ok(record) if record.kind() == RecordKind::Primary => visit(record),
-                Ok(_) => {}
-                Err(_) => bad_records += 1,
-            }
-        }
-    };
-    let first = match start {
-        Start::FirstPage(page) => Ok(page),
-        Start::Root(root) if root.is_none() => Ok(root),
-        Start::Root(root) => chain::leftmost_leaf(source, root),
-    };
-    let fault = first.and_then(|first| chain::walk(source, unit, first, &mut page_rows)).err();
-    (bad_records, fault)
+/// Where the rows of a table are.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The unit that has them.
+    pub(crate) unit: AllocUnitId,
+    /// Where the scan starts.
+    pub(crate) start: Start,
+    /// How they are made uncompressed, if they are not.
+    pub(crate) expansion: Option<&'a Expansion>,
 }
 
 /// Where a scan starts.
@@ -76,6 +59,80 @@ pub(crate) enum Start {
     FirstPage(PageId),
     /// At the leftmost leaf below this page.
     Root(PageId),
+    /// At this page, which is the leftmost leaf of a tree whose non-leaf pages cannot be read, if it is a leaf that has
+    /// nothing to its left.
+    Leftmost(PageId),
+}
+
+impl Start {
+    /// The table has no pages.
+    pub(crate) fn is_nowhere(self) -> bool {
+        match self {
+            Self::FirstPage(page) | Self::Root(page) | Self::Leftmost(page) => page.is_none(),
+        }
+    }
+}
+
+/// Calls `visit` with each live row of the clustered index at `place`. Returns the number of slots that hold no readable
+/// record, and where reading ended if not at the end.
+pub(crate) fn scan(
+    source: &dyn PageSource,
+    place: Place<'_>,
+    mut visit: impl FnMut(Record<'_>),
+) -> (u32, Option<ChainFault>) {
+    let mut order = SlotOrder::default();
+    let mut scratch = Scratch::default();
+    let mut bad_records = 0;
+    let mut page_rows = |page: Page<'_>| {
+        order.load(page);
+        if let Some(expansion) = place.expansion {
+            bad_records += compressed_rows(page, &order, expansion, &mut scratch, &mut visit);
+            return;
+        }
+        for position in 0..order.entries().len() {
+            match Record::data(order.space(page, position)) {
+                Ok(record) if record.kind() == RecordKind::Primary => visit(record),
+                Ok(_) => {}
+                Err(_) => bad_records += 1,
+            }
+        }
+    };
+    let first = match place.start {
+        Start::FirstPage(page) => Ok(page),
+        Start::Root(root) if root.is_none() => Ok(root),
+        Start::Root(root) => chain::leftmost_leaf(source, root),
+        Start::Leftmost(page) => chain::is_leftmost_leaf(source, page, place.unit).map(|()| page),
+    };
+    let fault = first.and_then(|first| chain::walk(source, place.unit, first, &mut page_rows)).err();
+    (bad_records, fault)
+}
+
+/// The live rows of a compressed page, expanded. Returns the number of slots that hold no row that can be read.
+fn compressed_rows(
+    page: Page<'_>,
+    order: &SlotOrder,
+    expansion: &Expansion,
+    scratch: &mut Scratch,
+    visit: &mut impl FnMut(Record<'_>),
+) -> u32 {
+    let slots = order.entries().len() as u32;
+    let first = order.entries().first().map_or(PAGE_BYTES, |entry| entry.offset.into());
+    let Ok(info) = CompressionInfo::of(page, first, expansion.columns()) else { return slots };
+    let mut bad = 0;
+    for position in 0..order.entries().len() {
+        let Ok(record) = CdRecord::read(order.space(page, position), expansion.columns()) else {
+            bad += 1;
+            continue;
+        };
+        if record.kind() != CdKind::Primary {
+            continue;
+        }
+        match expansion.expand(&record, info.as_ref(), scratch) {
+            Ok(row) if row.doubts.is_empty() => visit(row.record),
+            _ => bad += 1,
+        }
+    }
+    bad
 }
 
 /// Makes a [`Row`] of `record`.

@@ -1,5 +1,6 @@
 //! The page audit: what a page says by itself. First its identity (protection, page id), then header, slots and records.
 
+mod compressed;
 mod header;
 mod records;
 

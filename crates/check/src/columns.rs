@@ -10,6 +10,7 @@ mod sparse;
 
 use format::RecordId;
 use format::bytes::u32_at;
+use format::compressed::Doubt;
 use format::domain::{Domain, may_be_encrypted};
 use format::record::{Record, RecordKind};
 use format::sparse::SparseVector;
@@ -17,6 +18,7 @@ use format::types::xtype;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::registry;
 use crate::sweep::Partial;
@@ -29,6 +31,9 @@ use program::{Column, Program, VariableCheck, bit_of};
 
 /// A text pointer: id and address of the value's root (format-rare.md 2).
 const TEXT_POINTER_BYTES: usize = 16;
+
+/// The least that a value encrypted by the client takes, whatever its type: version, tag, initialization vector, one block.
+const MIN_ENCRYPTED_BYTES: u16 = 65;
 
 /// What one thread, or all, added up.
 pub(crate) struct Sums {
@@ -102,7 +107,7 @@ impl Sums {
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, uncompressed and audited.
+/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed.
 pub(crate) fn row(
     context: &Context<'_>,
     unit: UnitIndex,
@@ -147,6 +152,35 @@ pub(crate) fn row(
             Some(vector) => check.sparse(vector),
             None if bytes.is_empty() => {}
             None => check.variable(number, bytes, complex),
+        }
+    }
+}
+
+/// The values of a row that was compressed that are not in its record.
+pub(crate) fn doubts(
+    context: &Context<'_>,
+    unit: UnitIndex,
+    at: RecordId,
+    record: &Record<'_>,
+    doubts: impl Iterator<Item = ColumnDoubt>,
+    sums: &mut Sums,
+    findings: &mut Vec<Finding>,
+) {
+    let is_live = matches!(record.kind(), RecordKind::Primary | RecordKind::Index | RecordKind::Forwarded);
+    let Some(program) = context.columns.get(unit as usize).filter(|_| is_live) else { return };
+    if context.options.no_index && program.is_user_index {
+        return;
+    }
+    for (null_bit, doubt) in doubts {
+        let Some(column) = program.columns.iter().find(|column| column.null_bit == null_bit) else { continue };
+        let mut check = RowCheck { context, program, unit, at, record, nulls: 0, sums, findings };
+        match doubt {
+            Doubt::OutOfDomain if !context.options.checks_purity() => {}
+            Doubt::OutOfDomain if column.not_verified.is_none() => check.report(&registry::COLUMN_PURITY, column),
+            Doubt::TooLong { length, most } if length < MIN_ENCRYPTED_BYTES => {
+                check.record_check(format!("Valid length of column '{}'", column.name), length, most);
+            }
+            _ => check.sums.not_verified(&context.columns, column),
         }
     }
 }
@@ -397,9 +431,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         }
         let name = context.index_name(unit);
         let Some(program) = context.columns.get(at) else {
-            let reason =
-                if unit.compressed { "compressed rows are not decoded yet" } else { "not described by the catalogue" };
-            coverage.note("columns", name, reason, tally.rows);
+            coverage.note("columns", name, "not described by the catalogue", tally.rows);
             continue;
         };
         if sums.rows == 0 {

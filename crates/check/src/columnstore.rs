@@ -50,7 +50,12 @@ pub(crate) fn reckon(context: &Context<'_>, findings: &mut Vec<Finding>, coverag
     let database = context.database;
     let store = &database.columnstore;
     for table in &store.unread {
-        coverage.note("columnstore", format!("sys.{table}"), "its rows are compressed: not read", 0);
+        coverage.note(
+            "columnstore",
+            format!("sys.{table}"),
+            "the catalogue does not tell how its compressed rows are read",
+            0,
+        );
     }
     let is_complete = store.unread.is_empty() && [35, 62, 63].iter().all(|table| database.gap(*table).is_none());
     for rowset in database.rowsets.iter().filter(|rowset| rowset.compression > 2) {
@@ -213,6 +218,7 @@ mod tests {
             min_node: 0,
             units: Vec::new(),
             layout: RowLayout::default(),
+            expansion: None,
         });
         database
     }

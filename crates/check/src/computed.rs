@@ -9,6 +9,7 @@ use format::record::{Record, RecordKind};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::registry;
 use crate::sweep::Partial;
@@ -93,6 +94,7 @@ pub(crate) fn row(
     unit: UnitIndex,
     at: RecordId,
     record: &Record<'_>,
+    doubts: impl Iterator<Item = ColumnDoubt> + Clone,
     sums: &mut Sums,
     findings: &mut Vec<Finding>,
 ) {
@@ -102,7 +104,11 @@ pub(crate) fn row(
     }
     sums.values.resize(context.computed.counters, (0, 0));
     for column in columns {
-        let verdict = column.holds(record, &mut sums.room);
+        let reads = |null_bit| column.formula.reads(null_bit) || column.column.column.leaf_null_bit == null_bit;
+        let verdict = match doubts.clone().any(|(null_bit, _)| reads(null_bit)) {
+            true => None,
+            false => column.holds(record, &mut sums.room),
+        };
         if let Some(values) = sums.values.get_mut(column.counter) {
             values.0 += u64::from(verdict.is_some());
             values.1 += u64::from(verdict.is_none());

@@ -16,7 +16,7 @@ use crate::beyond::ConstraintResult;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
-use crate::index_match::{damaged_units, locator_of};
+use crate::index_match::{locator_of, partly_known_units};
 use crate::registry;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
@@ -125,7 +125,7 @@ pub(crate) fn reckon(
     if context.constraints.plans().is_empty() {
         return results;
     }
-    let damaged = damaged_units(context, swept, findings);
+    let damaged = partly_known_units(context, swept, findings);
     for (at, plan) in context.constraints.plans().iter().enumerate() {
         if !context.constraints_in_scope(&plan.units) {
             continue;
@@ -157,7 +157,7 @@ fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) ->
         return Some("the catalogue is damaged: rows may be missing");
     }
     if plan.all_units().any(|unit| damaged.contains(&unit)) {
-        return Some("a table that it is about is damaged");
+        return Some("a table that it is about is damaged, or not all of its rows is known");
     }
     let is_in_scope = |unit| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));
     (!plan.all_units().all(is_in_scope)).then_some("the table that it refers to is not among those checked")

@@ -1,6 +1,7 @@
 //! What a run knows before it looks at ordinary pages, shared by all phases and threads.
 
 use catalog::{Database, Level, RowLayout};
+use format::compressed::Expansion;
 use format::key::KeyColumn;
 use format::{AllocUnitId, PageHeader, PageId};
 use source::PageSource;
@@ -14,7 +15,7 @@ use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::PageBounds;
 use crate::units::{Unit, UnitIndex, Units};
-use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
+use crate::{columns, computed, constraints, expanded, identity, index_match, lob, partitions};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -129,9 +130,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What page audits must know.
-    pub(crate) fn known(&self) -> Known {
-        Known { clean: self.is_clean(), rows_hold_versions: self.rows_hold_versions }
+    /// What audits of a unit's pages must know.
+    pub(crate) fn known(&self, unit: &Unit) -> Known<'_> {
+        let expansion = self.expansion(unit);
+        Known { clean: self.is_clean(), rows_hold_versions: self.rows_hold_versions, expansion }
+    }
+
+    /// How a unit's rows are expanded, if they are compressed and the catalogue tells how.
+    pub(crate) fn expansion(&self, unit: &Unit) -> Option<&'a Expansion> {
+        if !unit.compressed {
+            return None;
+        }
+        expanded::expansion(self.database.rowsets.get(unit.rowset?)?)
     }
 
     /// Whether the run, or its batch, covers a unit. A table and its indexes are in one batch.
@@ -168,12 +178,13 @@ impl<'a> Context<'a> {
     pub(crate) fn checks_tree(&self, unit: &Unit) -> bool {
         let left_out =
             self.options.no_index && unit.owner.index_id > 1 && !self.database.is_system_table(unit.owner.object_id);
-        !self.options.physical_only && !left_out && unit.shape.is_tree() && !unit.compressed
+        !self.options.physical_only && !left_out && unit.shape.is_tree()
     }
 
     /// The key columns of a unit, if its layout is known.
     pub(crate) fn keys(&self, unit: UnitIndex) -> Option<&Keys> {
-        let unit = self.units.get(unit).filter(|unit| unit.shape.is_tree() && !unit.compressed)?;
+        let readable = |unit: &&Unit| unit.shape.is_tree() && (!unit.compressed || self.expansion(unit).is_some());
+        let unit = self.units.get(unit).filter(readable)?;
         self.keys.get(unit.rowset?)?.as_ref()
     }
 

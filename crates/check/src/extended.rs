@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::hash::Sum;
-use crate::index_match::damaged_units;
+use crate::index_match::partly_known_units;
 use crate::lob::is_live;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
@@ -36,7 +36,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
                 Some(documents) if documents.is_in_scope(context) => {
                     let reason = "that each document has nodes was checked; what the nodes hold was not";
                     coverage.note(WHAT, name(index), reason, 0);
-                    let damaged = damaged_units(context, swept, findings);
+                    let damaged = partly_known_units(context, swept, findings);
                     if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
                         coverage.note(WHAT, name(index), "its table or the index itself is damaged", 0);
                     } else {

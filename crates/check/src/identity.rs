@@ -12,7 +12,7 @@ use crate::beyond::IdentityResult;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::index_match::{are_readable, damaged_units, locator_of, units_of};
+use crate::index_match::{are_readable, locator_of, partly_known_units, units_of};
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
@@ -154,7 +154,7 @@ pub(crate) fn reckon(
     if context.identities.plans.is_empty() {
         return Vec::new();
     }
-    let damaged = damaged_units(context, swept, findings);
+    let damaged = partly_known_units(context, swept, findings);
     let mut results = Vec::new();
     for (at, plan) in context.identities.plans.iter().enumerate() {
         if !context.constraints_in_scope(&plan.units) {
@@ -163,7 +163,9 @@ pub(crate) fn reckon(
         let Seen { range, unread } = *swept.identities.seen(at);
         let obstacle = match &plan.obstacle {
             Some(reason) => Some(reason.as_str()),
-            None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some("its table is damaged"),
+            None if plan.units.iter().any(|unit| damaged.contains(unit)) => {
+                Some("its table is damaged, or not all of its rows is known")
+            }
             None if !context.is_clean() => Some("not shut down cleanly: the mark may be in the log"),
             None if unread > 0 => Some("rows without a value"),
             None => None,

@@ -2,6 +2,7 @@
 //! index has, locator included, to one sum; each row of the index adds the same to another. Equal sums end it. Columns are
 //! hashed where they lie; index rows are never built.
 
+mod form;
 mod hash;
 mod plan;
 
@@ -12,6 +13,7 @@ use format::record::{Record, RecordKind};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::pinpoint;
@@ -102,14 +104,15 @@ pub(crate) fn locator_of(at: RecordId, record: &Record<'_>) -> Option<RecordId> 
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, uncompressed and audited.
+/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed; `doubts` are
+/// the values that are not in it.
 pub(crate) fn row(
     context: &Context<'_>,
     unit: UnitIndex,
     at: RecordId,
     record: &Record<'_>,
+    doubts: impl Iterator<Item = ColumnDoubt> + Clone,
     sums: &mut Sums,
-    _findings: &mut Vec<Finding>,
 ) {
     let work = context.indexes.work(unit);
     if work.is_empty() {
@@ -117,7 +120,13 @@ pub(crate) fn row(
     }
     let Some(locator) = locator_of(at, record) else { return };
     for work in work {
-        let standing = standing(context, work, record, locator, &mut sums.desk);
+        let standing = match doubts.clone().any(|(null_bit, _)| work.reads(null_bit)) {
+            true => {
+                sums.desk.has_off_row = false;
+                Standing::Unknown
+            }
+            false => standing(context, work, record, locator, &mut sums.desk),
+        };
         let off_row = u64::from(sums.desk.has_off_row);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
         sums.off_row += off_row;
@@ -158,7 +167,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         let sums = swept.indexes.get(at);
         compared.indexes_in_scope += 1;
         let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
-        if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
+        if let rows @ 1.. = unread_rows(swept, units()) {
+            coverage.note(what, &plan.name, "rows of a form that nobody has published", rows);
+        } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
             coverage.note(what, &plan.name, "its table or the index itself is damaged", 1);
         } else if sums.off_row > 0 && is_endless {
@@ -193,8 +204,21 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     })
 }
 
+/// Rows whose insides are not known.
+fn unread_rows<'u>(swept: &Partial, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
+    units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
+}
+
+/// Units that are damaged, or of whose rows not all is known.
+pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+    let mut units = damaged_units(context, swept, findings);
+    let doubtful = swept.units.iter().enumerate().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
+    units.extend(doubtful.map(|(at, _)| at as UnitIndex));
+    units
+}
+
 /// Units whose pages were lost to the run, or whose structure is damaged.
-pub(crate) fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
     let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));

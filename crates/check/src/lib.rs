@@ -14,6 +14,7 @@ mod context;
 mod coverage;
 mod encryption;
 mod estimate;
+mod expanded;
 mod extended;
 pub mod finding;
 mod hash;

@@ -85,7 +85,7 @@ impl Sums {
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, uncompressed and audited.
+/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed.
 pub(crate) fn row(
     context: &Context<'_>,
     unit: UnitIndex,
@@ -177,9 +177,8 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
         rowset(context, plan, swept, findings, coverage);
     }
     for (unit, tally) in context.units.list().iter().zip(&swept.units) {
-        // Whether it is kept for compressed rows as for others was never seen.
         if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
-            let reason = "compressed rows are not decoded yet";
+            let reason = "whether it is kept for compressed rows as for others was never seen";
             coverage.note("PFS free space", context.index_name(unit), reason, tally.data_pages);
         }
     }

@@ -16,6 +16,7 @@ use format::record::Record;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::expanded::ColumnDoubt;
 use crate::finding::{Finding, Value};
 use crate::index_match::locator_of;
 use crate::registry;
@@ -106,13 +107,19 @@ pub(crate) fn row(
     unit: UnitIndex,
     at: RecordId,
     record: &Record<'_>,
+    mut doubts: impl Iterator<Item = ColumnDoubt>,
     sums: &mut Sums,
     findings: &mut Vec<Finding>,
 ) {
     let Some(work) = context.partitions.work(unit) else { return };
     let Some(locator) = locator_of(at, record) else { return };
     let seen = sums.seen(work.plan);
+    let null_bit = work.column.column.leaf_null_bit;
     let value = match work.column.value(record) {
+        _ if doubts.any(|(of, _)| of == null_bit) => {
+            seen.undecided += 1;
+            return;
+        }
         Stored::Null => None,
         Stored::Plain(bytes) => Some(bytes),
         Stored::Absent | Stored::Complex(_) => {

@@ -86,8 +86,8 @@ fn rows_of_page(
     if !sweep::is_leaf_of(context, unit, page) {
         return;
     }
-    for (slot, span) in target.spans().iter().enumerate() {
-        if let Some(record) = sweep::record(page, *span) {
+    for slot in 0..target.spans().len() {
+        if let Some(record) = target.record(page, slot) {
             visit(RecordId { page: id, slot: slot as u16 }, &record);
         }
     }

@@ -35,7 +35,11 @@ pub(crate) fn reckon(
         if context.options.physical_only {
             continue;
         }
-        let tree_differs = context.checks_tree(unit) && !tree::is_sound(context, index, tally, &swept.nodes);
+        let tree_differs = context.checks_tree(unit)
+            && match unit.compressed {
+                false => !tree::is_sound(context, index, tally, &swept.nodes),
+                true => !tree::chains_agree(tally),
+            };
         let forwards_are_known = !unit.compressed && tally.unexplained_forwards == 0;
         let heap_differs = unit.shape == Shape::Heap && forwards_are_known && tally.stubs != tally.forwards;
         if tree_differs || heap_differs {

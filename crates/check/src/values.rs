@@ -126,6 +126,11 @@ impl expr::Row for Row<'_, '_> {
 }
 
 impl Formula {
+    /// Whether the column with a null bit is among those that it names.
+    pub(crate) fn reads(&self, null_bit: u16) -> bool {
+        self.columns.iter().any(|column| column.column.leaf_null_bit == null_bit)
+    }
+
     /// Whether the row satisfies the filter; `None` when that is not certain.
     pub(crate) fn matches(&self, record: &Record<'_>, room: &mut Room) -> Option<bool> {
         let row = Row { columns: &self.columns, record: *record };
@@ -227,7 +232,7 @@ impl Expressions<'_> {
     fn stored(&self, name: &str) -> Option<&RowsetColumn> {
         let columns = self.database.columns.get(&self.rowset.object_id)?;
         let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))?;
-        self.rowset.layout.column(column.id).filter(|column| !is_sparse_and_padded(column))
+        self.rowset.layout.column(column.id).filter(|column| !is_sparse_and_padded(column) && !column.is_vardecimal())
     }
 }
 

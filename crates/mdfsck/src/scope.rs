@@ -133,6 +133,7 @@ mod tests {
                 min_node: 0,
                 units: Vec::new(),
                 layout: RowLayout::default(),
+                expansion: None,
             };
             if id != 17 {
                 database.rowsets.push(rowset);

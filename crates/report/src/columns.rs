@@ -116,6 +116,7 @@ mod tests {
             min_node: 0,
             units: Vec::new(),
             layout: RowLayout { columns },
+            expansion: None,
         };
         let mut database = Database::default();
         let named = |id: u32, name: &str| TableColumn { id, name: name.to_owned(), user_type: 0, status: 0 };

@@ -1,9 +1,11 @@
 //! Header and slot array of a page against its content.
 
+use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
 use format::slots::SlotOrder;
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
+use super::compressed;
 use super::records::{MAX_FINDINGS_A_PAGE, Records, Span};
 use crate::finding::{Finding, Owner};
 use crate::registry;
@@ -19,13 +21,15 @@ pub(crate) struct Audit {
     records: Records,
 }
 
-/// What the audit must know of the database.
+/// What the audit must know of the database and the page's rowset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct Known<'a> {
     /// It was shut down cleanly.
     pub(crate) clean: bool,
     /// Rows may hold versions of themselves.
     pub(crate) rows_hold_versions: bool,
+    /// How the rowset's rows are expanded, if they are compressed.
+    pub(crate) expansion: Option<&'a Expansion>,
 }
 
 /// What a page that passed its audit holds.
@@ -39,12 +43,14 @@ pub(crate) struct PageContent {
     pub(crate) forwarded: u32,
     /// Forwarding stubs.
     pub(crate) stubs: u32,
-    /// The records were audited: they are not compressed and of a known kind.
+    /// The records were audited: their form is known.
     pub(crate) records_are_audited: bool,
     /// The length of every record is known.
     pub(crate) lengths_are_known: bool,
     /// Every ghost is known as one.
     pub(crate) ghosts_are_known: bool,
+    /// Compressed records of a form that nobody has published.
+    pub(crate) undecided: u32,
 }
 
 impl Audit {
@@ -60,7 +66,7 @@ impl Audit {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        Known { clean, rows_hold_versions }: Known,
+        Known { clean, rows_hold_versions, expansion }: Known<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         let kind = self.header(page, id, unit, findings)?;
@@ -68,16 +74,21 @@ impl Audit {
         if !self.slots(page, id, unit, kind, findings) {
             return None;
         }
+        // Accelerated database recovery keeps versions in rows, in a form that nobody has published.
+        let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
         let auditable = match kind {
             PageType::TextMix | PageType::TextTree => true,
-            // Accelerated database recovery keeps versions in rows, in a form that nobody has published.
-            _ if rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0 => false,
+            _ if holds_versions => false,
             _ => unit.shape != Shape::Unknown && !unit.compressed,
         };
-        let content = if auditable {
-            self.records.audit(page, id, unit.owner, kind, &self.order, findings)?
-        } else {
-            self.records.classify(page, &self.order, unit.compressed)
+        let is_leaf = crate::sweep::is_leaf(unit.shape, page);
+        let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
+        let content = match expansion {
+            _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
+            Some(expansion) if !holds_versions => {
+                compressed::audit(&mut self.records, page, id, unit.owner, expansion, &self.order, findings)?
+            }
+            _ => self.records.classify(page, &self.order, unit.compressed),
         };
         if clean && page.header().flags.get() & page_flags::IN_SYSXACT != 0 {
             findings.push(Finding::new(&registry::PAGE_IN_SYSXACT).owner(unit.owner).page(id));

@@ -61,7 +61,7 @@ impl Records {
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (0, 0, 0);
     }
 
-    fn place(&mut self, entry: SlotEntry, length: usize) {
+    pub(super) fn place(&mut self, entry: SlotEntry, length: usize) {
         if let Some(span) = self.spans.get_mut(usize::from(entry.slot)) {
             *span = Span { offset: entry.offset, length: length as u16 };
         }

@@ -85,6 +85,7 @@ mod tests {
             min_node: 0,
             units: Vec::new(),
             layout: RowLayout { columns },
+            expansion: None,
         }
     }
 

@@ -6,6 +6,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 use super::sparse::SparseCheck;
 use super::{anti_matter, names};
+use crate::expanded::expansion;
 use crate::units::{Shape, Unit, Units};
 
 /// Internal version of SQL Server 2017.
@@ -123,8 +124,9 @@ pub(super) struct VariableCheck {
 
 fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Program> {
     let rowset = database.rowsets.get(unit.rowset?)?;
-    let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered) && !unit.compressed;
-    if !has_rows || !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
+    let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
+    let is_readable = !unit.compressed || expansion(rowset).is_some();
+    if !has_rows || !is_readable || !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
         return None;
     }
     let columns = &rowset.layout.columns;

@@ -6,6 +6,7 @@ use format::page::PAGE_BYTES;
 use format::record::Record;
 use format::types::fixed_length;
 
+use super::form::Form;
 use super::plan::{Cell, Work};
 use crate::context::Context;
 use crate::hash::{Hasher, Pieces};
@@ -53,8 +54,8 @@ pub(crate) fn standing(
         }
     }
     let mut hasher = context.hash.hasher();
-    for cell in &work.cells {
-        if add(&mut hasher, context, cell, record, locator, desk).is_none() {
+    for (cell, form) in work.cells.iter().zip(&work.forms) {
+        if add(&mut hasher, context, (cell, *form), record, locator, desk).is_none() {
             return Standing::Unknown;
         }
     }
@@ -66,7 +67,7 @@ pub(crate) fn standing(
 fn add(
     hasher: &mut Hasher,
     context: &Context<'_>,
-    cell: &Cell,
+    (cell, form): (&Cell, Form),
     record: &Record<'_>,
     locator: RecordId,
     desk: &mut Desk,
@@ -77,13 +78,13 @@ fn add(
             Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
                 hasher.add_bytes(&[]);
             }
-            Stored::Plain(bytes) => hasher.add_bytes(bytes),
+            Stored::Plain(bytes) => form.add(hasher, bytes)?,
             Stored::Absent => return None,
             Stored::Complex(pointer) => return add_off_row(hasher, context, column, pointer, desk),
         },
         Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
             Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
-            Some(bytes) => hasher.add_bytes(bytes),
+            Some(bytes) => form.add(hasher, bytes)?,
             None => hasher.add_null(),
         },
         Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),

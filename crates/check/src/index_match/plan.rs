@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
 
+use super::form::Form;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
@@ -37,8 +38,39 @@ pub(crate) struct Work {
     pub(crate) side: Side,
     /// The values, in the order of the index.
     pub(crate) cells: Vec<Cell>,
+    /// What is hashed of each.
+    pub(crate) forms: Vec<Form>,
     /// Which rows of the table the index has; `None` for all.
     pub(crate) filter: Option<Formula>,
+}
+
+impl Work {
+    fn new(plan: usize, side: Side, cells: Vec<Cell>, filter: Option<Formula>) -> Self {
+        let forms = vec![Form::AsStored; cells.len()];
+        Self { plan, side, cells, forms, filter }
+    }
+
+    /// Whether the column with a null bit is needed of each row.
+    pub(crate) fn reads(&self, null_bit: u16) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.reads(null_bit))
+            || self.cells.iter().any(|cell| match cell {
+                Cell::Column(column) => column.column.leaf_null_bit == null_bit,
+                Cell::Computed(formula) => formula.reads(null_bit),
+                Cell::Locator => false,
+            })
+    }
+
+    /// Has values hashed in a form that does not depend on how a rowset stores them. The address of a heap row, of which
+    /// `types` knows no type, is the same in all.
+    fn unify_forms(&mut self, types: &[Option<TypeInfo>]) {
+        for ((form, cell), info) in self.forms.iter_mut().zip(&self.cells).zip(types) {
+            *form = match cell {
+                Cell::Column(column) if info.is_some() => Form::of(&column.column),
+                Cell::Computed(formula) => Form::of_type(formula.target),
+                _ => Form::AsStored,
+            };
+        }
+    }
 }
 
 /// An index to be compared with its table.
@@ -132,8 +164,11 @@ fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
 
 /// Whether the columns of all rows can be found.
 pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), String> {
-    if rowsets.clone().any(|rowset| rowset.compression > 0) {
-        return Err("compressed rows are not decoded yet".to_owned());
+    if rowsets.clone().any(|rowset| rowset.compression > 2) {
+        return Err("rows in columnstore segments are not compared".to_owned());
+    }
+    if rowsets.clone().any(|rowset| rowset.is_row_compressed() && rowset.expansion.is_none()) {
+        return Err("the catalogue does not tell how its compressed rows are read".to_owned());
     }
     if rowsets.any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
         return Err("its columns are not in the catalogue".to_owned());
@@ -198,7 +233,7 @@ impl Builder<'_> {
             let cells =
                 origins.iter().map(|(id, origin, _)| self.index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
             let cells = cells.ok_or("its partitions have different columns")?;
-            let work_of = |unit| (unit, Work { plan: at, side: Side::Index, cells, filter: None });
+            let work_of = |unit| (unit, Work::new(at, Side::Index, cells, None));
             work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         for rowset in self.table {
@@ -210,10 +245,18 @@ impl Builder<'_> {
                 true => Some(Expressions { database: self.database, rowset }.filter(self.index_id)?),
                 false => None,
             };
-            let work_of = |unit| (unit, Work { plan: at, side: Side::Table, cells, filter });
+            let work_of = |unit| (unit, Work::new(at, Side::Table, cells, filter));
             work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         let identity = self.identity(&origins);
+        let types: Vec<Option<TypeInfo>> =
+            origins.iter().map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info)).collect();
+        let has_own_forms = |rowset: &&Rowset| {
+            rowset.is_row_compressed() || rowset.layout.columns.iter().any(RowsetColumn::is_vardecimal)
+        };
+        if all().any(has_own_forms) {
+            work.iter_mut().for_each(|(_, work)| work.unify_forms(&types));
+        }
         let plan = Plan {
             object_id: self.object_id,
             name,
@@ -221,10 +264,7 @@ impl Builder<'_> {
             table_units: units_of(self.database, self.table),
             index_units: units_of(self.database, self.index),
             names: origins.iter().map(|(_, origin, _)| self.column_name(*origin)).collect(),
-            types: origins
-                .iter()
-                .map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info))
-                .collect(),
+            types,
             identity,
             text_units: text_units(self.database, self.table.iter().chain(self.index)),
         };

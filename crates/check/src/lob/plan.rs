@@ -3,6 +3,7 @@
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
 
+use crate::expanded::expansion;
 use crate::units::{Shape, UnitIndex, Units};
 
 /// What is known of each unit before the sweep.
@@ -84,8 +85,8 @@ impl Plans {
         let is_unknown = unit.shape == Shape::Unknown;
         let why_not = if is_unknown {
             Some("columnstore, or an index of an unknown kind")
-        } else if unit.compressed {
-            Some("compressed rows are not decoded yet")
+        } else if unit.compressed && expansion(rowset).is_none() {
+            Some("the catalogue does not tell how its compressed rows are read")
         } else if !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
             Some("its columns are not in the catalogue")
         } else {

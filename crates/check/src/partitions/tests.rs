@@ -88,6 +88,7 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
             min_node: 0,
             units: vec![number as usize - 1],
             layout: RowLayout { columns: vec![rowset_column(1, xtype::INT)] },
+            expansion: None,
         });
     }
     let function = PartitionFunction { name: "pf".to_owned(), candidates: vec![boundaries] };

@@ -16,7 +16,7 @@ use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
 use crate::lob::{Held, InRow, Kind, Reference, RowsetPlan, held, is_live, links};
 use crate::registry;
-use crate::sweep::{is_leaf_of, record};
+use crate::sweep::is_leaf_of;
 use crate::units::UnitIndex;
 
 /// Fragments a cell holds on average, at most while the number of cells is within its bounds.
@@ -139,8 +139,8 @@ impl Look<'_> {
             if !is_leaf_of(self.context, unit, page) {
                 return;
             }
-            for (slot, span) in target.spans().iter().enumerate() {
-                let Some(record) = record(page, *span) else { continue };
+            for slot in 0..target.spans().len() {
+                let Some(record) = target.record(page, slot) else { continue };
                 let from = From { at: RecordId { page: id, slot: slot as u16 }, unit };
                 let live = is_live(&record);
                 plan.each(&record, |seen| {

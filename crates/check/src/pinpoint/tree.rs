@@ -34,6 +34,8 @@ struct Tree<'a> {
     owner: Owner,
     shape: Shape,
     root: PageId,
+    /// How entries name their children is known: not in compressed trees.
+    entries_are_known: bool,
     pages: BTreeMap<PageId, Fact>,
     parents: BTreeMap<PageId, Vec<Parent>>,
     /// Pages whose next pointer names a page.
@@ -49,6 +51,7 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, pages: &[PageId]) ->
         owner: unit.owner,
         shape: unit.shape,
         root: context.root(unit),
+        entries_are_known: !unit.compressed,
         pages: BTreeMap::new(),
         parents: BTreeMap::new(),
         siblings: BTreeMap::new(),
@@ -56,7 +59,9 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, pages: &[PageId]) ->
     };
     for_each_sound(context, index, pages, |id, page, target| {
         let header = page.header();
-        let children = if matches!(role(context, index, page), Role::Node | Role::Misplaced { is_node: true }) {
+        let children = if !tree.entries_are_known {
+            Vec::new()
+        } else if matches!(role(context, index, page), Role::Node | Role::Misplaced { is_node: true }) {
             target.spans().iter().filter_map(|span| child(page, *span)).collect()
         } else {
             Vec::new()
@@ -128,6 +133,11 @@ impl Tree<'_> {
         let siblings = self.siblings.get(&page).cloned().unwrap_or_default();
         let mut found = Vec::new();
         match parents.as_slice() {
+            _ if !self.entries_are_known => {
+                if siblings.is_empty() && !prev.is_none() {
+                    found.push(self.finding(&registry::TREE_PREV_UNSEEN, page).ref_page(prev));
+                }
+            }
             [] => {
                 // Without neighbours it looks like a root that the catalogue does not name.
                 let alone = siblings.is_empty() && (!prev.is_none() || next.is_none());

@@ -48,6 +48,12 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
         && below.prev == Sum::default()
 }
 
+/// Whether, on each level, next and previous pointers say the same: all that can be told of a compressed tree, as nobody
+/// has published how its entries name their children.
+pub(super) fn chains_agree(tally: &UnitTally) -> bool {
+    tally.tree.levels.iter().all(|(_, level)| level.next == level.prev)
+}
+
 fn is_node_level(shape: Shape, tally: &UnitTally, number: u8) -> bool {
     let lowest = u8::from(shape == Shape::Nonclustered);
     number >= lowest && tally.tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))

@@ -286,6 +286,21 @@ checks! {
         must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and lie inside the record.",
         cause "The record was changed before the checksum was made.",
         action "Restore the page, or rebuild the index.";
+    COMPRESSION_INFO = "page.compression-info", 5274 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        must "The compression information of a page ends before its first record; its anchor record and its dictionary lie inside it and add up.",
+        cause "The page was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    COMPRESSED_RECORD = "record.compressed", 5274 state 1, Record, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        must "Column descriptors, short and long values of a compressed record lie inside it and add up; its symbols are in the page's dictionary, its prefixes no longer than their anchors.",
+        cause "The record was changed before the checksum was made.",
+        action "Restore the page, or rebuild the index.";
+    COMPRESSED_COLUMNS = "record.compressed-columns", 5274 state 1, Column, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
+        cause "The record was changed before the checksum was made, or the catalogue was.",
+        action "Restore the page, or rebuild the index; if many pages of a table are named, look at the catalogue first.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
         must "No page of a database that was shut down cleanly is still part of a system transaction.",

@@ -71,6 +71,10 @@ pub(crate) struct UnitTally {
     pub(crate) forwarded: u64,
     /// Rows whose insides were not audited.
     pub(crate) unaudited_rows: u64,
+    /// Entries of non-leaf pages likewise.
+    pub(crate) unaudited_entries: u64,
+    /// Rows of which some value is not in their record, as its compressed form is not known.
+    pub(crate) doubtful_rows: u64,
     /// Neighbouring keys whose order is undecided.
     pub(crate) undecided: u64,
     /// Links of the B-tree.
@@ -105,6 +109,8 @@ impl UnitTally {
         self.ghosts += other.ghosts;
         self.forwarded += other.forwarded;
         self.unaudited_rows += other.unaudited_rows;
+        self.doubtful_rows += other.doubtful_rows;
+        self.unaudited_entries += other.unaudited_entries;
         self.undecided += other.undecided;
         self.stubs.add(other.stubs);
         self.forwards.add(other.forwards);

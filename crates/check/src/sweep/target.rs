@@ -9,6 +9,7 @@ use super::tally::Partial;
 use super::tree_page;
 use crate::audit::{self, Audit, PageContent};
 use crate::context::Context;
+use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::registry;
 use crate::survey::Allocation;
@@ -19,6 +20,7 @@ use crate::{columns, computed, constraints, identity, index_match, lob, partitio
 #[derive(Default)]
 pub(crate) struct Target {
     audit: Audit,
+    expanded: ExpandedRows,
 }
 
 /// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalogue would give
@@ -63,9 +65,22 @@ impl Target {
         }
     }
 
+    /// The values of the row in a slot that are not in its record.
+    pub(super) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
+        self.expanded.doubts(slot)
+    }
+
     /// Where the records of the page judged last lie.
     pub(crate) fn spans(&self) -> &[audit::Span] {
         self.audit.spans()
+    }
+
+    /// The record in a slot of the page judged last; of a compressed leaf page, the one that it stands for.
+    pub(crate) fn record<'p>(&'p self, page: Page<'p>, slot: usize) -> Option<Record<'p>> {
+        if self.expanded.is_loaded() {
+            return self.expanded.row(slot);
+        }
+        tree_page::record(page, *self.audit.spans().get(slot)?)
     }
 
     /// The page's verdict without adding anything: the second look of the pinpoint phase.
@@ -140,8 +155,17 @@ impl Target {
             }
             return Verdict::Passed;
         }
-        match self.audit.page(page, id, unit, context.known(), findings) {
-            Some(content) => Verdict::Sound(unit_index, content),
+        self.expanded.clear();
+        match self.audit.page(page, id, unit, context.known(unit), findings) {
+            Some(content) => {
+                if let Some(expansion) = context.expansion(unit)
+                    && content.records_are_audited
+                    && is_leaf(unit.shape, page)
+                {
+                    self.expanded.load(page, self.audit.spans(), expansion);
+                }
+                Verdict::Sound(unit_index, content)
+            }
             None => {
                 findings.push(audit::unprocessed(unit.owner, id));
                 bad(tally)
@@ -174,10 +198,18 @@ impl Target {
             tally.ghosts += u64::from(content.ghosts);
             tally.forwarded += u64::from(content.forwarded);
         }
-        if !content.records_are_audited {
-            tally.unaudited_rows += u64::from(header.slot_count.get());
+        match (content.records_are_audited, is_leaf || unit.shape == Shape::Unknown) {
+            (false, true) => tally.unaudited_rows += u64::from(header.slot_count.get()),
+            (false, false) => tally.unaudited_entries += u64::from(header.slot_count.get()),
+            (true, _) => {
+                tally.unaudited_rows += u64::from(content.undecided) + self.expanded.failed();
+                tally.doubtful_rows += self.expanded.doubtful();
+            }
         }
-        if unit.shape == Shape::Heap && content.records_are_audited && content.stubs + content.forwarded > 0 {
+        if unit.compressed {
+            // What forwarded rows and their stubs look like under compression nobody has published.
+            tally.unexplained_forwards += u64::from(content.forwarded + content.stubs);
+        } else if unit.shape == Shape::Heap && content.records_are_audited && content.stubs + content.forwarded > 0 {
             for (slot, span) in self.audit.spans().iter().enumerate() {
                 let here = RecordId { page: id, slot: slot as u16 };
                 match forwarding(span.of(page)) {
@@ -193,7 +225,7 @@ impl Target {
             lob::free_space(context, unit_index, page, &mut partial.findings);
         }
         if context.checks_tree(unit) {
-            tree_page::add(context, unit_index, id, page, role, self.audit.spans(), partial);
+            tree_page::add(context, unit_index, id, page, role, self, partial);
         }
     }
 }
@@ -217,14 +249,16 @@ impl Target {
             return;
         }
         let before = partial.findings.len();
-        for (slot, span) in spans.iter().enumerate() {
-            let Some(record) = tree_page::record(page, *span) else { continue };
+        for slot in 0..spans.len() {
+            let Some(record) = self.record(page, slot) else { continue };
             let at = RecordId { page: id, slot: slot as u16 };
+            let doubts = self.expanded.doubts(slot);
             columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
-            computed::row(context, unit, at, &record, &mut partial.computed, &mut partial.findings);
+            columns::doubts(context, unit, at, &record, doubts.clone(), &mut partial.columns, &mut partial.findings);
+            computed::row(context, unit, at, &record, doubts.clone(), &mut partial.computed, &mut partial.findings);
             lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
-            index_match::row(context, unit, at, &record, &mut partial.indexes, &mut partial.findings);
-            partitions::row(context, unit, at, &record, &mut partial.partitions, &mut partial.findings);
+            index_match::row(context, unit, at, &record, doubts.clone(), &mut partial.indexes);
+            partitions::row(context, unit, at, &record, doubts.clone(), &mut partial.partitions, &mut partial.findings);
             constraints::row(context, unit, at, &record, &mut partial.constraints);
             identity::row(context, unit, at, &record, &mut partial.identities);
         }
@@ -276,7 +310,9 @@ pub(crate) enum Role {
 pub(crate) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
     let Some(unit) = context.units.get(index) else { return Role::Leaf };
     let plain = if is_leaf(unit.shape, page) { Role::Leaf } else { Role::Node };
-    let Some(keys) = context.keys(index).filter(|_| unit.shape == Shape::Nonclustered) else { return plain };
+    let Some(keys) = context.keys(index).filter(|_| unit.shape == Shape::Nonclustered && !unit.compressed) else {
+        return plain;
+    };
     if keys.node_length == keys.leaf_length {
         return plain;
     }

@@ -7,7 +7,7 @@ use format::record::{Record, RecordKind};
 use format::{Page, PageId, PageType};
 
 use super::tally::{NodePage, PageBounds, Partial, TreeLevel};
-use super::target::Role;
+use super::target::{Role, Target};
 use crate::audit::Span;
 use crate::context::Context;
 use crate::finding::Finding;
@@ -46,10 +46,11 @@ pub(super) fn add(
     id: PageId,
     page: Page<'_>,
     role: Role,
-    spans: &[Span],
+    target: &Target,
     partial: &mut Partial,
 ) {
     let header = page.header();
+    let spans = target.spans();
     let hash = &context.hash;
     let Some(unit) = context.units.get(unit_index) else { return };
     let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
@@ -68,6 +69,10 @@ pub(super) fn add(
         partial
             .findings
             .push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", level));
+        return;
+    }
+    // How compressed entries name their children nobody has published.
+    if role == Role::Node && unit.compressed {
         return;
     }
     if role == Role::Node {
@@ -98,7 +103,7 @@ pub(super) fn add(
         }
     }
     if !matches!(role, Role::Misplaced { .. }) {
-        keys(context, unit_index, id, page, role == Role::Leaf, spans, partial);
+        keys(context, unit_index, id, page, role == Role::Leaf, target, partial);
     }
 }
 
@@ -109,7 +114,7 @@ fn keys(
     id: PageId,
     page: Page<'_>,
     is_leaf: bool,
-    spans: &[Span],
+    target: &Target,
     partial: &mut Partial,
 ) {
     let (Some(keys), Some(unit)) = (context.keys(unit_index), context.units.get(unit_index)) else { return };
@@ -120,8 +125,13 @@ fn keys(
     let (mut undecided, mut listed) = (0, 0);
     let mut prior: Option<Record<'_>> = None;
     let mut ends: Option<(Record<'_>, Record<'_>)> = None;
-    for (slot, span) in spans.iter().enumerate().skip(first_slot) {
-        let Some(current) = record(page, *span) else { continue };
+    for slot in first_slot..target.spans().len() {
+        let Some(current) = target.record(page, slot) else { continue };
+        if target.doubts(slot).any(|(null_bit, _)| columns.iter().any(|column| column.null_bit == null_bit)) {
+            undecided += 1;
+            prior = None;
+            continue;
+        }
         if let Some(prior) = prior {
             let found = match key::compare(&prior, &current, columns) {
                 Some(Ordering::Less) => None,
@@ -149,7 +159,8 @@ fn keys(
     if let Some(tally) = partial.units.get_mut(unit_index as usize) {
         tally.undecided += undecided;
     }
-    if let Some((first, last)) = ends {
+    // Bounds are compared with entries of non-leaf pages.
+    if let Some((first, last)) = ends.filter(|_| !unit.compressed) {
         partial.note_bounds(PageBounds {
             page: id,
             unit: unit_index,

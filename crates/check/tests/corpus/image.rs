@@ -127,6 +127,24 @@ impl Image {
         panic!("{key:x?} is not in base table {table}")
     }
 
+    /// Changes the records of a base table of fixed id.
+    pub fn edit_each_row(&mut self, table: u64, mut change: impl FnMut(&mut [u8])) {
+        for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
+            let bytes = self.page(page);
+            let header = *Page::new(&bytes).header();
+            let in_use = || self.page(1)[100 + page as usize] & 0x40 != 0;
+            if header.page_type != 1 || header.alloc_unit().0 != table << 16 || !in_use() {
+                continue;
+            }
+            self.edit(page, |bytes| {
+                for slot in 0..header.slot_count.get() {
+                    let at = offset_of(bytes, slot);
+                    change(&mut bytes[at..]);
+                }
+            });
+        }
+    }
+
     /// Changes the record of sysschobjs of an object.
     pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) {
         let database = self.database();

@@ -16,6 +16,7 @@ mod base_table;
 mod beyond;
 mod catalog;
 mod columns;
+mod compressed;
 mod computed;
 mod damage;
 mod extended;
@@ -46,6 +47,7 @@ fn main() {
             trials.extend(backups::trials(&corpus));
             trials.extend(columns::trials(&corpus));
             trials.extend(computed::trials(&corpus));
+            trials.extend(compressed::trials(&corpus));
             trials.extend(damage::trials(&corpus));
             trials.extend(extended::trials(&corpus));
             trials.extend(hostile::trials(&corpus));
@@ -65,6 +67,7 @@ fn main() {
                 "backups",
                 "columns",
                 "computed",
+                "compressed",
                 "damage",
                 "extended",
                 "hostile",

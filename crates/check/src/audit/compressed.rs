@@ -1,0 +1,80 @@
+//! The records of a compressed leaf page (5274): the page's compression information, then each record with it.
+
+use format::compressed::{CdFault, CdIssue, CdKind, CdRecord, CdTest, CompressionInfo, Expansion};
+use format::slots::{SlotEntry, SlotOrder};
+use format::{Page, PageId, PageType};
+
+use super::header::PageContent;
+use super::records::{MAX_FINDINGS_A_PAGE, Records};
+use crate::expanded::first_record;
+use crate::finding::{Finding, Owner};
+use crate::registry;
+
+/// Audits every record; `None` when one fails. Records of a form that nobody has published are counted as such.
+pub(super) fn audit(
+    records: &mut Records,
+    page: Page<'_>,
+    id: PageId,
+    owner: Owner,
+    expansion: &Expansion,
+    order: &SlotOrder,
+    findings: &mut Vec<Finding>,
+) -> Option<PageContent> {
+    let info = match CompressionInfo::of(page, first_record(page), expansion.columns()) {
+        Ok(info) => info,
+        Err(CdIssue::Undecided(_)) => return Some(records.classify(page, order, true)),
+        Err(CdIssue::Fault(fault)) => {
+            findings.push(finding(&registry::COMPRESSION_INFO, fault, owner, "Compression information").page(id));
+            return None;
+        }
+    };
+    let mut content = records.classify(page, order, true);
+    content.records_are_audited = true;
+    let (mut sound, mut found) = (true, 0);
+    for (position, &entry) in order.entries().iter().enumerate() {
+        match record(order.space(page, position), page, expansion, info.as_ref()) {
+            Ok(length) => records.place(entry, length),
+            Err(CdIssue::Undecided(_)) => {
+                content.undecided += 1;
+                records.place(SlotEntry { ..entry }, 0);
+            }
+            Err(CdIssue::Fault(_)) if found >= MAX_FINDINGS_A_PAGE => break,
+            Err(CdIssue::Fault(fault)) => {
+                (sound, found) = (false, found + 1);
+                let part = format!("Compressed record in slot {}", entry.slot);
+                findings.push(finding(&registry::COMPRESSED_RECORD, fault, owner, &part).at(id, entry.slot));
+            }
+        }
+    }
+    sound.then_some(content)
+}
+
+/// The length of the record in `space`.
+fn record(
+    space: &[u8],
+    page: Page<'_>,
+    expansion: &Expansion,
+    info: Option<&CompressionInfo<'_>>,
+) -> Result<usize, CdIssue> {
+    let record = CdRecord::read(space, expansion.columns())?;
+    let is_index = matches!(record.kind(), CdKind::Index | CdKind::GhostIndex);
+    if is_index != (page.header().kind() == Some(PageType::Index)) {
+        return Err(CdIssue::Undecided("a kind of record that was never met on such a page"));
+    }
+    expansion.audit(&record, info)?;
+    Ok(record.bytes().len())
+}
+
+/// What compares a record with the catalogue is a message of its own here, as the log may hold the change of the table.
+fn finding(check: &'static registry::Check, fault: CdFault, owner: Owner, part: &str) -> Finding {
+    let check = match fault.test {
+        CdTest::ColumnCount | CdTest::BitDescriptor => &registry::COMPRESSED_COLUMNS,
+        _ => check,
+    };
+    Finding::new(check)
+        .owner(owner)
+        .text_value("part", part)
+        .text_value("test", fault.test.text())
+        .number("value", fault.value)
+        .number("against", fault.against)
+}

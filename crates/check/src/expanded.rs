@@ -1,0 +1,111 @@
+//! The rows of a compressed leaf page as the uncompressed records that they stand for: expanded once, so that every check
+//! reads rows of one form.
+
+use std::ops::Range;
+
+use catalog::Rowset;
+use format::Page;
+use format::compressed::{CdRecord, CompressionInfo, Doubt, Expansion, Scratch};
+use format::record::Record;
+use format::slots::MAX_SLOTS;
+
+use crate::audit::Span;
+
+/// A value that is not in the expanded record: its column's null bit, and why.
+pub(crate) type ColumnDoubt = (u16, Doubt);
+
+/// The expanded rows of one page at a time; keeps what it allocates.
+#[derive(Default)]
+pub(crate) struct ExpandedRows {
+    is_loaded: bool,
+    /// By slot; empty where there is none, or none that can be read.
+    rows: Vec<Range<u32>>,
+    bytes: Vec<u8>,
+    /// In slot order.
+    doubts: Vec<(u16, ColumnDoubt)>,
+    /// Rows that could not be expanded.
+    failed: u64,
+    scratch: Scratch,
+}
+
+/// How the rows of a rowset are expanded, if they are compressed and the catalogue tells how.
+pub(crate) fn expansion(rowset: &Rowset) -> Option<&Expansion> {
+    rowset.expansion.as_ref().filter(|_| rowset.is_row_compressed())
+}
+
+/// Where the first record of a page lies: what is in front of it is compression information.
+pub(crate) fn first_record(page: Page<'_>) -> usize {
+    let slots = page.header().slot_count.get().min(MAX_SLOTS as u16);
+    let used = (0..slots).filter_map(|slot| page.slot_offset(slot)).filter(|offset| *offset != 0);
+    used.min().unwrap_or(page.header().free_data.get()).into()
+}
+
+impl ExpandedRows {
+    /// Forgets the page before: rows lie plainly on the page.
+    pub(crate) fn clear(&mut self) {
+        self.is_loaded = false;
+        self.failed = 0;
+    }
+
+    /// Expands the rows of a page that passed its audit.
+    pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion) {
+        self.clear();
+        self.is_loaded = true;
+        self.rows.clear();
+        self.bytes.clear();
+        self.doubts.clear();
+        let Ok(info) = CompressionInfo::of(page, first_record(page), expansion.columns()) else { return };
+        for (slot, span) in spans.iter().enumerate() {
+            let start = self.bytes.len() as u32;
+            if span.length > 0 {
+                self.add(slot as u16, span.of(page), info.as_ref(), expansion);
+            }
+            self.rows.push(start..self.bytes.len() as u32);
+        }
+    }
+
+    fn add(&mut self, slot: u16, space: &[u8], info: Option<&CompressionInfo<'_>>, expansion: &Expansion) {
+        let record = CdRecord::read(space, expansion.columns()).ok();
+        match record.and_then(|record| expansion.expand(&record, info, &mut self.scratch).ok()) {
+            Some(row) => {
+                self.bytes.extend_from_slice(row.record.bytes());
+                self.doubts.extend(row.doubts.iter().map(|doubt| (slot, *doubt)));
+            }
+            None => self.failed += 1,
+        }
+    }
+
+    /// Whether the page's rows are here, not on the page.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.is_loaded
+    }
+
+    /// Rows of the page that could not be expanded.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Rows of the page of which some value is not in their record.
+    pub(crate) fn doubtful(&self) -> u64 {
+        match self.is_loaded {
+            true => self.doubts.chunk_by(|(a, _), (b, _)| a == b).count() as u64,
+            false => 0,
+        }
+    }
+
+    /// The row in a slot.
+    pub(crate) fn row(&self, slot: usize) -> Option<Record<'_>> {
+        let place = self.rows.get(slot).filter(|place| !place.is_empty())?;
+        Record::data(self.bytes.get(place.start as usize..place.end as usize)?).ok()
+    }
+
+    /// The values of the row in a slot that are not in its record.
+    pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
+        let first = match self.is_loaded {
+            true => self.doubts.partition_point(|(of, _)| usize::from(*of) < slot),
+            false => self.doubts.len(),
+        };
+        let rest = self.doubts.get(first..).unwrap_or_default();
+        rest.iter().take_while(move |(of, _)| usize::from(*of) == slot).map(|(_, doubt)| *doubt)
+    }
+}

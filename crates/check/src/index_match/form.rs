@@ -1,0 +1,99 @@
+//! The form in which values are hashed where table and index store them differently: one is compressed, the other is not.
+
+use catalog::RowsetColumn;
+use format::compressed::vardecimal;
+use format::types::{TypeInfo, fixed_length, xtype};
+
+use crate::hash::Hasher;
+
+/// What is hashed of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// Its bytes.
+    AsStored,
+    /// Its bytes without these at the end: compressed rows drop them, and so do tables made with ANSI_PADDING OFF.
+    Trimmed(&'static [u8]),
+    /// Sign and magnitude, zero being positive.
+    Decimal,
+    /// The same, from a decimal stored as a variable column (SQL Server 2005 SP2).
+    Vardecimal(TypeInfo),
+}
+
+impl Form {
+    /// The form of a column's values where some rowset of table and index stores values in a form of its own.
+    pub(crate) fn of(column: &RowsetColumn) -> Self {
+        if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
+    }
+
+    /// The same for values of a type that are at hand uncompressed.
+    pub(crate) fn of_type(info: TypeInfo) -> Self {
+        match info.xtype {
+            xtype::CHAR => Self::Trimmed(b" "),
+            xtype::NCHAR => Self::Trimmed(b" \0"),
+            xtype::BINARY => Self::Trimmed(&[0]),
+            xtype::DECIMAL | xtype::NUMERIC => Self::Decimal,
+            _ => Self::AsStored,
+        }
+    }
+
+    /// Adds a value to the hash; `None` when it is not known.
+    pub(crate) fn add(self, hasher: &mut Hasher, bytes: &[u8]) -> Option<()> {
+        match self {
+            Self::AsStored => hasher.add_bytes(bytes),
+            Self::Trimmed(padding) => {
+                let mut value = bytes;
+                while let Some(shorter) = value.strip_suffix(padding) {
+                    value = shorter;
+                }
+                hasher.add_bytes(value);
+            }
+            Self::Decimal => match bytes.split_first() {
+                Some((_, magnitude)) if magnitude.iter().all(|byte| *byte == 0) => add_zero(hasher, bytes.len()),
+                _ => hasher.add_bytes(bytes),
+            },
+            Self::Vardecimal(info) => {
+                let value = vardecimal::decode(bytes, info).ok()?;
+                let length = usize::from(fixed_length(info)?);
+                let mut decimal = [0; 17];
+                decimal[0] = u8::from(!value.negative);
+                decimal[1..].copy_from_slice(&value.magnitude.to_le_bytes());
+                hasher.add_bytes(decimal.get(..length)?);
+            }
+        }
+        Some(())
+    }
+}
+
+fn add_zero(hasher: &mut Hasher, length: usize) {
+    let mut zero = [0; 17];
+    zero[0] = 1;
+    hasher.add_bytes(zero.get(..length).unwrap_or(&zero));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::FactHash;
+
+    fn hash(form: Form, bytes: &[u8]) -> (u64, u64) {
+        let mut hasher = FactHash::new(Some(1)).hasher();
+        form.add(&mut hasher, bytes).unwrap();
+        hasher.finish()
+    }
+
+    #[test]
+    fn values_that_are_equal_hash_alike_however_they_are_stored() {
+        let of = |kind: u8| Form::of_type(TypeInfo { xtype: kind, length: 6, precision: 9, scale: 2 });
+        assert_eq!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b"ab"));
+        assert_ne!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b" ab"));
+        assert_eq!(hash(of(xtype::NCHAR), b"a\0 \0 \0"), hash(of(xtype::NCHAR), b"a\0"));
+        assert_eq!(hash(of(xtype::BINARY), &[1, 0, 0]), hash(of(xtype::BINARY), &[1]));
+        assert_ne!(hash(of(xtype::VARBINARY), &[1, 0]), hash(of(xtype::VARBINARY), &[1]));
+        assert_eq!(hash(of(xtype::DECIMAL), &[0; 5]), hash(of(xtype::DECIMAL), &[1, 0, 0, 0, 0]), "no negative zero");
+        let info = TypeInfo { xtype: xtype::DECIMAL, length: 5, precision: 9, scale: 2 };
+        let vardecimal = Form::Vardecimal(info);
+        assert_eq!(hash(vardecimal, &[0xC0, 0x19]), hash(of(xtype::DECIMAL), &[1, 100, 0, 0, 0]));
+        assert_eq!(hash(vardecimal, &[]), hash(of(xtype::DECIMAL), &[1, 0, 0, 0, 0]));
+        assert!(vardecimal.add(&mut FactHash::new(Some(1)).hasher(), &[0xC0, 0xFF, 0xFF]).is_none());
+    }
+}
