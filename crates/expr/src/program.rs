@@ -1,7 +1,7 @@
 //! Compiled expressions and their evaluation.
 
 use format::collation::CollationId;
-use format::types::TypeInfo;
+use format::types::{TypeInfo, xtype};
 
 use crate::ast::{BinaryOp, CompareOp};
 use crate::compare;
@@ -142,6 +142,10 @@ impl Node {
             Self::Column(index, info) => column(*index, *info, env),
             Self::Arithmetic(operation, ty) => {
                 let (op, left, right) = &**operation;
+                if let (true, Some(left), Some(right)) = (ty.is_integer(), left.integer(env), right.integer(env)) {
+                    let (Some(left), Some(right)) = (left, right) else { return Ok(Datum::Null) };
+                    return numeric::arithmetic(*op, Datum::Int(left), Datum::Int(right), ty);
+                }
                 let (left, right) = (left.evaluate(env)?, right.evaluate(env)?);
                 if left.is_null() || right.is_null() {
                     return Ok(Datum::Null);
@@ -168,6 +172,25 @@ impl Node {
                 otherwise.evaluate(env)
             }
             Self::Call(func, args, types) => functions::call(*func, args, types, env),
+        }
+    }
+}
+
+impl Node {
+    /// The value of an integer column or constant, `Some(None)` for NULL: most operands, without the room that a value of
+    /// any type takes. `None` for all other nodes.
+    #[inline]
+    fn integer(&self, env: &Env<'_>) -> Option<Option<i64>> {
+        match self {
+            Self::Const(Datum::Int(value)) => Some(Some(*value)),
+            Self::Column(index, info) => match (env.row.field(*index), info.xtype) {
+                (Field::Null, xtype::INT | xtype::BIGINT | xtype::SMALLINT) => Some(None),
+                (Field::Bytes(bytes), xtype::INT) => Some(Some(i32::from_le_bytes(bytes.try_into().ok()?).into())),
+                (Field::Bytes(bytes), xtype::BIGINT) => Some(Some(i64::from_le_bytes(bytes.try_into().ok()?))),
+                (Field::Bytes(bytes), xtype::SMALLINT) => Some(Some(i16::from_le_bytes(bytes.try_into().ok()?).into())),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }
@@ -227,6 +250,9 @@ impl Pred {
             },
             Self::Compare(comparison, how) => {
                 let (op, left, right) = &**comparison;
+                if let (Some(left), Some(right)) = (left.integer(env), right.integer(env)) {
+                    return Ok(left.zip(right).map(|(left, right)| holds(*op, left.cmp(&right))));
+                }
                 let (left, right) = (left.evaluate(env)?, right.evaluate(env)?);
                 if left.is_null() || right.is_null() {
                     return Ok(None);
