@@ -22,8 +22,31 @@ fn main() {
         let missing = !sample.is_file();
         trials.push(trial(name, test, Some(sample.clone())).with_ignored_flag(missing));
     }
+    let backups = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus/dataplat__appveyor-lab");
+    for (name, test) in with_backups() {
+        let missing = !backups.is_dir();
+        let backups = backups.clone();
+        let run = move || {
+            let folder = TempDir::new().map_err(|error| error.to_string())?;
+            for (from, to) in BACKUPS {
+                let bytes = fs::read(backups.join(from)).map_err(|error| error.to_string())?;
+                fs::write(folder.path().join(to), bytes).map_err(|error| error.to_string())?;
+            }
+            test(folder.path())
+        };
+        trials.push(Trial::test(name, run).with_ignored_flag(missing));
+    }
     libtest_mimic::run(&arguments, trials).exit();
 }
+
+/// Backups of two databases: where they come from, and their names in the folder of a test.
+const BACKUPS: [(&str, &str); 5] = [
+    ("RestoreTimeClean/RestoreTimeClean.bak", "full.bak"),
+    ("RestoreTimeClean/RestoreTimeClean2.bak", "diff.bak"),
+    ("RestoreTimeClean/RestoreTimeClean2_1.trn", "log1.trn"),
+    ("RestoreTimeClean/RestoreTimeClean2_2.trn", "log2.trn"),
+    ("RestoreTimeClean/RestoreTimeClean2_3.trn", "log3.trn"),
+];
 
 /// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
@@ -495,6 +518,65 @@ fn with_database() -> Vec<(&'static str, Test)> {
                 mdfsck(folder, command);
             }
             ensure(before == (fs::read(&file)?, fs::metadata(&file)?.modified()?), "changed")
+        }),
+    ]
+}
+
+fn with_backups() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a backup is checked as its data files would be", |folder| {
+            let output = mdfsck(folder, &["check", "--physical-only", "full.bak", "diff.bak"]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            ensure(
+                text(&output.stdout).contains("CHECKDB found 0 allocation errors and 0 consistency errors"),
+                "summary",
+            )
+        }),
+        ("a log backup and a lone differential are refused by name", |folder| {
+            refused(&mdfsck(folder, &["check", "log1.trn"]), 4, &["log1.trn", "log only"])?;
+            refused(&mdfsck(folder, &["check", "diff.bak"]), 4, &["diff.bak", "name the full backup"])?;
+            refused(&mdfsck(folder, &["check", "full.bak", "--set", "2"]), 4, &["full.bak", "it holds 1"])
+        }),
+        ("info of a backup lists its sets and files", |folder| {
+            let output = text(&mdfsck(folder, &["info", "full.bak"]).stdout);
+            for words in ["Database", "RestoreTimeClean", "first LSN", "pages copied", "2017-06-01 12:59:12"] {
+                ensure(output.contains(words), format!("{words} is not in {output}"))?;
+            }
+            let output = text(&mdfsck(folder, &["info", "--json", "diff.bak"]).stdout);
+            ensure(output.contains("\"type\":5") && output.contains("\"differential_base_lsn\":\""), output)
+        }),
+        ("chain tells until when one can restore, and where the log breaks off", |folder| {
+            let output = mdfsck(folder, &["chain", "."]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            ensure(text(&output.stdout).contains("can be restored until 2017-06-01 13:29:13"), text(&output.stdout))?;
+            fs::remove_file(folder.join("log2.trn"))?;
+            let output = mdfsck(folder, &["chain", "."]);
+            ensure(output.status.code() == Some(16), "a gap sets bit 16")?;
+            let stdout = text(&output.stdout);
+            ensure(stdout.contains("until 2017-06-01 13:19:13") && stdout.contains("gap: log from LSN"), stdout)
+        }),
+        ("extract writes the data files once and overwrites nothing", |folder| {
+            let arguments = ["extract", "full.bak", "diff.bak", "--output", "out"];
+            let output = mdfsck(folder, &arguments);
+            let file = folder.join(text(&output.stdout).trim_end());
+            ensure(
+                output.status.code() == Some(0) && text(&output.stderr).contains("not recovered"),
+                text(&output.stderr),
+            )?;
+            let written = fs::read(&file)?;
+            ensure(written.len() == 288 * PAGE_BYTES, format!("{} bytes", written.len()))?;
+            refused(&mdfsck(folder, &arguments), 8, &["will not be overwritten"])?;
+            // Broken off: what is there is compared, the rest is added.
+            let partial = PathBuf::from(format!("{}.partial", file.display()));
+            fs::remove_file(&file)?;
+            fs::write(&partial, &written[..1_000_000])?;
+            ensure(mdfsck(folder, &arguments).status.code() == Some(0), "completed")?;
+            ensure(fs::read(&file)? == written && !partial.exists(), "the same file")?;
+            fs::remove_file(&file)?;
+            fs::write(&partial, [7; 100])?;
+            refused(&mdfsck(folder, &arguments), 8, &["holds something else"])?;
+            let pages = mdfsck(folder, &["page", "1:9", "full.bak"]);
+            ensure(pages.status.code() == Some(0) && text(&pages.stdout).contains("boot page"), "page of a backup")
         }),
     ]
 }

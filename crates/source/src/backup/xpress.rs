@@ -28,18 +28,21 @@ pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> 
     let mut bits = Bits::new(codes);
     let mut at = 0;
     while at < out.len() {
+        // 32 bits are enough for a code and a distance.
         bits.refill();
-        let symbol = table.symbol(&mut bits)?;
+        let entry = table.entry(bits).ok_or(Malformed)?;
+        bits.take(u32::from(entry & 15));
+        let symbol = entry >> 4;
         if symbol < 256 {
-            *out.get_mut(at).ok_or(Malformed)? = symbol as u8;
+            out[at] = symbol as u8;
             at += 1;
             continue;
         }
         let mut length = usize::from(symbol & 15);
         if length == 15 {
-            length = bits.long_length()?;
+            (length, bits) = bits.long_length()?;
+            bits.refill();
         }
-        bits.refill();
         let distance = bits.distance(u32::from(symbol >> 4 & 15));
         length += MIN_MATCH;
         if bits.is_exhausted() || distance > at || length > out.len() - at {
@@ -141,33 +144,31 @@ impl Table {
         Ok(table)
     }
 
-    /// Takes the next symbol.
-    #[inline]
-    fn symbol(&self, bits: &mut Bits<'_>) -> Result<u16, Malformed> {
-        let entry = self.fast[(bits.window >> (64 - FAST_BITS)) as usize];
-        if entry != 0 {
-            bits.take(u32::from(entry & 15));
-            return Ok(entry >> 4);
+    /// The next symbol << 4 and the length of its code.
+    #[inline(always)]
+    fn entry(&self, bits: Bits<'_>) -> Option<u16> {
+        match self.fast[(bits.window >> (64 - FAST_BITS)) as usize] {
+            0 => self.long_entry((bits.window >> (64 - MAX_BITS)) as u32),
+            entry => Some(entry),
         }
-        self.long_symbol(bits)
     }
 
     #[cold]
-    fn long_symbol(&self, bits: &mut Bits<'_>) -> Result<u16, Malformed> {
-        let code = (bits.window >> (64 - MAX_BITS)) as u32;
+    #[inline(never)]
+    fn long_entry(&self, code: u32) -> Option<u16> {
         for length in FAST_BITS + 1..=MAX_BITS {
             if code < self.ends[length as usize] {
                 let start = self.ends[length as usize - 1];
                 let index = u32::from(self.firsts[length as usize]) + ((code - start) >> (MAX_BITS - length));
-                bits.take(length);
-                return self.sorted.get(index as usize).copied().ok_or(Malformed);
+                return Some(self.sorted.get(index as usize)? << 4 | length as u16);
             }
         }
-        Err(Malformed)
+        None
     }
 }
 
-/// The bits of the codes, highest first.
+/// The bits of the codes, highest first. Handed over by value where it matters, so that it stays in registers.
+#[derive(Clone, Copy)]
 struct Bits<'a> {
     bytes: &'a [u8],
     /// Next byte to take.
@@ -184,7 +185,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Makes sure that 32 bits are there; behind the end they are zeros.
-    #[inline]
+    #[inline(always)]
     fn refill(&mut self) {
         if self.count >= 32 {
             return;
@@ -201,14 +202,14 @@ impl<'a> Bits<'a> {
         self.at += 4;
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, bits: u32) {
         self.window <<= bits;
         self.count -= bits;
     }
 
     /// The distance of a match: a one, followed by so many bits.
-    #[inline]
+    #[inline(always)]
     fn distance(&mut self, bits: u32) -> usize {
         let low = (self.window >> 32 >> (32 - bits)) as usize;
         self.take(bits);
@@ -218,7 +219,8 @@ impl<'a> Bits<'a> {
     /// A length of 15 or more: a byte, or if that is not enough two, or four. They lie where a decoder that holds 16 to 31
     /// bits in advance would take its next word.
     #[cold]
-    fn long_length(&mut self) -> Result<usize, Malformed> {
+    #[inline(never)]
+    fn long_length(mut self) -> Result<(usize, Self), Malformed> {
         while self.count >= 32 {
             self.count -= 16;
             self.at -= 2;
@@ -231,13 +233,13 @@ impl<'a> Bits<'a> {
         };
         let first = next()?;
         if first < 255 {
-            return Ok(first + 15);
+            return Ok((first + 15, self));
         }
         let mut length = next()? | next()? << 8;
         if length == 0 {
             length = next()? | next()? << 8 | next()? << 16 | next()? << 24;
         }
-        if length < 15 { Err(Malformed) } else { Ok(length) }
+        if length < 15 { Err(Malformed) } else { Ok((length, self)) }
     }
 
     /// Bytes that were not used.
