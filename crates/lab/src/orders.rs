@@ -6,9 +6,12 @@
 //! * `order_lines`: the long one, about a hundred rows a page: two nonclustered indexes, one of them on a computed column
 //! * `documents`: xml, nvarchar(max), values pushed off their rows
 //! * `events`: a heap of ghosts and every plain type
+//! * `price_history`: a page-compressed heap with an index, from 2008 on
 //! * `visits`: rows with the same clustering key, some with a version tag, on pages out of order
 
-use crate::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
+use crate::description::{
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
@@ -26,6 +29,18 @@ pub fn orders(version: Version, seed: u64, bytes: u64) -> Description {
     let orders = lines.div_ceil(LINES);
     let small = |share: u64, least: u64, most: u64| (lines / share).clamp(least, most);
     let customers = (orders / 10).max(50);
+    let mut tables = vec![
+        self::customers(version, customers),
+        products(small(500, 300, 100_000)),
+        orders_table(orders, customers),
+        order_lines(orders * LINES, small(500, 300, 100_000)),
+        documents(small(2000, 40, 5_000)),
+        events(version, small(1000, 500, 200_000)),
+        visits(small(1000, 500, 200_000)),
+    ];
+    if version > Version::V611 {
+        tables.push(price_history(small(200, 2_000, 500_000)));
+    }
     Description {
         name: "orders".to_owned(),
         version,
@@ -33,15 +48,7 @@ pub fn orders(version: Version, seed: u64, bytes: u64) -> Description {
         verify: PageVerify::Checksum,
         seed,
         filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
-        tables: vec![
-            self::customers(version, customers),
-            products(small(500, 300, 100_000)),
-            orders_table(orders, customers),
-            order_lines(orders * LINES, small(500, 300, 100_000)),
-            documents(small(2000, 40, 5_000)),
-            events(version, small(1000, 500, 200_000)),
-            visits(small(1000, 500, 200_000)),
-        ],
+        tables,
         least_pages: (LEAST_BYTES / 8192) as u32,
     }
 }
@@ -227,6 +234,25 @@ fn visits(rows: u64) -> Table {
         ghost_every: 31,
         versioned_every: 13,
         fragmented: true,
+        ..Table::default()
+    }
+}
+
+fn price_history(rows: u64) -> Table {
+    Table {
+        name: "price_history".to_owned(),
+        columns: vec![
+            Column::new("product_id", SqlType::INT, Values::Grouped { start: 1, per: 25 }),
+            Column::new("valid_from", SqlType::DATE, Values::Within { start: 0, per: 25 }),
+            Column::new("price", SqlType::decimal(12, 2), Values::Uniform { low: 100, high: 900_000 }),
+            Column::new("currency", SqlType::char(3), Values::Uniform { low: 13_000, high: 13_002 }),
+            Column::new("reason", SqlType::nvarchar(60), text(0, 30)).nullable(40),
+            Column::new("changed_by", SqlType::varchar(20), Values::Uniform { low: 50_000_000, high: 50_000_005 }),
+        ],
+        indexes: vec![Index::on("ix_price_history_product", &[0, 1]).including(&[2])],
+        rows,
+        ghost_every: 101,
+        compression: Compression::Page,
         ..Table::default()
     }
 }

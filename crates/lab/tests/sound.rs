@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use check::{Options, Report, Silent};
-use lab::description::{Column, Index, Table, Values};
+use lab::description::{Column, Compression, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders, shapes};
 
 fn check(folder: &Path, written: &lab::Written) -> Report {
@@ -65,6 +65,20 @@ fn trees_of_five_levels_are_sound() {
     let bytes = std::fs::read(&written.files[0]).unwrap();
     let level_of_index_pages = bytes.chunks(8192).filter(|page| page[1] == 2).map(|page| page[3]).max();
     assert_eq!(level_of_index_pages, Some(4));
+}
+
+#[test]
+fn page_compression_makes_a_heap_smaller_and_keeps_it_sound() {
+    let pages = |compression| {
+        let mut description = orders::orders(Version::V904, 3, 0);
+        description.tables.retain(|table| table.name == "price_history");
+        description.tables[0].compression = compression;
+        let report = prove_sound(&description);
+        let counts = report.rowsets.iter().find(|rowset| rowset.name == "price_history" && rowset.index_id == 0);
+        counts.map_or(0, |counts| counts.data_pages)
+    };
+    let (plain, row, page) = (pages(Compression::None), pages(Compression::Row), pages(Compression::Page));
+    assert!(plain > row && row > page && page > 0, "{plain} {row} {page}");
 }
 
 #[test]
