@@ -1,6 +1,7 @@
 //! The page audit: what a page says by itself. First its identity (protection, page id), then header, slots and records.
 
 mod compressed;
+mod fixed;
 mod header;
 mod records;
 
@@ -11,6 +12,7 @@ use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::Units;
 
+pub(crate) use fixed::{FixedFault, fixed_fault};
 pub(crate) use header::{Audit, Known, PageContent};
 pub(crate) use records::Span;
 

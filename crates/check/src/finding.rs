@@ -207,8 +207,11 @@ impl Finding {
     /// Order in which findings are listed: by object, index, unit, page, then message.
     pub fn sort_key(&self) -> impl Ord + use<> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
+        // What cannot be checked comes behind the messages that say why.
+        let is_consequence = matches!(self.check.msg, 7995 | 8998);
         (
             owner.map(|owner| (owner.object_id, owner.index_id, owner.alloc_unit)),
+            is_consequence,
             self.page,
             self.slot,
             self.check.msg,

@@ -27,6 +27,15 @@ impl<'a> Fragment<'a> {
         if status & (status::COMPRESSED | status::RESERVED) != 0 {
             return Err(fault(RecordTest::StatusA, status.into(), usize::from(status::COMPRESSED | status::RESERVED)));
         }
+        // A fragment has neither columns nor a null bitmap, and its second status byte is not in use.
+        let columns = status & (status::NULL_BITMAP | status::VARIABLE);
+        if columns != 0 {
+            return Err(fault(RecordTest::StatusA, status.into(), columns.into()));
+        }
+        let status_b = space.get(1).copied().unwrap_or_default();
+        if status_b != 0 && RecordKind::of(status) == RecordKind::BlobFragment {
+            return Err(fault(RecordTest::StatusB, status_b.into(), 0));
+        }
         let length = usize::from(u16_at(space, 2).ok_or(fault(RecordTest::ColumnOffsets, 4, space.len()))?);
         if length < FRAGMENT_HEADER_BYTES {
             return Err(fault(RecordTest::FixedLength, length, FRAGMENT_HEADER_BYTES));

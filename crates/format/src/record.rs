@@ -184,7 +184,8 @@ impl<'a> Record<'a> {
             return Self::stub(space);
         }
         let status_b = space.get(1).copied().unwrap_or_default();
-        if status_b > 1 {
+        // 1 makes the record a ghost, which a record of type 0 says itself that it is not.
+        if status_b > 1 || status_b == 1 && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
         let fixed_end = u16_at(space, 2).ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, space.len()))?;

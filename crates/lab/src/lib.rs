@@ -3,6 +3,9 @@
 //!
 //! It is written from the facts of the format alone and shares no code with the reader: what one of them
 //! misunderstands, the other can show.
+//!
+//! [`mutate`] damages databases field by field and page by page, and [`hostile`] has the entry points of the fuzz targets;
+//! these two do use the reader, as they work on what it reads.
 
 mod bits;
 mod build;
@@ -15,10 +18,12 @@ mod disk;
 mod facts;
 mod fixed;
 mod heap;
+pub mod hostile;
 mod ids;
 mod keys;
 mod layout;
 mod lob;
+pub mod mutate;
 mod off_row;
 mod order;
 pub mod orders;

@@ -56,7 +56,7 @@ impl DataFiles {
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let this = Self { files, handles, direct: Vec::new() };
-        this.check_one_database()?;
+        check_one_database(&this)?;
         Ok(this)
     }
 
@@ -71,42 +71,43 @@ impl DataFiles {
         self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok(())
     }
+}
 
-    /// One primary, no file twice, all of one database, new enough.
-    fn check_one_database(&self) -> Result<(), OpenError> {
-        let primary = self.files.first().ok_or(OpenError::Nothing)?;
-        if primary.file_id != 1 {
-            return Err(OpenError::NoPrimary { path: primary.path.clone(), file_id: primary.file_id });
-        }
-        for pair in self.files.windows(2) {
-            let [first, second] = pair else { continue };
-            if first.file_id == second.file_id {
-                return Err(OpenError::SameFileId {
-                    first: first.path.clone(),
-                    second: second.path.clone(),
-                    file_id: first.file_id,
-                });
-            }
-        }
-        for file in &self.files {
-            if let (Some(expected), Some(found)) = (primary.binding_guid, file.binding_guid)
-                && expected != found
-            {
-                return Err(OpenError::OtherDatabase { path: file.path.clone(), primary: primary.path.clone() });
-            }
-        }
-        if let Some(mut bytes) = self.read_page(PageId::BOOT) {
-            undo_torn_bits(&mut bytes);
-            let page = Page::new(&bytes);
-            let found = Boot::version_of(page).filter(|_| page.header().kind() == Some(PageType::Boot));
-            if let Some(version) = found.filter(|&version| version < version::OLDEST)
-                && let Some(product) = version::product(version)
-            {
-                return Err(OpenError::TooOld { path: primary.path.clone(), version, product });
-            }
-        }
-        Ok(())
+/// One primary, no file twice, all of one database, new enough.
+pub(crate) fn check_one_database(source: &dyn PageSource) -> Result<(), OpenError> {
+    let files = source.files();
+    let primary = files.first().ok_or(OpenError::Nothing)?;
+    if primary.file_id != 1 {
+        return Err(OpenError::NoPrimary { path: primary.path.clone(), file_id: primary.file_id });
     }
+    for pair in files.windows(2) {
+        let [first, second] = pair else { continue };
+        if first.file_id == second.file_id {
+            return Err(OpenError::SameFileId {
+                first: first.path.clone(),
+                second: second.path.clone(),
+                file_id: first.file_id,
+            });
+        }
+    }
+    for file in files {
+        if let (Some(expected), Some(found)) = (primary.binding_guid, file.binding_guid)
+            && expected != found
+        {
+            return Err(OpenError::OtherDatabase { path: file.path.clone(), primary: primary.path.clone() });
+        }
+    }
+    if let Some(mut bytes) = source.read_page(PageId::BOOT) {
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let found = Boot::version_of(page).filter(|_| page.header().kind() == Some(PageType::Boot));
+        if let Some(version) = found.filter(|&version| version < version::OLDEST)
+            && let Some(product) = version::product(version)
+        {
+            return Err(OpenError::TooOld { path: primary.path.clone(), version, product });
+        }
+    }
+    Ok(())
 }
 
 impl PageSource for DataFiles {
@@ -196,12 +197,21 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let mut start = vec![0; IDENTIFY_BYTES];
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
     start.truncate(read);
+    Ok(match describe(path, &start, length) {
+        Ok(Some(file)) => Opened::Data(file, handle),
+        Ok(None) => Opened::Log,
+        Err(error) => Opened::Refused(error),
+    })
+}
+
+/// What its first [`IDENTIFY_BYTES`] say about a data file of `length` bytes; `None` of a log.
+pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
-    let (file_id, header_is_sound) = match identify(&start) {
+    let (file_id, header_is_sound) = match identify(start) {
         FileKind::Data { file_id, header_is_sound } => (file_id, header_is_sound),
-        FileKind::Log => return Ok(Opened::Log),
-        FileKind::Backup(kind) => return Ok(Opened::Refused(OpenError::Backup { path, kind })),
-        FileKind::Other => return Ok(Opened::Refused(OpenError::NotADataFile { path })),
+        FileKind::Log => return Ok(None),
+        FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
+        FileKind::Other => return Err(OpenError::NotADataFile { path }),
     };
     let mut file = DataFile {
         path,
@@ -224,7 +234,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
             file.binding_guid = Some(header.binding_guid());
         }
     }
-    Ok(Opened::Data(file, handle))
+    Ok(Some(file))
 }
 
 /// The data files in a folder, other files passed over. Not recursive.

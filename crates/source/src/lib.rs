@@ -9,6 +9,7 @@ mod buffer;
 mod data_files;
 mod error;
 mod identify;
+mod memory_files;
 mod positioned;
 mod throttle;
 
@@ -17,6 +18,7 @@ pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};
 pub use identify::{FileKind, identify};
+pub use memory_files::MemoryFiles;
 pub use throttle::Throttled;
 
 use std::fs::File;

@@ -131,6 +131,15 @@ impl Audit {
             );
             return None;
         }
+        // Rows lie at the bottom of their index; a heap has no other level.
+        if kind == PageType::Data && matches!(unit.shape, Shape::Heap | Shape::Clustered) && header.level != 0 {
+            findings.push(
+                test(&registry::PAGE_HEADER, unit.owner, id, "m_level == 0")
+                    .number("value", header.level)
+                    .number("against", 0),
+            );
+            return None;
+        }
         let (free_data, slots) = (usize::from(header.free_data.get()), usize::from(header.slot_count.get()));
         let limit = PAGE_BYTES.checked_sub(2 * slots);
         if limit.is_none_or(|limit| !(HEADER_BYTES..=limit).contains(&free_data)) {

@@ -76,6 +76,7 @@ impl Checker<'_> {
         let first = self.page_id(extent * EXTENT_PAGES);
         let fixed = is_fixed_extent(extent);
         self.count(extent, fixed);
+        self.fixed_pages(extent, fixed);
         let Some((free, mixed)) = self.file.extent_bits(extent) else { return };
         let owners: BTreeSet<UnitIndex> = match self.chains.conflicts.get(&first) {
             Some(several) => several.clone(),
@@ -120,6 +121,23 @@ impl Checker<'_> {
             self.mixed_pages(extent);
         } else if !self.is_full_mixed(extent) && !self.is_unused_tail(extent) {
             self.findings.push(Finding::new(&registry::EXTENT_UNOWNED).page(first));
+        }
+    }
+
+    /// Fixed pages are in use. Those at the start of a GAM interval lie in an extent of their own; the boot page in a
+    /// mixed one; later PFS pages in whatever extent their place falls into (format.md 6).
+    fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
+        for page in self.pages(extent) {
+            let Some(kind) = FixedPage::at(self.page_id(page)) else { continue };
+            let byte = self.file.pfs(page);
+            let (is_right, expected) = match kind {
+                FixedPage::Boot => (byte.is_allocated() && !byte.is_iam(), PfsByte::MIXED),
+                _ if own_extent => (byte.type_bits() == PfsByte::DEDICATED, PfsByte::DEDICATED),
+                _ => (byte.is_allocated() && !byte.is_iam(), PfsByte::DEDICATED),
+            };
+            if !is_right && self.file.pfs_is_known(page) {
+                self.wrong_type(page, byte, expected);
+            }
         }
     }
 

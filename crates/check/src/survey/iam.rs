@@ -9,7 +9,7 @@ use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use super::maps::{Allocation, FileMap, Single};
-use crate::audit::{self, IdentityFault};
+use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::registry;
@@ -182,7 +182,7 @@ impl Follower<'_> {
             })),
             None => {
                 if by_pfs && header.kind() == Some(PageType::Iam) {
-                    self.report_invalid(id, header.page_type);
+                    self.report_invalid(id, header.page_type, audit::fixed_fault(Page::new(&bytes)));
                 }
                 Candidate::NotIam
             }
@@ -196,13 +196,17 @@ impl Follower<'_> {
                 let owner = Owner::unknown(header.alloc_unit());
                 self.findings.push(Finding::new(&registry::IAM_UNREADABLE).owner(owner).page(id));
             }
-            IdentityFault::PageId => self.report_invalid(id, header.page_type),
+            IdentityFault::PageId => self.report_invalid(id, header.page_type, None),
         }
     }
 
-    fn report_invalid(&mut self, id: PageId, page_type: u8) {
+    fn report_invalid(&mut self, id: PageId, page_type: u8, layout: Option<FixedFault>) {
         let finding = Finding::new(&registry::MAP_PAGE_INVALID).page(id).number("page_type", page_type);
-        self.findings.push(finding.text_value("page_name", "IAM_PAGE"));
+        let finding = finding.text_value("page_name", "IAM_PAGE");
+        self.findings.push(match layout {
+            Some(layout) => layout.explain(finding),
+            None => finding,
+        });
     }
 
     /// The catalogue's pointers: 8968, 2575, 8959.
@@ -468,6 +472,9 @@ fn iam_page(bytes: &PageBytes, id: PageId) -> Option<(AllocUnitId, IamHeader)> {
         return None;
     }
     bitmap(page)?;
+    if audit::fixed_fault(page).is_some() {
+        return None;
+    }
     Some((header.alloc_unit(), IamHeader::read(page)?))
 }
 

@@ -12,7 +12,7 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId};
 use source::{DataFile, PageSource};
 
-use crate::audit;
+use crate::audit::{self, FixedFault};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::registry;
@@ -224,32 +224,40 @@ struct FixedPages<'a> {
 impl FixedPages<'_> {
     /// File header and, in file 1, boot page: message 5250.
     fn heads(&mut self, file: &DataFile) {
-        let mut invalid = Vec::new();
-        if !file.header_is_sound {
-            invalid.push((PageId::new(file.file_id, 0), FixedPage::FileHeader));
+        let mut invalid: Vec<(PageId, FixedPage, Option<FixedFault>)> = Vec::new();
+        let header = PageId::new(file.file_id, 0);
+        match (file.header_is_sound, fetch(self.source, header)) {
+            (false, _) => invalid.push((header, FixedPage::FileHeader, None)),
+            (true, Fetched::Sound(bytes)) => {
+                if let Some(fault) = audit::fixed_fault(Page::new(&bytes)) {
+                    invalid.push((header, FixedPage::FileHeader, Some(fault)));
+                }
+            }
+            (true, _) => {}
         }
         if file.file_id == PageId::BOOT.file {
-            let sound = match fetch(self.source, PageId::BOOT) {
-                Fetched::Unread => {
-                    self.unread(PageId::BOOT);
-                    true
-                }
+            match fetch(self.source, PageId::BOOT) {
+                Fetched::Unread => self.unread(PageId::BOOT),
                 Fetched::Sound(bytes) => {
                     let page = Page::new(&bytes);
-                    page.header().kind() == Some(FixedPage::Boot.page_type())
+                    let is_boot = page.header().kind() == Some(FixedPage::Boot.page_type())
                         && page.header().alloc_unit() == AllocUnitId::SYSTEM
-                        && Boot::read(page).is_some()
+                        && Boot::read(page).is_some();
+                    let fault = audit::fixed_fault(page).filter(|_| is_boot);
+                    if !is_boot || fault.is_some() {
+                        invalid.push((PageId::BOOT, FixedPage::Boot, fault));
+                    }
                 }
-                _ => false,
-            };
-            if !sound {
-                invalid.push((PageId::BOOT, FixedPage::Boot));
+                _ => invalid.push((PageId::BOOT, FixedPage::Boot, None)),
             }
         }
-        for (page, kind) in invalid {
-            self.findings.push(
-                Finding::new(&registry::FIXED_PAGE_INVALID).page(page).text_value("page_name", kind.message_name()),
-            );
+        for (page, kind, fault) in invalid {
+            let finding =
+                Finding::new(&registry::FIXED_PAGE_INVALID).page(page).text_value("page_name", kind.message_name());
+            self.findings.push(match fault {
+                Some(fault) => fault.explain(finding),
+                None => finding,
+            });
         }
     }
 
@@ -274,15 +282,18 @@ impl FixedPages<'_> {
             FixedPage::Pfs => pfs_bytes(Page::new(&bytes)).is_some(),
             _ => bitmap(Page::new(&bytes)).is_some(),
         };
-        if fault.is_none() && right_header && content {
+        let layout = if right_header { audit::fixed_fault(Page::new(&bytes)) } else { None };
+        if fault.is_none() && right_header && content && layout.is_none() {
             return Some(bytes);
         }
-        self.findings.push(
-            Finding::new(&registry::MAP_PAGE_INVALID)
-                .page(id)
-                .text_value("page_name", kind.message_name())
-                .number("page_type", header.page_type),
-        );
+        let finding = Finding::new(&registry::MAP_PAGE_INVALID)
+            .page(id)
+            .text_value("page_name", kind.message_name())
+            .number("page_type", header.page_type);
+        self.findings.push(match layout.filter(|_| fault.is_none()) {
+            Some(layout) => layout.explain(finding),
+            None => finding,
+        });
         if let Some(fault) = fault {
             // Messages call the owner of a fixed page unknown: it is in no catalogue.
             self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));

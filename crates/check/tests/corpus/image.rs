@@ -57,7 +57,9 @@ impl Image {
     pub fn check_with(&self, options: &Options) -> Report {
         self.with_files(|files| {
             let database = catalog::load(files);
-            check::run(files, &database, options, &Silent)
+            let report = check::run(files, &database, options, &Silent);
+            crate::coverage::record(&report);
+            report
         })
     }
 
@@ -66,7 +68,9 @@ impl Image {
         self.with_files(|files| {
             let mut database = catalog::load(files);
             alter(&mut database);
-            check::run(files, &database, &Options::default(), &Silent)
+            let report = check::run(files, &database, &Options::default(), &Silent);
+            crate::coverage::record(&report);
+            report
         })
     }
 

@@ -1,58 +1,135 @@
-//! The answer does not depend on the way: same findings at any degree of parallelism and under any key of the hashes.
+//! The answer does not depend on the way: same findings at any degree of parallelism, with any grant of memory, whatever
+//! the order in which files and objects are named; and damage undone leaves nothing behind.
 
-use check::{Options, Report};
+use std::path::PathBuf;
+
+use check::{Options, Report, Scope, Silent};
+use format::PAGE_BYTES;
 use libtest_mimic::{Failed, Trial};
+use source::DataFiles;
 
 use crate::Corpus;
-use crate::damage::subject;
-use crate::rows::Rows;
+use crate::damage::{SUBJECTS, subject};
+use crate::image::Image;
 
-/// A damaged database checked with 1, 2, 3 and 8 threads, and under several keys.
+/// A damaged database checked in many ways, and a sound one that was damaged and mended.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    vec![threads(corpus.clone()), keys(corpus.clone())]
+    let trial = |name: &str, run: fn(&Corpus) -> Result<(), Failed>| {
+        let corpus = corpus.clone();
+        Trial::test(format!("invariance: {name}"), move || run(&corpus))
+    };
+    vec![
+        trial("findings are the same with 1, 2, 3 and 8 threads and with any memory", threads_and_memory),
+        trial("the order of files on the command line means nothing", file_order),
+        trial("the order of objects in a scope means nothing", scope_order),
+        trial("a database is sound again when its bytes are", mended),
+    ]
 }
 
-/// Rows without counterpart in an index and its table, which lie in different cells under different keys.
-fn keys(corpus: Corpus) -> Trial {
-    Trial::test("invariance: findings are the same under all keys of the hashes", move || {
-        let mut image = subject(&corpus);
-        let rows = Rows::of_table(&image, "SalesLT.SalesOrderDetail");
-        for (number, at) in rows.at.iter().step_by(5).enumerate() {
-            rows.write(&mut image, *at, rows.named("ProductID"), &(number as i32).to_le_bytes());
-        }
-        let check = |hash_seed, max_threads| {
-            texts(&image.check_with(&Options { hash_seed, max_threads, ..Options::default() }))
-        };
-        let one = check(Some(1), 1);
-        if one.iter().filter(|text| text.starts_with("Data row")).count() != rows.at.len().div_ceil(5) {
-            return Err(Failed::from("not all rows were told: the test does not test"));
-        }
-        for (seed, threads) in [(Some(1), 2), (Some(2), 1), (None, 0), (None, 3)] {
-            if check(seed, threads) != one {
-                return Err(Failed::from(format!("seed {seed:?} with {threads} threads differs")));
+/// A database with a byte changed in every seventh page and allocation, links and rows changed in a few.
+fn damaged(corpus: &Corpus) -> Image {
+    let mut image = subject(corpus);
+    let tree = image.tree(true);
+    for page in (0..image.bytes.len() / PAGE_BYTES).skip(20).step_by(7) {
+        image.bytes[page * PAGE_BYTES + 4000] ^= 0x10;
+    }
+    for (at, &leaf) in tree.leaves.iter().enumerate().filter(|(at, _)| at % 5 == 1) {
+        image.edit(leaf, |bytes| bytes[if at % 2 == 0 { 8 } else { 16 }] ^= 1);
+    }
+    image
+}
+
+fn threads_and_memory(corpus: &Corpus) -> Result<(), Failed> {
+    let image = damaged(corpus);
+    let first = texts(&image.check_with(&Options { max_threads: 1, ..Options::default() }));
+    if first.len() < 20 {
+        return Err(format!("only {} findings: the test does not test", first.len()).into());
+    }
+    for threads in [1, 2, 3, 8] {
+        for memory in [None, Some(1), Some(1 << 20), Some(64 << 20), Some(u64::MAX)] {
+            let options = Options { max_threads: threads, memory_bytes: memory, ..Options::default() };
+            if texts(&image.check_with(&options)) != first {
+                return Err(format!("{threads} threads with {memory:?} bytes differ").into());
             }
         }
-        Ok(())
+    }
+    Ok(())
+}
+
+fn file_order(corpus: &Corpus) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (data, log) = (folder.path().join("a.mdf"), folder.path().join("b.ldf"));
+    std::fs::write(&data, damaged(corpus).bytes)?;
+    std::fs::copy(log_of(corpus)?, &log)?;
+    let check = |paths: &[PathBuf]| -> Result<Vec<String>, Failed> {
+        let files = DataFiles::open(paths)?;
+        let database = catalog::load(&files);
+        Ok(texts(&check::run(&files, &database, &Options::default(), &Silent)))
+    };
+    let first = check(&[data.clone(), log.clone()])?;
+    for paths in [vec![log, data.clone()], vec![data], vec![folder.path().to_owned()]] {
+        if check(&paths)? != first {
+            return Err(format!("{paths:?} differs").into());
+        }
+    }
+    Ok(())
+}
+
+/// Some transaction log.
+fn log_of(corpus: &Corpus) -> Result<PathBuf, Failed> {
+    let path = corpus.files.join(SUBJECTS[0]);
+    let folder = path.parent().ok_or("no folder")?;
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|name| name.eq_ignore_ascii_case("ldf"));
+    let mut beside: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path()).filter(is_log).collect();
+    beside.sort();
+    Ok(match beside.into_iter().next() {
+        Some(log) => log,
+        None => corpus.files.join("0xHamzaCakmak__Gorsel-Programlama2-sql/Database1_log.ldf"),
     })
 }
 
-fn threads(corpus: Corpus) -> Trial {
-    Trial::test("invariance: findings are the same with 1, 2, 3 and 8 threads", move || {
-        let mut image = subject(&corpus);
-        for page in (0..image.bytes.len() / 8192).skip(20).step_by(7) {
-            image.bytes[page * 8192 + 4000] ^= 0x10;
+fn scope_order(corpus: &Corpus) -> Result<(), Failed> {
+    let image = damaged(corpus);
+    let whole = image.check();
+    let mut objects: Vec<i32> = whole.findings.iter().filter_map(check::Finding::object_id).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    if objects.len() < 3 {
+        return Err("too few objects are damaged: the test does not test".into());
+    }
+    let of = |objects: Vec<i32>| {
+        texts(&image.check_with(&Options { scope: Scope::Tables(objects), ..Options::default() }))
+    };
+    let ascending = of(objects.clone());
+    let reversed = of(objects.iter().rev().copied().collect());
+    let twice = of(objects.iter().chain(&objects).copied().collect());
+    if ascending.is_empty() || ascending != reversed || ascending != twice {
+        return Err("the order of the objects shows".into());
+    }
+    Ok(())
+}
+
+fn mended(corpus: &Corpus) -> Result<(), Failed> {
+    for name in SUBJECTS {
+        let original = Image::load(&corpus.files.join(name));
+        let sound = texts(&original.check());
+        let mut image = original.clone();
+        for page in (0..image.bytes.len() / PAGE_BYTES).step_by(11) {
+            image.bytes[page * PAGE_BYTES + 200] ^= 0xFF;
         }
-        let one = texts(&image.check_with(&Options { max_threads: 1, ..Options::default() }));
-        if one.len() < 20 {
-            return Err(Failed::from(format!("only {} findings: the test does not test", one.len())));
+        if image.check().findings.is_empty() {
+            return Err(format!("{name}: the damage does not show").into());
         }
-        for threads in [2, 3, 8] {
-            if texts(&image.check_with(&Options { max_threads: threads, ..Options::default() })) != one {
-                return Err(Failed::from(format!("{threads} threads differ")));
-            }
+        for page in (0..image.bytes.len() / PAGE_BYTES).step_by(11) {
+            image.bytes[page * PAGE_BYTES + 200] ^= 0xFF;
         }
-        Ok(())
-    })
+        let report = image.check();
+        if !report.findings.is_empty() || texts(&report) != sound {
+            return Err(format!("{name}: something stayed behind").into());
+        }
+    }
+    Ok(())
 }
 
 fn texts(report: &Report) -> Vec<String> {

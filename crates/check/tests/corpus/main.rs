@@ -17,6 +17,7 @@ mod beyond;
 mod catalog;
 mod columns;
 mod compressed;
+mod coverage;
 mod computed;
 mod damage;
 mod extended;
@@ -83,7 +84,16 @@ fn main() {
             }
         }
     }
-    libtest_mimic::run(&arguments, trials).exit();
+    let is_whole_run = arguments.filter.is_none() && !arguments.list && corpus().is_some();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if is_whole_run && !conclusion.has_failed() {
+        let missing = coverage::missing();
+        if !missing.is_empty() {
+            eprintln!("not every check has a trial that shows it:\n{}", missing.join("\n"));
+            std::process::exit(101);
+        }
+    }
+    conclusion.exit();
 }
 
 /// Where the files are, and what was independently counted in them.

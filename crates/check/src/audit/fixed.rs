@@ -1,0 +1,86 @@
+//! Pages whose records lie in set places: allocation maps, IAM pages, boot page, file header (format.md 2, 5, 6).
+
+use format::bytes::u16_at;
+use format::page::page_flags;
+use format::record::Record;
+use format::{PAGE_BYTES, Page, PageType};
+
+use crate::finding::Finding;
+
+/// Bytes of the record of a PFS page.
+const PFS_RECORD_BYTES: usize = 8092;
+/// Bytes of the two records of a bitmap page: filler or IAM header, and bitmap.
+const MAP_RECORD_BYTES: [usize; 2] = [94, 7992];
+
+/// What does not fit on such a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FixedFault {
+    test: &'static str,
+    value: usize,
+    against: usize,
+}
+
+impl FixedFault {
+    /// The finding with what does not fit as evidence.
+    pub(crate) fn explain(self, finding: Finding) -> Finding {
+        finding.text_value("test", self.test).number("value", self.value as i64).number("against", self.against as i64)
+    }
+}
+
+/// Whether header, slot array and records of the page agree, and the records have the lengths that its type demands. In
+/// sound files of all releases every such page is laid out so, to the byte.
+pub(crate) fn fixed_fault(page: Page<'_>) -> Option<FixedFault> {
+    layout(page).err()
+}
+
+fn layout(page: Page<'_>) -> Result<(), FixedFault> {
+    let header = page.header();
+    same("m_headerVersion == HEADER_7_0", header.header_version.into(), 1)?;
+    let lengths = match header.kind() {
+        Some(PageType::Pfs) => vec![PFS_RECORD_BYTES],
+        Some(PageType::Boot | PageType::FileHeader) => vec![own_length(page)],
+        _ => MAP_RECORD_BYTES.to_vec(),
+    };
+    same("m_slotCnt", header.slot_count.get().into(), lengths.len())?;
+    let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
+    let mut used = 0;
+    let mut end = format::page::HEADER_BYTES;
+    for (slot, &length) in (0u16..).zip(&lengths) {
+        let offset = usize::from(page.slot_offset(slot).unwrap_or_default());
+        let is_moved = header.kind() == Some(PageType::FileHeader) && offset > end;
+        if !is_moved {
+            same("sorted [i].offset", offset, end)?;
+        }
+        let taken = if aligned { length.next_multiple_of(4) } else { length };
+        if header.kind() != Some(PageType::FileHeader) {
+            let status = u16_at(page.bytes(), offset).unwrap_or(u16::MAX);
+            same("hdr->r_tagA == 0 && hdr->r_tagB == 0", status.into(), 0)?;
+            same("record length", u16_at(page.bytes(), offset + 2).unwrap_or_default().into(), length)?;
+        }
+        end = offset + taken;
+        used += taken;
+    }
+    let free_data = usize::from(header.free_data.get());
+    let room = PAGE_BYTES - 2 * lengths.len();
+    if header.kind() != Some(PageType::FileHeader) {
+        same("m_freeData", free_data, end)?;
+    } else if !(end..=room).contains(&free_data) {
+        return Err(FixedFault { test: "m_freeData", value: free_data, against: end });
+    }
+    let free = room.saturating_sub(format::page::HEADER_BYTES).saturating_sub(used);
+    same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
+}
+
+/// The length that the first record gives itself; 0 when it is not whole.
+fn own_length(page: Page<'_>) -> usize {
+    match page.header().kind() {
+        Some(PageType::FileHeader) => {
+            page.slot_bytes(0).and_then(|bytes| Record::data(bytes).ok()).map_or(0, |record| record.bytes().len())
+        }
+        _ => page.slot_bytes(0).and_then(|bytes| u16_at(bytes, 2)).unwrap_or_default().into(),
+    }
+}
+
+fn same(test: &'static str, value: usize, against: usize) -> Result<(), FixedFault> {
+    if value == against { Ok(()) } else { Err(FixedFault { test, value, against }) }
+}

@@ -1,0 +1,21 @@
+//! Damage, done systematically: every field of every structure, by every verb, from a seed.
+//!
+//! [`Survey`] finds the sites: the fields that the catalogue of `format` names, on all pages of a database, and the columns
+//! of rows, which the database's own catalogue names. A [`Verb`] changes one of them. [`seal`] makes the page's protection
+//! right again, so that nothing but the field tells of the damage. [`damages`] does what befalls whole pages, extents, chains
+//! and files.
+
+mod columns;
+mod pages;
+mod random;
+mod seal;
+mod sites;
+mod structures;
+mod verbs;
+
+pub use pages::{PageRole, Pages};
+pub use random::Random;
+pub use seal::{PROTECTED_WORD, seal};
+pub use sites::{Site, Sites, Survey};
+pub use structures::{Damage, damages};
+pub use verbs::Verb;

@@ -1,0 +1,356 @@
+//! Damages databases in memory, one field at a time, and checks each mutant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use check::{Options, Report, Silent};
+use format::page::page_flags;
+use format::protection::undo_torn_bits;
+use format::{Page, PageId};
+use lab::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, seal};
+use source::{MemoryFiles, PageSource};
+
+/// A verb on one bit is one flip: so many times as many sites are damaged.
+const BITS_A_SITE: usize = 4;
+/// A mutant may take so many times as long as the sound database, and this on top.
+const SLOWER: u32 = 10;
+const SLACK: Duration = Duration::from_secs(2);
+
+/// What became of one mutant.
+pub struct Outcome {
+    /// Names of structure and field.
+    pub field: (String, String),
+    /// Column of the table.
+    pub column: Column,
+    /// What the checker said.
+    pub verdict: Verdict,
+    /// Database, place and values, for people.
+    pub story: String,
+}
+
+/// A column of the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Column {
+    /// Protection made right again.
+    Verb(Verb),
+    /// Any verb, protection left wrong.
+    Stale,
+}
+
+/// What the checker said.
+pub enum Verdict {
+    /// Findings: ids of the checks in order, whether the first names the page.
+    Found { ids: Vec<&'static str>, names_page: bool, count: usize },
+    /// Refused before anything was read.
+    Refused,
+    /// No finding; more is listed as not verified than of the sound database.
+    Told,
+    /// Nothing.
+    Nothing,
+    /// Took too long.
+    Slow(Duration),
+    /// Panicked.
+    Panicked,
+}
+
+/// A mutant before it is made.
+struct Job {
+    field: (String, String),
+    column: Column,
+    page: PageId,
+    change: Change,
+    story: String,
+}
+
+enum Change {
+    /// These bytes of the page become those; its protection is made right.
+    Sealed(Range<usize>, Vec<u8>),
+    /// These bytes of the page as it lies on disk become those.
+    Unsealed(Range<usize>, Vec<u8>),
+    /// Whole pages, or the file.
+    Structure(Damage),
+}
+
+/// A sound database and what it looks like when checked.
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Its files.
+    pub files: MemoryFiles,
+    /// Sites of each field that are damaged.
+    sites: usize,
+    /// An earlier copy of it.
+    older: Option<MemoryFiles>,
+    clean: Report,
+    clean_time: Duration,
+}
+
+impl Subject {
+    /// Reads and checks a data file of a database.
+    pub fn load(folder: &Path, name: &str, older: Option<&str>, sites: usize) -> Self {
+        let files = open(&folder.join(name));
+        let older = older.map(|older| open(&folder.join(older)));
+        let start = Instant::now();
+        let clean = check(&files);
+        let clean_time = start.elapsed();
+        assert!(clean.findings.is_empty(), "{name} is sound");
+        Self { name: name.to_owned(), files, sites, older, clean, clean_time }
+    }
+
+    /// What the checker says to `files`, of which `page` was damaged.
+    pub fn judge(&self, files: Result<MemoryFiles, source::OpenError>, page: PageId) -> Verdict {
+        let Ok(files) = files else { return Verdict::Refused };
+        let start = Instant::now();
+        let Ok(report) = catch_unwind(AssertUnwindSafe(|| check(&files))) else { return Verdict::Panicked };
+        let elapsed = start.elapsed();
+        if elapsed > self.clean_time * SLOWER + SLACK {
+            return Verdict::Slow(elapsed);
+        }
+        if let Some(first) = report.findings.first() {
+            let names_page = first.text(&report.names()).contains(&page.to_string());
+            let ids = report.findings.iter().map(|finding| finding.check.id).collect();
+            return Verdict::Found { ids, names_page, count: report.findings.len() };
+        }
+        match report.not_verified == self.clean.not_verified && report.read_errors.is_empty() {
+            true => Verdict::Nothing,
+            false => Verdict::Told,
+        }
+    }
+
+    fn jobs(&self, seed: u64) -> Vec<Job> {
+        let database = catalog::load(&self.files);
+        let pages = Pages::new(&self.files, &database);
+        let survey = Survey::of(&self.files, &database, seed);
+        let mut jobs = Vec::new();
+        for (structure, field, sites) in survey.fields() {
+            self.field_jobs((structure, field), &pages, &sites.drawn().collect::<Vec<_>>(), &mut jobs);
+        }
+        let older = self.older.as_ref().map(|older| older as &dyn PageSource);
+        for damage in damages(&self.files, &database, older, seed) {
+            jobs.push(Job {
+                field: ("pages and extents".to_owned(), damage.kind.clone()),
+                column: Column::Verb(Verb::Other),
+                page: damage.page,
+                story: format!("{} {} {:?}", self.name, damage.page, damage.cut),
+                change: Change::Structure(damage),
+            });
+        }
+        jobs
+    }
+
+    /// The mutants of one field.
+    fn field_jobs(&self, name: (&str, &str), pages: &Pages<'_>, drawn: &[&Site], jobs: &mut Vec<Job>) {
+        let values: Vec<Vec<u8>> =
+            drawn.iter().filter_map(|site| Some(site.value(&*pages.read(site.page)?).to_vec())).collect();
+        let most = if drawn.iter().any(|site| site.bit.is_some()) { BITS_A_SITE } else { 1 };
+        for (number, site) in drawn.iter().take(most * self.sites).enumerate() {
+            let Some(bytes) = pages.read(site.page) else { continue };
+            let old = site.value(&bytes).to_vec();
+            let other = values.iter().cycle().skip(number + 1).take(values.len());
+            let other = other.clone().find(|value| value.len() == old.len() && **value != old);
+            let has_checksum = Page::new(&bytes).header().flags.get() & page_flags::CHECKSUM != 0;
+            let is_protection = site.bytes == PROTECTED_WORD;
+            let mut images = BTreeSet::new();
+            for verb in Verb::ALL {
+                let mut mutant = bytes.clone();
+                if !site.apply(&mut mutant, verb, other.map(Vec::as_slice)) {
+                    continue;
+                }
+                let new = site.value(&mutant).to_vec();
+                if !images.insert(new.clone()) {
+                    continue;
+                }
+                let story = format!(
+                    "{} {} slot {:?} bytes {:?}: {} -> {}",
+                    self.name,
+                    site.page,
+                    site.slot,
+                    site.bytes,
+                    format::fields::hex(&old, 16),
+                    format::fields::hex(&new, 16),
+                );
+                let mut put = |column, change| {
+                    let field = (name.0.to_owned(), name.1.to_owned());
+                    jobs.push(Job { field, column, page: site.page, change, story: story.clone() });
+                };
+                if has_checksum && number == 0 && self.sites > 1 {
+                    put(Column::Stale, Change::Unsealed(site.bytes.clone(), new.clone()));
+                }
+                match (is_protection, has_checksum) {
+                    (false, _) => put(Column::Verb(verb), Change::Sealed(site.bytes.clone(), new)),
+                    // The sectors keep the pattern of their write.
+                    (true, false) => put(Column::Verb(verb), Change::Unsealed(site.bytes.clone(), new)),
+                    (true, true) => {}
+                }
+            }
+        }
+    }
+
+    /// The database with the damage of a job.
+    fn mutant(&self, job: &Job) -> Result<MemoryFiles, source::OpenError> {
+        let raw = || self.files.read_page(job.page).expect("a page that was read before");
+        let page = match &job.change {
+            Change::Sealed(place, value) => {
+                let mut page = raw();
+                undo_torn_bits(&mut page);
+                page[place.clone()].copy_from_slice(value);
+                seal(&mut page);
+                page
+            }
+            Change::Unsealed(place, value) => {
+                let mut page = raw();
+                page[place.clone()].copy_from_slice(value);
+                page
+            }
+            Change::Structure(damage) => {
+                let changed = self.files.with_pages(damage.changes.iter().copied())?;
+                return match damage.cut {
+                    Some((file, length)) => changed.cut(file, length),
+                    None => Ok(changed),
+                };
+            }
+        };
+        self.files.with_pages([(job.page, *page)])
+    }
+
+    /// Damages every field; `done` gets each outcome, in no order.
+    pub fn mutate(&self, seed: u64, done: &(dyn Fn(Outcome) + Sync)) {
+        let jobs = self.jobs(seed);
+        let next = AtomicUsize::new(0);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let verdict = self.judge(self.mutant(job), job.page);
+                        done(Outcome {
+                            field: job.field.clone(),
+                            column: job.column,
+                            verdict,
+                            story: job.story.clone(),
+                        });
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn open(path: &Path) -> MemoryFiles {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    MemoryFiles::open(vec![(path.to_owned(), bytes)]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn check(files: &MemoryFiles) -> Report {
+    let database = catalog::load(files);
+    check::run(files, &database, &Options { max_threads: 1, ..Options::default() }, &Silent)
+}
+
+/// Outcomes by field and column, and what they amount to.
+#[derive(Default)]
+pub struct Matrix {
+    /// By structure and field.
+    pub rows: BTreeMap<(String, String), Row>,
+    /// Mutants tried.
+    pub mutants: u64,
+    /// Mutants with findings.
+    pub found: u64,
+    /// Those whose first finding names the page.
+    pub named: u64,
+    /// Findings in all.
+    pub findings: u64,
+    /// Panics and hangs.
+    pub broken: Vec<String>,
+    /// Mutants listed as not verified.
+    pub told: u64,
+    /// Mutants to look into: not found, not named, or with many findings.
+    pub log: Vec<String>,
+}
+
+/// The outcomes of a field.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Row {
+    /// By column.
+    pub cells: BTreeMap<Column, Cell>,
+    /// First findings, by id.
+    pub ids: BTreeMap<String, u32>,
+}
+
+/// The outcomes of a column of a field.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Cell {
+    /// Mutants.
+    pub tried: u32,
+    /// Those with findings, or refused.
+    pub found: u32,
+    /// Those listed as not verified.
+    pub told: u32,
+}
+
+impl Matrix {
+    /// All fields of all subjects.
+    pub fn of(subjects: &[Subject], seed: u64) -> Self {
+        let matrix = Mutex::new(Self::default());
+        for subject in subjects {
+            let start = Instant::now();
+            subject.mutate(seed, &|outcome| matrix.lock().expect("no panic in here").add(outcome));
+            let mutants = matrix.lock().expect("no panic in here").mutants;
+            eprintln!(
+                "{}: {:.1} s, clean {:.1} ms; {mutants} mutants so far",
+                subject.name,
+                start.elapsed().as_secs_f64(),
+                subject.clean_time.as_secs_f64() * 1e3
+            );
+        }
+        let mut matrix = matrix.into_inner().expect("no panic in here");
+        matrix.log.sort();
+        matrix.broken.sort();
+        matrix
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        let (structure, field) = outcome.field.clone();
+        let row = self.rows.entry(outcome.field).or_default();
+        let cell = row.cells.entry(outcome.column).or_default();
+        cell.tried += 1;
+        self.mutants += 1;
+        let story = |what: &str| format!("{structure}\t{field}\t{:?}\t{what}\t{}", outcome.column, outcome.story);
+        match outcome.verdict {
+            Verdict::Found { ids, names_page, count } => {
+                cell.found += 1;
+                self.found += 1;
+                self.named += u64::from(names_page);
+                self.findings += count as u64;
+                if matches!(outcome.column, Column::Verb(_)) {
+                    if let Some(first) = ids.first() {
+                        *row.ids.entry((*first).to_owned()).or_default() += 1;
+                    }
+                }
+                if !names_page {
+                    self.log.push(story(&format!("unnamed {} {}", ids.first().unwrap_or(&""), count)));
+                } else if count > 10 {
+                    self.log.push(story(&format!("many {} {}", ids.first().unwrap_or(&""), count)));
+                }
+            }
+            Verdict::Refused => {
+                cell.found += 1;
+                if matches!(outcome.column, Column::Verb(_)) {
+                    *row.ids.entry("refused".to_owned()).or_default() += 1;
+                }
+            }
+            Verdict::Told => {
+                cell.told += 1;
+                self.told += 1;
+                self.log.push(story("told"));
+            }
+            Verdict::Nothing => self.log.push(story("silent")),
+            Verdict::Slow(time) => self.broken.push(story(&format!("slow {time:?}"))),
+            Verdict::Panicked => self.broken.push(story("panic")),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The matrix as a table: what is committed, what may go unnoticed, and how the two are compared with a run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use lab::mutate::Verb;
+use libtest_mimic::{Failed, Trial};
+
+use crate::run::{Cell, Column, Matrix, Row, Subject};
+
+/// A database that is damaged, an earlier copy of it, and how many sites of each field are; with more than one, damage is
+/// also done without making checksums right.
+type Choice = (&'static str, Option<&'static str>, usize);
+
+/// Versions from 2005 to 2022, checksums and torn bits, heaps, indexes, off-row values.
+const SUBJECTS: &[Choice] = &[
+    ("dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf", None, 2),
+    ("itsligo__sampledbs/pubs.mdf", None, 1),
+    (
+        "jordandashel__NerdDinner/NerdDinner/App_Data/NerdDinner.mdf",
+        Some("jordandashel__NerdDinner/@c9aa9349/NerdDinner/App_Data/NerdDinner.mdf"),
+        1,
+    ),
+    ("AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF", None, 1),
+    ("EugeneSu0515__t4CodeTemplate/AdventureWorksLT2008_Data.zip.d/AdventureWorksLT2008_Data.mdf", None, 1),
+    ("AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf", None, 1),
+];
+/// Decides which sites are damaged.
+const SEED: u64 = 1;
+/// The result that a run may not fall behind.
+const BASELINE: &str = include_str!("baseline.tsv");
+/// What may go unnoticed, and why.
+const EXEMPTIONS: &str = include_str!("exemptions.tsv");
+/// The same for people.
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
+/// Set, the run becomes the baseline.
+const WRITE: &str = "MDFSCK_WRITE_BASELINE";
+
+/// Mutants that a run must try at least.
+const LEAST_MUTANTS: u64 = 15_000;
+
+type Rows = BTreeMap<(String, String), Row>;
+
+/// The trials that need no database.
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("matrix: docs/sensitivity.md shows the baseline", || {
+            let shown = std::fs::read_to_string(DOCUMENT).map_err(|error| error.to_string())?;
+            match shown == document(&parse(BASELINE), &exemptions()) {
+                true => Ok(()),
+                false => Err(format!("docs/sensitivity.md differs: run this test with {WRITE}=1").into()),
+            }
+        }),
+        Trial::test("matrix: what goes unnoticed has a reason, and no reason is idle", || {
+            let (rows, exemptions) = (parse(BASELINE), exemptions());
+            let is_noticed = |row: &Row| row.cells.values().all(|cell| cell.found == cell.tried);
+            let mut wrong = Vec::new();
+            for ((structure, field), row) in rows.iter().filter(|(_, row)| !is_noticed(row)) {
+                if !exemptions.iter().any(|exemption| exemption.covers(structure, field)) {
+                    wrong.push(format!("no reason: {structure}, {field}: {}", cells(row)));
+                }
+            }
+            for exemption in &exemptions {
+                let mut covered = rows.iter().filter(|((structure, field), _)| exemption.covers(structure, field));
+                if covered.all(|(_, row)| is_noticed(row)) {
+                    wrong.push(format!("idle: {}, {}", exemption.structure, exemption.fields.join(", ")));
+                }
+            }
+            if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+        }),
+    ]
+}
+
+/// Runs the matrix and compares it with the baseline.
+pub fn compare(folder: &Path) -> Result<(), Failed> {
+    let chosen = SUBJECTS.iter().filter(|(name, ..)| is_asked_for(name));
+    let subjects: Vec<Subject> =
+        chosen.map(|(name, older, sites)| Subject::load(folder, name, *older, *sites)).collect();
+    let matrix = Matrix::of(&subjects, SEED);
+    println!("{}", summary(&matrix));
+    if let Some(path) = std::env::var_os("MDFSCK_MATRIX_LOG") {
+        std::fs::write(path, matrix.log.join("\n"))?;
+    }
+    if !matrix.broken.is_empty() {
+        return Err(matrix.broken.join("\n").into());
+    }
+    if matrix.mutants < LEAST_MUTANTS {
+        return Err(format!("only {} mutants", matrix.mutants).into());
+    }
+    if std::env::var_os(WRITE).is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matrix/baseline.tsv");
+        std::fs::write(path, print(&matrix.rows))?;
+        std::fs::write(DOCUMENT, document(&matrix.rows, &exemptions()))?;
+    }
+    let mut worse = Vec::new();
+    for ((structure, field), row) in parse(BASELINE) {
+        let Some(now) = matrix.rows.get(&(structure.clone(), field.clone())) else {
+            worse.push(format!("{structure}, {field}: not tried any more"));
+            continue;
+        };
+        for (column, before) in &row.cells {
+            let cell = now.cells.get(column).copied().unwrap_or_default();
+            let is_worse = |before_hits: u32, hits: u32| {
+                u64::from(hits) * u64::from(before.tried) < u64::from(before_hits) * u64::from(cell.tried)
+            };
+            if is_worse(before.found, cell.found) || is_worse(before.found + before.told, cell.found + cell.told) {
+                worse.push(format!("{structure}, {field}, {}: {} now {}", name(*column), text(before), text(&cell)));
+            }
+        }
+    }
+    if worse.is_empty() { Ok(()) } else { Err(worse.join("\n").into()) }
+}
+
+/// A part of the run, for who works on it: databases whose names have the text in this variable.
+fn is_asked_for(name: &str) -> bool {
+    std::env::var("MDFSCK_MATRIX_ONLY").map_or(true, |only| name.contains(&only))
+}
+
+fn summary(matrix: &Matrix) -> String {
+    let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
+    format!(
+        "{} mutants of {} fields: {} found, {} told as not verified; {:.1} % of the findings' first names the page; \
+         {:.2} findings a mutant found",
+        matrix.mutants,
+        matrix.rows.len(),
+        matrix.found,
+        matrix.told,
+        share(matrix.named, matrix.found),
+        matrix.findings as f64 / matrix.found.max(1) as f64
+    )
+}
+
+fn columns() -> impl Iterator<Item = Column> {
+    Verb::ALL.into_iter().map(Column::Verb).chain([Column::Stale])
+}
+
+fn name(column: Column) -> &'static str {
+    match column {
+        Column::Verb(verb) => verb.name(),
+        Column::Stale => "checksum wrong",
+    }
+}
+
+/// `found/tried`, or `found+told/tried`; `-` of what was not tried.
+fn text(cell: &Cell) -> String {
+    match (cell.tried, cell.told) {
+        (0, _) => "-".to_owned(),
+        (tried, 0) => format!("{}/{tried}", cell.found),
+        (tried, told) => format!("{}+{told}/{tried}", cell.found),
+    }
+}
+
+fn cells(row: &Row) -> String {
+    let texts: Vec<String> =
+        columns().map(|column| text(&row.cells.get(&column).copied().unwrap_or_default())).collect();
+    texts.join("\t")
+}
+
+fn print(rows: &Rows) -> String {
+    let mut lines = String::from("structure\tfield");
+    for column in columns() {
+        lines.push('\t');
+        lines.push_str(name(column));
+    }
+    lines.push_str("\tfirst findings\n");
+    for ((structure, field), row) in rows {
+        let _ = writeln!(lines, "{structure}\t{field}\t{}\t{}", cells(row), first(row).join(", "));
+    }
+    lines
+}
+
+/// The ids that come first most often.
+fn first(row: &Row) -> Vec<&str> {
+    let mut ids: Vec<(&String, &u32)> = row.ids.iter().collect();
+    ids.sort_by_key(|(id, count)| (std::cmp::Reverse(**count), id.as_str()));
+    ids.into_iter().take(3).map(|(id, _)| id.as_str()).collect()
+}
+
+fn parse(text: &str) -> Rows {
+    let mut rows = Rows::new();
+    for line in text.lines().skip(1) {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [structure, field, cells @ .., ids] = parts.as_slice() else { panic!("{line}") };
+        let mut row = Row::default();
+        for (column, cell) in columns().zip(cells) {
+            if let Some((hits, tried)) = cell.split_once('/') {
+                let (found, told) = hits.split_once('+').unwrap_or((hits, "0"));
+                let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{line}"));
+                row.cells.insert(column, Cell { tried: number(tried), found: number(found), told: number(told) });
+            }
+        }
+        // Only their order is kept.
+        let ids: Vec<&str> = ids.split(", ").filter(|id| !id.is_empty()).collect();
+        row.ids = ids.into_iter().rev().zip(1..).map(|(id, count)| (id.to_owned(), count)).collect();
+        rows.insert(((*structure).to_owned(), (*field).to_owned()), row);
+    }
+    rows
+}
+
+/// Fields that may go unnoticed.
+struct Exemption {
+    structure: &'static str,
+    fields: Vec<&'static str>,
+    reason: &'static str,
+}
+
+impl Exemption {
+    fn covers(&self, structure: &str, field: &str) -> bool {
+        matches(self.structure, structure) && self.fields.iter().any(|pattern| matches(pattern, field))
+    }
+}
+
+/// A pattern is a name, or the start of one with `*` behind it.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern == name,
+    }
+}
+
+fn exemptions() -> Vec<Exemption> {
+    let lines = EXEMPTIONS.lines().skip(1).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let [structure, fields, reason] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            Exemption { structure, fields: fields.split(", ").collect(), reason }
+        })
+        .collect()
+}
+
+fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
+    let (mut tried, mut found, mut told) = (0, 0, 0);
+    let mut noticed = 0;
+    for row in rows.values() {
+        let cells = || row.cells.values();
+        tried += cells().map(|cell| cell.tried).sum::<u32>();
+        found += cells().map(|cell| cell.found).sum::<u32>();
+        told += cells().map(|cell| cell.told).sum::<u32>();
+        noticed += u32::from(cells().all(|cell| cell.found == cell.tried));
+    }
+    let mut text = String::from(INTRODUCTION);
+    let _ = write!(
+        text,
+        "{tried} mutants of {} fields were tried on {} databases written by SQL Server 2005 to 2025: {found} gave findings or \
+         were refused, {told} were listed as not verified, of {} nothing was said. {noticed} fields are noticed by every \
+         verb; of the others the reason stands below.\n",
+        rows.len(),
+        SUBJECTS.len(),
+        tried - found - told
+    );
+    text.push_str("\n## What may go unnoticed, and why\n\n| structure | fields | reason |\n|---|---|---|\n");
+    for exemption in exemptions {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            exemption.structure.replace('*', "\\*"),
+            exemption.fields.join(", ").replace('*', "\\*"),
+            exemption.reason
+        );
+    }
+    text.push_str("\n## Every field\n");
+    let mut last = "";
+    for ((structure, field), row) in rows {
+        if structure != last {
+            let _ = write!(text, "\n### {structure}\n\n| field |");
+            for column in columns() {
+                let _ = write!(text, " {} |", name(column));
+            }
+            text.push_str(" first findings |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+            last = structure;
+        }
+        let _ = write!(text, "| {field} |");
+        for column in columns() {
+            let cell = row.cells.get(&column).copied().unwrap_or_default();
+            let _ = match cell.found == cell.tried && cell.tried > 0 {
+                true => write!(text, " all {} |", cell.tried),
+                false => write!(text, " {} |", self::text(&cell)),
+            };
+        }
+        let _ = writeln!(text, " {} |", first(row).join(", "));
+    }
+    text
+}
+
+const INTRODUCTION: &str = "# What a check notices
+
+Every field of every structure, damaged by eight verbs on several pages each, and the database checked each time. The page's
+protection was made right again, so that only the field tells; the column *checksum wrong* has the same damage with the
+protection left as it was. A cell says `found/tried`, or `found+told/tried` where some of the rest were listed as *not
+verified*; a verb that would not change the value is not counted.
+
+This page is generated: `MDFSCK_WRITE_BASELINE=1 cargo test --release -p mdfsck-lab --test matrix`, with the real database
+files at hand. A test fails when a cell gets worse than it is here.
+
+";
