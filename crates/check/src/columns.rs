@@ -12,7 +12,7 @@ use format::RecordId;
 use format::bytes::u32_at;
 use format::compressed::Doubt;
 use format::domain::{Domain, may_be_encrypted};
-use format::record::{Record, RecordKind};
+use format::record::{Record, RecordKind, status};
 use format::sparse::SparseVector;
 use format::types::xtype;
 
@@ -150,7 +150,8 @@ pub(crate) fn row(
         let is_last = complex && number + 1 == usize::from(variable);
         match SparseVector::read(bytes).filter(|_| is_last && program.has_sparse) {
             Some(vector) => check.sparse(vector),
-            None if bytes.is_empty() => {}
+            // Nothing has no other form.
+            None if bytes.is_empty() && !complex => {}
             None => check.variable(number, bytes, complex),
         }
     }
@@ -242,6 +243,16 @@ impl RowCheck<'_, '_> {
     /// The record has no more columns than the rowset, and its fixed part holds those it says it has.
     fn shape(&mut self, variable: u16) {
         let (program, record) = (self.program, self.record);
+        let has_bitmap = record.status() & status::NULL_BITMAP != 0;
+        let is_index_row = record.kind() == RecordKind::Index;
+        // A row of an index is written anew with each change of the index. One of a table may be older than columns.
+        if is_index_row && has_bitmap && record.column_count() < program.null_bits {
+            self.record_check("Valid column count", record.column_count(), program.null_bits);
+        }
+        // Rows of tables have a bitmap even where no column may be NULL; sparse columns alone need none.
+        if !is_index_row && !has_bitmap && !program.has_sparse && program.null_bits > 0 {
+            self.record_check("Valid NULL bitmap", record.column_count(), program.null_bits);
+        }
         if record.column_count() > program.max_null_bit {
             self.record_check("Valid column count", record.column_count(), program.max_null_bit);
         }

@@ -3,7 +3,7 @@
 use catalog::{Database, Level, RowLayout};
 use format::compressed::Expansion;
 use format::key::KeyColumn;
-use format::{AllocUnitId, PageHeader, PageId};
+use format::{AllocUnitId, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use crate::audit::Known;
@@ -192,7 +192,10 @@ impl<'a> Context<'a> {
     /// SQL Server 2000 carry index id 0 where their unit has 1 (format.md 0, rule 5).
     pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
         let named = header.alloc_unit();
-        named == unit.id || header.index_id.get() == 0 && unit.id == AllocUnitId::from_header(1, header.object_id.get())
+        named == unit.id
+            || header.index_id.get() == 0
+                && header.kind() != Some(PageType::Index)
+                && unit.id == AllocUnitId::from_header(1, header.object_id.get())
     }
 
     /// The name of an index, for people: `schema.table.index`.

@@ -134,7 +134,7 @@ pub(crate) fn text_page(
             match held.kind {
                 Kind::Undescribed => sums.undescribed += 1,
                 // Left out, so that the sums differ and its owner is looked for.
-                Kind::Unknown => {}
+                Kind::Unknown | Kind::Malformed => {}
                 _ => sums.found.add(context.hash.fragment(at, held.id)),
             }
             if let Kind::Part { size, level } = held.kind {

@@ -44,9 +44,44 @@ fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     };
     if target == "expression" {
         const WORDS: &[&str] = &[
-            "(", ")", "+", "-", "*", "/", "%", "[a]", "[bb]", "[ccc]", "'x'", "N'y'", "1", "0x1F", "1.5", " AND ", " OR ",
-            "NOT ", "=", "<>", ",", "CONVERT([int],", "case when ", " then ", " else ", " end", " is null", "isnull(",
-            "like ", "in (", "datediff(day,", "substring(", "~", "'", "[", "\u{1F600}", " between ", "NULL",
+            "(",
+            ")",
+            "+",
+            "-",
+            "*",
+            "/",
+            "%",
+            "[a]",
+            "[bb]",
+            "[ccc]",
+            "'x'",
+            "N'y'",
+            "1",
+            "0x1F",
+            "1.5",
+            " AND ",
+            " OR ",
+            "NOT ",
+            "=",
+            "<>",
+            ",",
+            "CONVERT([int],",
+            "case when ",
+            " then ",
+            " else ",
+            " end",
+            " is null",
+            "isnull(",
+            "like ",
+            "in (",
+            "datediff(day,",
+            "substring(",
+            "~",
+            "'",
+            "[",
+            "\u{1F600}",
+            " between ",
+            "NULL",
         ];
         return (0..random.below(30)).filter_map(|_| random.pick(WORDS)).flat_map(|word| word.bytes()).collect();
     }
@@ -114,8 +149,7 @@ fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
 
 fn run(target: &'static str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(BASE);
-    let base =
-        std::fs::read(&path).ok().map(|bytes| MemoryFiles::open(vec![(path, bytes)]).expect("a sound database"));
+    let base = std::fs::read(&path).ok().map(|bytes| MemoryFiles::open(vec![(path, bytes)]).expect("a sound database"));
     let (_, entry) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target");
     let feed = |bytes: &[u8]| match (target, &base) {
         ("bootstrap", Some(base)) => hostile::bootstrap(Some(base), bytes),
@@ -137,7 +171,8 @@ fn run(target: &'static str) {
         entry(&bytes);
     }
     let seeds = seeds(target, base.as_ref());
-    let (first, end) = (number("MDFSCK_FUZZ_SEED", 1), Instant::now() + Duration::from_secs(number("MDFSCK_FUZZ_SECONDS", 2)));
+    let (first, end) =
+        (number("MDFSCK_FUZZ_SEED", 1), Instant::now() + Duration::from_secs(number("MDFSCK_FUZZ_SECONDS", 2)));
     let mut executions = 0u64;
     while Instant::now() < end {
         let seed = first.wrapping_add(executions);

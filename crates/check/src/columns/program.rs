@@ -58,6 +58,8 @@ pub(super) struct Program {
     pub(super) fixed_reach: u16,
     /// End of the fixed part at most; `u16::MAX` where nothing is certain, as below.
     pub(super) max_fixed_end: u16,
+    /// Null bits that the columns have.
+    pub(super) null_bits: u16,
     /// Null bits there are at most.
     pub(super) max_null_bit: u16,
     /// Variable columns there are at most.
@@ -146,6 +148,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         fixed_reach: 0,
         // Rows of tables with sparse columns may be filled up.
         max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && !has_sparse),
+        null_bits,
         // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
         max_null_bit: limit(null_bits.max(rowset.max_null_bit), (is_base || null_bits > 0) && !has_sparse),
         max_variable: limit(variable, !has_sparse),

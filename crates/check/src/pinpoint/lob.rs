@@ -164,7 +164,7 @@ impl Look<'_> {
             Fact::TextPage(page) => _ = sound.insert(page),
             Fact::Fragment { at, held, .. } => {
                 if let Some((found, _)) = cells.get_mut(cell_of(at)) {
-                    if held.kind != Kind::Unknown {
+                    if !matches!(held.kind, Kind::Unknown | Kind::Malformed) {
                         found.add(context.hash.fragment(at, held.id));
                     }
                     if let Kind::Part { size, level } = held.kind {

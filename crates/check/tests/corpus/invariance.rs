@@ -98,9 +98,8 @@ fn scope_order(corpus: &Corpus) -> Result<(), Failed> {
     if objects.len() < 3 {
         return Err("too few objects are damaged: the test does not test".into());
     }
-    let of = |objects: Vec<i32>| {
-        texts(&image.check_with(&Options { scope: Scope::Tables(objects), ..Options::default() }))
-    };
+    let of =
+        |objects: Vec<i32>| texts(&image.check_with(&Options { scope: Scope::Tables(objects), ..Options::default() }));
     let ascending = of(objects.clone());
     let reversed = of(objects.iter().rev().copied().collect());
     let twice = of(objects.iter().chain(&objects).copied().collect());

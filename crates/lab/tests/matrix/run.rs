@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use check::registry::Class;
 use check::{Options, Report, Silent};
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
@@ -44,8 +45,8 @@ pub enum Column {
 
 /// What the checker said.
 pub enum Verdict {
-    /// Findings: ids of the checks in order, whether the first names the page.
-    Found { ids: Vec<&'static str>, names_page: bool, count: usize },
+    /// Findings: the first one's check, whether it names the page and whether any does, and how many there are.
+    Found { first: &'static str, first_names: bool, any_names: bool, count: usize },
     /// Refused before anything was read.
     Refused,
     /// No finding; more is listed as not verified than of the sound database.
@@ -84,6 +85,8 @@ pub struct Subject {
     pub files: MemoryFiles,
     /// Sites of each field that are damaged.
     sites: usize,
+    /// Rows of the system's tables are damaged too.
+    system_rows: bool,
     /// An earlier copy of it.
     older: Option<MemoryFiles>,
     clean: Report,
@@ -92,14 +95,14 @@ pub struct Subject {
 
 impl Subject {
     /// Reads and checks a data file of a database.
-    pub fn load(folder: &Path, name: &str, older: Option<&str>, sites: usize) -> Self {
+    pub fn load(folder: &Path, name: &str, older: Option<&str>, sites: usize, system_rows: bool) -> Self {
         let files = open(&folder.join(name));
         let older = older.map(|older| open(&folder.join(older)));
         let start = Instant::now();
         let clean = check(&files);
         let clean_time = start.elapsed();
         assert!(clean.findings.is_empty(), "{name} is sound");
-        Self { name: name.to_owned(), files, sites, older, clean, clean_time }
+        Self { name: name.to_owned(), files, sites, system_rows, older, clean, clean_time }
     }
 
     /// What the checker says to `files`, of which `page` was damaged.
@@ -112,9 +115,17 @@ impl Subject {
             return Verdict::Slow(elapsed);
         }
         if let Some(first) = report.findings.first() {
-            let names_page = first.text(&report.names()).contains(&page.to_string());
-            let ids = report.findings.iter().map(|finding| finding.check.id).collect();
-            return Verdict::Found { ids, names_page, count: report.findings.len() };
+            let names = |finding: &check::Finding| finding.text(&report.names()).contains(&page.to_string());
+            // Lines that no summary counts belong to the one before them; some messages name no place at all.
+            let places = report.findings.iter().skip_while(|finding| finding.page.is_none());
+            let rest = places.clone().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
+            let first_names = places.take(1).chain(rest).any(names);
+            return Verdict::Found {
+                first: first.check.id,
+                first_names,
+                any_names: report.findings.iter().any(names),
+                count: report.findings.len(),
+            };
         }
         match report.not_verified == self.clean.not_verified && report.read_errors.is_empty() {
             true => Verdict::Nothing,
@@ -128,6 +139,9 @@ impl Subject {
         let survey = Survey::of(&self.files, &database, seed);
         let mut jobs = Vec::new();
         for (structure, field, sites) in survey.fields() {
+            if structure.starts_with("sys.") && !self.system_rows {
+                continue;
+            }
             self.field_jobs((structure, field), &pages, &sites.drawn().collect::<Vec<_>>(), &mut jobs);
         }
         let older = self.older.as_ref().map(|older| older as &dyn PageSource);
@@ -262,8 +276,10 @@ pub struct Matrix {
     pub found: u64,
     /// Those whose first finding names the page.
     pub named: u64,
-    /// Findings in all.
-    pub findings: u64,
+    /// Those of which any finding does.
+    pub named_at_all: u64,
+    /// Findings of each mutant that has some, ascending.
+    pub findings: Vec<usize>,
     /// Panics and hangs.
     pub broken: Vec<String>,
     /// Mutants listed as not verified.
@@ -309,6 +325,7 @@ impl Matrix {
         }
         let mut matrix = matrix.into_inner().expect("no panic in here");
         matrix.log.sort();
+        matrix.findings.sort_unstable();
         matrix.broken.sort();
         matrix
     }
@@ -321,20 +338,19 @@ impl Matrix {
         self.mutants += 1;
         let story = |what: &str| format!("{structure}\t{field}\t{:?}\t{what}\t{}", outcome.column, outcome.story);
         match outcome.verdict {
-            Verdict::Found { ids, names_page, count } => {
+            Verdict::Found { first, first_names, any_names, count } => {
                 cell.found += 1;
                 self.found += 1;
-                self.named += u64::from(names_page);
-                self.findings += count as u64;
+                self.named += u64::from(first_names);
+                self.named_at_all += u64::from(any_names);
+                self.findings.push(count);
                 if matches!(outcome.column, Column::Verb(_)) {
-                    if let Some(first) = ids.first() {
-                        *row.ids.entry((*first).to_owned()).or_default() += 1;
-                    }
+                    *row.ids.entry(first.to_owned()).or_default() += 1;
                 }
-                if !names_page {
-                    self.log.push(story(&format!("unnamed {} {}", ids.first().unwrap_or(&""), count)));
+                if !first_names {
+                    self.log.push(story(&format!("unnamed {any_names} {first} {count}")));
                 } else if count > 10 {
-                    self.log.push(story(&format!("many {} {}", ids.first().unwrap_or(&""), count)));
+                    self.log.push(story(&format!("many {first} {count}")));
                 }
             }
             Verdict::Refused => {

@@ -94,6 +94,22 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             set_pfs(image, second, 0x70);
             vec![(8947, iam.min(second))]
         }),
+        ("GAM page miscounts its free bytes", |image, _| {
+            image.edit(2, |bytes| put16(bytes, 28, get16(bytes, 28) + 1));
+            vec![(8946, 2), (8998, 0), (ANY, 0)]
+        }),
+        ("IAM page with one record of another length", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            image.edit(iam, |bytes| {
+                let at = offset_of(bytes, 1);
+                put16(bytes, at + 2, 7990);
+            });
+            vec![(8946, iam), (2575, iam), (ANY, 0)]
+        }),
+        ("PFS byte of the GAM page says free", |image, _| {
+            set_pfs(image, 2, 0);
+            vec![(8948, 2)]
+        }),
         ("IAM chain cyclic", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
             image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, iam)));

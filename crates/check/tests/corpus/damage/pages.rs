@@ -107,6 +107,16 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| bytes[0] = 3);
             lost(8939, page, right)
         }),
+        ("data page on a level above the leaf", |image, facts| {
+            let [_, page, right] = middle(&facts.clustered);
+            image.edit(page, |bytes| bytes[3] = 1);
+            lost(8939, page, right)
+        }),
+        ("second status byte says ghost, the first does not", |image, facts| {
+            let [_, page, right] = middle(&facts.clustered);
+            image.edit(page, |bytes| bytes[offset_of(bytes, 3) + 1] = 1);
+            lost(8944, page, right)
+        }),
         ("page type impossible", |image, facts| {
             let [_, page, right] = middle(&facts.clustered);
             image.edit(page, |bytes| bytes[1] = 0xF3);
