@@ -74,8 +74,12 @@ type Rows = BTreeMap<(String, String), Row>;
 pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("matrix: docs/sensitivity.md shows the baseline", || {
+            let document = document(&parse(BASELINE), &exemptions());
+            if std::env::var_os(WRITE).is_some() {
+                std::fs::write(DOCUMENT, &document)?;
+            }
             let shown = std::fs::read_to_string(DOCUMENT).map_err(|error| error.to_string())?;
-            match shown == document(&parse(BASELINE), &exemptions()) {
+            match shown == document {
                 true => Ok(()),
                 false => Err(format!("docs/sensitivity.md differs: run this test with {WRITE}=1").into()),
             }
