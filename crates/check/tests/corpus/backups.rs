@@ -105,7 +105,9 @@ pub fn check(files: &[PathBuf]) -> Result<Report, Failed> {
 }
 
 fn run(pages: &BackupPages) -> Report {
-    check::run(pages, &catalog::load(pages), &Options::default(), &Silent)
+    let report = check::run(pages, &catalog::load(pages), &Options::default(), &Silent);
+    crate::coverage::record(&report);
+    report
 }
 
 /// A sound, idle backup: no finding, and the verdict of a clean database.

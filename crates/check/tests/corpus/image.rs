@@ -79,7 +79,9 @@ impl Image {
         self.with_files(|files| {
             let mut database = catalog::load(files);
             change(&mut database);
-            check::run(files, &database, options, &Silent)
+            let report = check::run(files, &database, options, &Silent);
+            crate::coverage::record(&report);
+            report
         })
     }
 
