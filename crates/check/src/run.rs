@@ -352,6 +352,10 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
             };
             coverage.note("records", &name, reason, tally.unaudited_rows);
         }
+        if unit.compressed && unit.shape.is_rows() && unit.shape != Shape::Unknown {
+            let reason = "how pages of compressed rows count them nobody has published";
+            coverage.note("free bytes and ghosts in headers", &name, reason, tally.pages());
+        }
         if context.options.physical_only {
             continue;
         }
