@@ -203,8 +203,9 @@ impl SqlType {
             106 | 108 => {
                 let digits = u32::from(self.precision);
                 let limit = 10u128.pow(digits.min(18));
-                out.push(u8::from(n >= 0));
                 let magnitude = u128::from(n.unsigned_abs()) % limit;
+                // There is no negative zero.
+                out.push(u8::from(n >= 0 || magnitude == 0));
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
