@@ -71,7 +71,9 @@ impl<'a> Context<'a> {
         survey: Survey,
         space: &'a Space,
     ) -> Self {
-        let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout)).collect();
+        // Of a key that lacks columns, rows that differ look the same.
+        let knows_keys = database.layouts_are_complete();
+        let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout).filter(|_| knows_keys)).collect();
         let rows_hold_versions = has_version_store(database);
         let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
         let computed = computed::Plans::new(database, &units);
