@@ -11,6 +11,7 @@ mod config;
 mod damage;
 mod log_portion;
 mod media;
+mod names;
 mod open;
 mod pages;
 mod placement;

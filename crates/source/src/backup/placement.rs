@@ -4,20 +4,16 @@
 use std::io;
 
 use format::allocation::{self, EXTENT_PAGES, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES};
-use format::bytes::{u16_at, u32_at};
 use format::page::PAGE_BYTES;
 use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
 use super::config::BackupFile;
 use super::media::Media;
+use super::names::{Identity, keep_ascending, names};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::sets::{BackupSet, Region, SetKind};
 
-/// Bytes of a page that tell whose it is.
-const ID_BYTES: usize = 40;
-/// First bytes of the pages that fill up the end of a region.
-const FILLER: [u8; 2] = [1, 0x65];
 /// How many places of a file are compared with what the maps say.
 const PROBES: u32 = 32;
 
@@ -229,102 +225,6 @@ fn by_pages(
     }
     all.extend(open);
     Ok(all)
-}
-
-/// Takes the name from extents that break the ascending order in which a region holds them: as few as possible. Such names
-/// are those of old pages in extents that were allocated and not written yet.
-fn keep_ascending(frames: &mut [Identity]) {
-    let named = |identity: &Identity| match identity {
-        Identity::Named(index, extent) => Some((*index, *extent)),
-        _ => None,
-    };
-    if frames.iter().filter_map(named).is_sorted_by(|a, b| a < b) {
-        return;
-    }
-    // The longest ascending subsequence: by length, the frame with the smallest name that ends one; and what precedes each.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut previous: Vec<usize> = vec![usize::MAX; frames.len()];
-    for (at, name) in frames.iter().enumerate().filter_map(|(at, frame)| Some((at, named(frame)?))) {
-        let length = ends.partition_point(|&end| frames.get(end).and_then(named) < Some(name));
-        if let (Some(slot), Some(end)) = (previous.get_mut(at), length.checked_sub(1).and_then(|at| ends.get(at))) {
-            *slot = *end;
-        }
-        match ends.get_mut(length) {
-            Some(end) => *end = at,
-            None => ends.push(at),
-        }
-    }
-    let mut kept = vec![false; frames.len()];
-    let mut at = ends.last().copied();
-    while let Some(flag) = at.and_then(|at| kept.get_mut(at)) {
-        *flag = true;
-        at = at.and_then(|at| previous.get(at).copied());
-    }
-    for (frame, kept) in frames.iter_mut().zip(kept) {
-        if !kept && named(frame).is_some() {
-            *frame = Identity::Nameless;
-        }
-    }
-}
-
-/// What the pages of an extent say of themselves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Identity {
-    /// Index of the file, and extent.
-    Named(u16, u32),
-    /// Nothing.
-    Nameless,
-    /// They cannot be read.
-    Unreadable,
-    /// They fill up the end of a region.
-    Filler,
-}
-
-/// The names in the pages of an extent.
-struct Names {
-    /// Index of the file and extent, each once.
-    found: Vec<(u16, u32)>,
-    is_unreadable: bool,
-    is_filler: bool,
-}
-
-impl Names {
-    /// Of several names one is the extent's own, the others of old pages: the first behind the extent `before` counts.
-    fn identity(&self, before: Option<(u16, u32)>) -> Identity {
-        let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
-        match (in_order.min(), self.found.as_slice()) {
-            (Some(&(file, extent)), _) => Identity::Named(file, extent),
-            (None, &[(file, extent)]) => Identity::Named(file, extent),
-            _ if self.is_filler => Identity::Filler,
-            _ if self.is_unreadable => Identity::Unreadable,
-            _ => Identity::Nameless,
-        }
-    }
-}
-
-/// The names in the pages of the extent at `at` that can be extents of `files`.
-fn names(media: &Media, at: u64, files: &[(u16, u32)]) -> io::Result<Names> {
-    let mut names = Names { found: Vec::new(), is_unreadable: false, is_filler: true };
-    for index in 0..EXTENT_PAGES {
-        let mut bytes = [0; ID_BYTES];
-        match media.read_at(&mut bytes, at + u64::from(index) * PAGE_BYTES as u64) {
-            Ok(read) => names.is_unreadable |= read < ID_BYTES,
-            // Damage of the container: these pages say nothing.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => names.is_unreadable = true,
-            Err(error) => return Err(error),
-        }
-        names.is_filler &= bytes.starts_with(&FILLER);
-        let (Some(page), Some(id)) = (u32_at(&bytes, 32), u16_at(&bytes, 36)) else { continue };
-        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[1]).is_some() && page % EXTENT_PAGES == index;
-        let extent = page / EXTENT_PAGES;
-        let file = files.iter().position(|(file, extents)| *file == id && extent < *extents);
-        if let Some(file) = file.and_then(|file| u16::try_from(file).ok()).filter(|_| is_page)
-            && !names.found.contains(&(file, extent))
-        {
-            names.found.push((file, extent));
-        }
-    }
-    Ok(names)
 }
 
 /// The page at `at` of the tape, if it is what its place demands and as it was written.
