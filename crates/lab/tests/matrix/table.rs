@@ -280,7 +280,7 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
     let mut text = String::from(INTRODUCTION);
     let _ = writeln!(
         text,
-        "{tried} mutants of {} fields were tried on {} databases written by SQL Server 2005 to 2025: {found} gave findings or \
+        "{tried} mutants of {} fields were tried on {} databases written by SQL Server 2005 to 2022: {found} gave findings or \
          were refused, {told} were listed as not verified, of {} nothing was said. {noticed} fields are noticed by every \
          verb; of the others the reason stands below.",
         rows.len(),
@@ -328,8 +328,8 @@ protection was made right again, so that only the field tells; the column *check
 protection left as it was. A cell says `found/tried`, or `found+told/tried` where some of the rest were listed as *not
 verified*; a verb that would not change the value is not counted.
 
-This page is generated: `MDFSCK_WRITE_BASELINE=1 cargo test --release -p mdfsck-lab --test matrix --
---ignored`, with the real database
-files at hand. A test fails when a cell gets worse than it is here.
+This page is generated, with the real database files at hand, by
+`MDFSCK_WRITE_BASELINE=1 cargo test --release -p mdfsck-lab --test matrix -- --ignored`. A test fails when a cell gets worse
+than it is here.
 
 ";
