@@ -28,7 +28,7 @@ pub(crate) fn table(
     // Some tables are read twice; a gap is told once.
     let is_told = gaps.iter().any(|gap| gap.object_id == object_id);
     if !is_told && (bad_records > 0 || fault.is_some() || place.is_none()) {
-        gaps.push(Gap { object_id, table, fault, bad_records });
+        gaps.push(Gap { object_id, table, fault, bad_records, missing_rows: 0 });
     }
 }
 

@@ -358,6 +358,8 @@ pub struct Gap {
     pub fault: Option<ChainFault>,
     /// Records skipped because they are not records.
     pub bad_records: u32,
+    /// Rows that the catalogue counts and that were not found: a chain that ends too early looks whole.
+    pub missing_rows: u64,
 }
 
 /// A database as its catalogue describes it, as far as that could be read.

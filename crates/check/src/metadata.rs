@@ -28,18 +28,20 @@ pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: 
         let damaged = gap.fault.is_some() || gap.bad_records > 0;
         unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
         let reason = match (gap.fault, gap.bad_records) {
+            (None, 0) if gap.missing_rows > 0 => "fewer rows than the catalogue counts",
             (Some(ChainFault::Unread { .. }), _) => "the system could not read its pages",
             (Some(_), _) => "damaged: read up to the first bad page",
             (None, 0) => "not described by the catalogue",
             (None, _) => "some of its rows are no rows",
         };
-        coverage.note("catalogue", format!("sys.{}", gap.table), reason, u64::from(gap.bad_records));
+        let count = u64::from(gap.bad_records) + gap.missing_rows;
+        coverage.note("catalogue", format!("sys.{}", gap.table), reason, count);
     }
     if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
         // What is missing may lie in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
-    } else if is_inconsistent(database) {
+    } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
     }
 }

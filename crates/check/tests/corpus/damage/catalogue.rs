@@ -56,6 +56,13 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(next, |bytes| put_page(bytes, 8, PageId::new(1, 77)));
             vec![(7987, page), (7995, 0), (8935, next), (8936, next)]
         }),
+        ("sysrscols: chain cut short", |image, _| {
+            let page = leftmost(image, 3);
+            let next = Page::new(&image.page(page)).header().next().page;
+            image.edit(page, |bytes| bytes[16..22].fill(0));
+            // Layouts lack columns now, from which nothing follows for other tables.
+            vec![(8978, next)]
+        }),
         ("sysrscols: chain cyclic", |image, _| {
             let page = leftmost(image, 3);
             let next = Page::new(&image.page(page)).header().next().page;
