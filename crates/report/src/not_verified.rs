@@ -36,7 +36,7 @@ pub fn share(report: &Report) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Verified: {} rows, {} of {values} column values, {} of {} nonclustered indexes row by row.",
+        "Verified: {} rows of tables and indexes, {} of {values} column values, {} of {} nonclustered indexes row by row.",
         statistics.rows_checked,
         statistics.column_values_checked,
         statistics.indexes_compared,
