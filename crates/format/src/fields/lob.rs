@@ -63,7 +63,7 @@ fields! { IN_ROW_ROOT: InRowRoot, "format.md 11";
     "type", "pointer type", At(0), B(1), Named(POINTER_TYPES), [8960], "4: LOB root";
     "unused", "unused", At(1), B(1), Hex, [], "nothing is known to use it";
     "level", "level", At(2), B(1), Unsigned, [8961], "0 when the links lead to data";
-    "unused", "unused", At(3), B(1), Hex, [], "nothing is known to use it";
+    "filler", "filler", At(3), B(1), Hex, [], "nothing is known to use it";
     "updateSeq", "update sequence", At(4), B(2), Unsigned, [], "counts changes of the value";
     "blobId", "blob id", At(6), B(6), Hex, [8961, 8929], "the id of the value's fragments";
     "linkEnd", "cumulative length", Each { first: 12, stride: 12, count: Told }, B(4), Unsigned, [8961, 8929],
@@ -81,7 +81,7 @@ fields! { OVERFLOW_POINTER: OverflowPointer, "format-rare.md 2";
     "type", "pointer type", At(0), B(1), Named(POINTER_TYPES), [8960], "2: row overflow";
     "unused", "unused", At(1), B(1), Hex, [], "nothing is known to use it";
     "level", "level", At(2), B(1), Unsigned, [8961], "0 when the link leads to data";
-    "unused", "unused", At(3), B(1), Hex, [], "nothing is known to use it";
+    "filler", "filler", At(3), B(1), Hex, [], "nothing is known to use it";
     "updateSeq", "update sequence", At(4), B(2), Unsigned, [], "counts changes of the value";
     "blobId", "blob id", At(6), B(6), Hex, [8961, 8929], "the id of the value's fragment";
     "length", "length", At(12), B(4), Unsigned, [8961, 8929], "bytes of the value";
