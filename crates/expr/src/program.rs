@@ -77,7 +77,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Names of the columns it reads; [`Row::column`] is asked for their places in this list.
+    /// Names of the columns it reads; [`Row::field`] is asked for their places in this list.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
