@@ -1,6 +1,6 @@
 //! What in a schema makes DBCC CHECKDB slow, or keeps it from seeing damage: `mdfsck lint`, for those who still run it.
 //!
-//! A rule is one row of [`RULES`] and one function over the catalogue. The reasons rest on Microsoft's documentation of
+//! A rule is one row of `RULES` and one function over the catalogue. The reasons rest on Microsoft's documentation of
 //! DBCC CHECKDB and of its trace flags, and on published measurements (RhinoDBA's course notes, KB 2634571).
 
 use std::io;
