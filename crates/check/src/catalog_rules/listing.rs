@@ -1,7 +1,7 @@
 //! The references as values, for documentation and for tests that damage each of them.
 
-use super::evaluate::condition_holds;
-use super::rules::{Only, Reference, Says};
+use super::evaluate::{class, condition_holds};
+use super::rules::{Reference, Says};
 use super::table::REFERENCES;
 
 /// A reference that every row it applies to keeps in a sound database.
@@ -26,10 +26,7 @@ impl CatalogReference {
 
     /// Which rows of a table of many kinds it is about, if only one kind.
     pub fn class(&self) -> Option<i64> {
-        self.0.rows.only.iter().find_map(|only| match only {
-            Only::Is("class" | "valclass", class) => Some(*class),
-            _ => None,
-        })
+        class(self.0)
     }
 
     /// The columns that refer, as the base table and as the messages call them.
@@ -42,14 +39,16 @@ impl CatalogReference {
         self.0.to.view
     }
 
-    /// Number of the message that tells a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker.
-    pub fn message(&self) -> u16 {
+    /// Number of the message that tells a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker;
+    /// `None` where it is not verified only.
+    pub fn message(&self) -> Option<u16> {
         match &self.0.says {
-            Says::Alone => 3852,
-            Says::Dangling => 3853,
-            Says::OfNothing => 3855,
-            Says::Lacks(_) => 3857,
-            Says::Broker(check) => inner_number(check.template).unwrap_or(check.msg),
+            Says::Alone => Some(3852),
+            Says::Dangling => Some(3853),
+            Says::OfNothing => Some(3855),
+            Says::Lacks(_) => Some(3857),
+            Says::Broker(check) => Some(inner_number(check.template).unwrap_or(check.msg)),
+            Says::Unproven => None,
         }
     }
 

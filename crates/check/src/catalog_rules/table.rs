@@ -1,10 +1,12 @@
 //! The references between base tables. Each holds for every row of 137 data files of versions 611 to 998, ten of them
 //! created by SQL Server 2000, and of 62 databases in backups; the numbers are the rows of the files that were there to try
-//! it on. What the classes of sysclsobjs,
-//! syssingleobjrefs and the like stand for is in format.md 10 and format-rare.md 13, or in the documented catalogue view.
+//! it on. What the classes of sysclsobjs, syssingleobjrefs and the like stand for is in format.md 10 and format-rare.md 13,
+//! or in the documented catalogue view. Where those rows are few, or the engine is not known to refuse or follow a change
+//! that would break the reference (a column of a view that goes away with its ALTER, of which others speak by name or
+//! property), the reference is `Unproven`.
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
-use super::rules::Says::{Alone, Broker, Dangling, Lacks, OfNothing};
+use super::rules::Says::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
 use super::rules::{Base, Classes, Keys, Reference, Rows};
 use crate::registry;
 
@@ -177,14 +179,14 @@ references! {
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
     // 330 defaults and 2 XML collections. No file has a rule: sys.columns tells that chk is one.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
-    columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Dangling;
+    columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
     // 6 of 6: a computed column has its text.
     columns SYSCOLPARS [Is("number", 0), Bit("status", 16)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
     // 4,517 types. None has a default or rule: sys.types tells what dflt and chk are.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
-    types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Dangling;
-    types SYSSCALARTYPES [Not("chk", 0)] {id user_type_id}, {chk rule_object_id} -> OBJECTS, Dangling;
+    types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Unproven;
+    types SYSSCALARTYPES [Not("chk", 0)] {id user_type_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     // 27,435: heaps, indexes and statistics.
     indexes SYSIDXSTATS [] {id object_id, indid index_id}, {id object_id} -> OBJECTS, Dangling;
     // 6,290 and 641, all before 2012: data spaces, and those of LOB values.
@@ -210,8 +212,8 @@ references! {
     stats SYSOBJVALUES [Is("valclass", 60)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
     indexes SYSOBJVALUES [Is("valclass", 66)] {objid object_id, subobjid index_id}, {objid object_id, subobjid index_id} -> INDEXES, OfNothing;
     trigger_events SYSOBJVALUES [Is("valclass", 70)] {objid object_id, subobjid type}, {objid object_id} -> OBJECTS, OfNothing;
-    columns SYSOBJVALUES [Is("valclass", 119)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, OfNothing;
-    sysobjvalues SYSOBJVALUES [Is("valclass", 123)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
+    columns SYSOBJVALUES [Is("valclass", 119)] {objid object_id, subobjid column_id}, {objid object_id, subobjid column_id} -> COLUMNS, Unproven;
+    sysobjvalues SYSOBJVALUES [Is("valclass", 123)] {objid object_id}, {objid object_id} -> OBJECTS, Unproven;
     // From backups: 3 sequences, 8 values of spatial indexes. From single databases: synonyms, periods of temporal tables.
     synonyms SYSOBJVALUES [Is("valclass", 4)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     sequences SYSOBJVALUES [Is("valclass", 63)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
@@ -244,15 +246,15 @@ references! {
     // 13 table types in a backup; history tables of temporal ones in two databases.
     table_types SYSSINGLEOBJREFS [Is("class", 36)] {indepid type_table_object_id}, {depid user_type_id} -> TYPES, OfNothing;
     table_types SYSSINGLEOBJREFS [Is("class", 36)] {depid user_type_id}, {indepid type_table_object_id} -> OBJECTS, Dangling;
-    tables SYSSINGLEOBJREFS [Is("class", 112)] {depid history_table_id}, {indepid object_id} -> OBJECTS, OfNothing;
-    tables SYSSINGLEOBJREFS [Is("class", 112)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Dangling;
+    tables SYSSINGLEOBJREFS [Is("class", 112)] {depid history_table_id}, {indepid object_id} -> OBJECTS, Unproven;
+    tables SYSSINGLEOBJREFS [Is("class", 112)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Unproven;
     // 342 CLR types.
     assembly_types SYSSINGLEOBJREFS [Is("class", 38)] {indepid assembly_id}, {depid user_type_id} -> TYPES, OfNothing;
     assembly_types SYSSINGLEOBJREFS [Is("class", 38)] {depid user_type_id}, {indepid assembly_id} -> ASSEMBLIES, Dangling;
     // 1,257 internal tables, 413 with a parent, 2 with an index of it.
     internal_tables SYSSINGLEOBJREFS [Is("class", 40)] {depsubid internal_type}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 40), Not("indepid", 0)] {depid object_id}, {indepid parent_id} -> OBJECTS, Dangling;
-    internal_tables SYSSINGLEOBJREFS [Is("class", 40), Not("indepid", 0), Not("indepsubid", 0)] {depid object_id}, {indepid parent_id, indepsubid parent_minor_id} -> INDEXES, Dangling;
+    internal_tables SYSSINGLEOBJREFS [Is("class", 40), Not("indepid", 0), Not("indepsubid", 0)] {depid object_id}, {indepid parent_id, indepsubid parent_minor_id} -> INDEXES, Unproven;
     // Owners: 137 routes, 1,787 schemas, 1,372 roles, 114 assemblies, 1,918 message types, 822 contracts, 411 services, 24 languages.
     routes SYSSINGLEOBJREFS [Is("class", 49)] {indepid principal_id}, {depid route_id} -> ROUTES, OfNothing;
     routes SYSSINGLEOBJREFS [Is("class", 49)] {depid route_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
@@ -277,14 +279,14 @@ references! {
     symmetric_keys SYSSINGLEOBJREFS [Is("class", 47)] {depid symmetric_key_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     certificates SYSSINGLEOBJREFS [Is("class", 62)] {indepid principal_id}, {depid certificate_id} -> CERTIFICATES, OfNothing;
     certificates SYSSINGLEOBJREFS [Is("class", 62)] {depid certificate_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
-    key_encryptions SYSOBJKEYCRYPTS [Is("class", 24)] {id key_id}, {id key_id} -> SYMMETRIC_KEYS, OfNothing;
-    symmetric_keys SYSGUIDREFS [Is("class", 2)] {subid subid}, {id symmetric_key_id} -> SYMMETRIC_KEYS, OfNothing;
+    key_encryptions SYSOBJKEYCRYPTS [Is("class", 24)] {id key_id}, {id key_id} -> SYMMETRIC_KEYS, Unproven;
+    symmetric_keys SYSGUIDREFS [Is("class", 2)] {subid subid}, {id symmetric_key_id} -> SYMMETRIC_KEYS, Unproven;
     // 1,787 of 1,787 schemas and 1,372 of 1,372 roles have an owner.
     schemas SYSCLSOBJS [Is("class", 50)] {id schema_id}, {id schema_id} -> SCHEMA_OWNERS, Lacks("principal_id");
     database_principals SYSOWNERS [Type(&["R"])] {id principal_id}, {id principal_id} -> ROLE_OWNERS, Lacks("owning_principal_id");
     // 6 ledger tables.
-    tables SYSSINGLEOBJREFS [Is("class", 84)] {depid history_table_id}, {indepid object_id} -> OBJECTS, OfNothing;
-    tables SYSSINGLEOBJREFS [Is("class", 84)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Dangling;
+    tables SYSSINGLEOBJREFS [Is("class", 84)] {depid history_table_id}, {indepid object_id} -> OBJECTS, Unproven;
+    tables SYSSINGLEOBJREFS [Is("class", 84)] {indepid object_id}, {depid history_table_id} -> OBJECTS, Unproven;
     // 430 keys; the index is looked up by `index_of_key`.
     key_constraints SYSSINGLEOBJREFS [Is("class", 93)] {indepid unique_index_id}, {depid object_id} -> OBJECTS, OfNothing;
     // XML schemas: 415 namespaces, 342 base types, 10,863 types, 82 names of XML indexes.
@@ -299,7 +301,7 @@ references! {
     // 5,376 uses by name and 181 bound ones; what modules use of the system lies in another database.
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
-    sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Dangling;
+    sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Unproven;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0), Not("depsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id, depsubid column_id} -> COLUMNS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
@@ -332,12 +334,12 @@ references! {
     database_permissions SYSPRIVS [Is("class", 6)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> TYPES, Dangling;
     // Extended properties: 742 of objects, 247 of columns, 6 of parameters, 2 of schemas, 32 of indexes, 2 of XML collections, 2 of filegroups.
     extended_properties SYSXPROPS [Is("class", 1)] {class class, id major_id, subid minor_id}, {id major_id} -> OBJECTS, Dangling;
-    extended_properties SYSXPROPS [Is("class", 1), Not("subid", 0)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> COLUMNS, Dangling;
-    extended_properties SYSXPROPS [Is("class", 2)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> PARAMETERS, Dangling;
-    extended_properties SYSXPROPS [Is("class", 3)] {class class, id major_id, subid minor_id}, {id major_id} -> SCHEMAS, Dangling;
-    extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Dangling;
-    extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Dangling;
-    extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Dangling;
+    extended_properties SYSXPROPS [Is("class", 1), Not("subid", 0)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> COLUMNS, Unproven;
+    extended_properties SYSXPROPS [Is("class", 2)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> PARAMETERS, Unproven;
+    extended_properties SYSXPROPS [Is("class", 3)] {class class, id major_id, subid minor_id}, {id major_id} -> SCHEMAS, Unproven;
+    extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Unproven;
+    extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Unproven;
+    extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Unproven;
     // 1,391 uses by name only: just the object that uses is known by id.
     sql_expression_dependencies SYSSOFTOBJREFS [Is("depclass", 1), Above("depid", 0)] {depid referencing_id}, {depid referencing_id} -> OBJECTS, Dangling;
     // 139 XML collections.
