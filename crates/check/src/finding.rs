@@ -5,7 +5,7 @@ use std::fmt::Write;
 use catalog::UnitKind;
 use format::{AllocUnitId, PageId, RecordId};
 
-use crate::registry::{Check, Class, Repair};
+use crate::registry::{Check, Class, Listed, Repair};
 
 /// To whom a finding belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -204,20 +204,20 @@ impl Finding {
         }
     }
 
-    /// Order in which findings are listed: by object, index, unit, page, then message.
+    /// Order in which findings are listed: by object and index, there as the check's row says ([`Listed`]), then by unit,
+    /// page and message.
     pub fn sort_key(&self) -> impl Ord + use<> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
-        // What cannot be checked comes behind the messages that say why.
-        let is_consequence = matches!(self.check.msg, 7995 | 8998);
+        let (group, page) = match self.check.listed {
+            Listed::ByPage => (0, self.page),
+            Listed::ByReference => (0, self.ref_page),
+            Listed::AsConsequence => (1, self.page),
+            Listed::Last => (2, self.page),
+        };
         (
-            owner.map(|owner| (owner.object_id, owner.index_id, owner.alloc_unit)),
-            is_consequence,
-            self.page,
-            self.slot,
-            self.check.msg,
-            self.state,
-            self.ref_page,
-            self.ref_slot,
+            (owner.map(|owner| (owner.object_id, owner.index_id)), group, owner.map(|owner| owner.alloc_unit)),
+            (page, self.check.listed, self.page, self.slot, self.check.msg, self.state),
+            (self.ref_page, self.ref_slot),
             self.evidence.clone(),
         )
     }
@@ -344,5 +344,44 @@ mod tests {
              (49344:-1061109568)."
         );
         assert_eq!(finding.object_id(), None);
+    }
+
+    /// An owner of object 1413580074 and so on: one object, one index.
+    fn owner(alloc_unit: u64) -> Owner {
+        let kind = Some(UnitKind::InRow);
+        Owner { object_id: 1_413_580_074, index_id: 1, partition_id: 1, alloc_unit: AllocUnitId(alloc_unit), kind }
+    }
+
+    /// The findings in the order in which they are listed, as message and page.
+    fn listed(mut findings: Vec<Finding>) -> Vec<(u16, u32)> {
+        findings.sort_by_cached_key(Finding::sort_key);
+        findings.iter().map(|finding| (finding.check.msg, finding.page.unwrap_or_default().page)).collect()
+    }
+
+    #[test]
+    fn order_equals_published_transcripts() {
+        let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
+        // Case 17: two bad leaves, each with what its parent and the page behind it say.
+        let leaf = |page, next| {
+            let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
+            let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
+            [next.ref_page(PageId::new(1, page)), unseen, of(&registry::PAGE_UNPROCESSED, page)]
+        };
+        let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
+        let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
+        assert_eq!(listed(findings), expected);
+        // Case 31: fragments, then the rows that own them, on whatever pages these lie.
+        let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
+        let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
+        assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);
+    }
+
+    #[test]
+    fn what_follows_from_damage_elsewhere_is_listed_behind_it_whatever_its_page() {
+        let of = |check, page| Finding::new(check).owner(owner(1)).page(PageId::new(1, page));
+        let root = of(&registry::PAGE_HEADER, 300);
+        let before = of(&registry::TREE_PREV_UNSEEN, 100).ref_page(PageId::new(1, 300));
+        let child = of(&registry::TREE_PARENT_UNSEEN, 200);
+        assert_eq!(listed(vec![child, before, root]), [(8939, 300), (8978, 100), (8977, 200)]);
     }
 }

@@ -91,6 +91,20 @@ impl Repair {
     }
 }
 
+/// Where a message stands among those of its index. CHECKDB groups them by index and page (checkdb.md 3.1); what follows
+/// from damage elsewhere would come before its cause whenever its page has the lower number, so it is listed behind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Listed {
+    /// With its page: that is where the damage is.
+    ByPage,
+    /// With the page that it refers to: that one is missing (8978 stands with 8928 and 8976 of the page before).
+    ByReference,
+    /// Behind all that is damaged: it tells what lost its counterpart, and damage anywhere may be why.
+    AsConsequence,
+    /// At the end: it tells what could not be checked because of the others.
+    Last,
+}
+
 /// One check: an invariant and the message that says it is broken.
 pub struct Check {
     /// Stable id, never reused.
@@ -107,6 +121,8 @@ pub struct Check {
     pub repair: Repair,
     /// Made under PHYSICAL_ONLY too.
     pub physical_only: bool,
+    /// Where it is listed.
+    pub listed: Listed,
     /// Message text with named places, see [`crate::finding`].
     pub template: &'static str,
     /// What must be true.

@@ -1,9 +1,9 @@
 //! The rows. Texts are those of sys.messages (SQL Server 2022); states where transcripts show them.
 
-use super::{Check, Class, Phase, Repair};
+use super::{Check, Class, Listed, Phase, Repair};
 
 macro_rules! checks {
-    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal,
+    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal $(listed $listed:ident)?,
        $template:literal, must $invariant:literal, cause $cause:literal, action $action:literal;)*) => {
         $(
             #[doc = $invariant]
@@ -15,6 +15,7 @@ macro_rules! checks {
                 class: Class::$class,
                 repair: Repair::$repair,
                 physical_only: $physical,
+                listed: checks!(@listed $($listed)?),
                 template: $template,
                 invariant: $invariant,
                 cause: $cause,
@@ -24,6 +25,8 @@ macro_rules! checks {
         /// All checks, in the order of the table.
         pub static ALL: &[&Check] = &[$(&$name),*];
     };
+    (@listed) => { Listed::ByPage };
+    (@listed $listed:ident) => { Listed::$listed };
 }
 
 checks! {
@@ -52,7 +55,7 @@ checks! {
         must "The leaf chain of a critical system table visits no page twice.",
         cause "A next pointer was changed to a page earlier in the chain.",
         action "Restore from a backup; no repair exists for these tables.";
-    CATALOG_UNUSABLE = "catalog.unusable", 7995 state 1, Metadata, Uncounted, None, true,
+    CATALOG_UNUSABLE = "catalog.unusable", 7995 state 1, Metadata, Uncounted, None, true listed Last,
         "Database '{database}': consistency errors in system catalogs prevent further DBCC {command} processing.",
         must "The system catalogue can be read to its end.",
         cause "Pages of system tables are damaged; the other messages name them.",
@@ -115,7 +118,7 @@ checks! {
         must "At every GAM, SGAM, PFS, DIFF and ML position lies such a page, with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
         action "Restore from a backup: a PFS page cannot be repaired at all.";
-    INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true,
+    INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last,
         "Page errors on the GAM, SGAM, or PFS pages prevent allocation integrity checks in database ID {database_id} pages from {page} to {ref_page}. See other errors for cause.",
         must "The GAM, SGAM and PFS pages of an interval can be read.",
         cause "Another message names the allocation page that is damaged.",
@@ -135,12 +138,12 @@ checks! {
         must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent; this line names one claimant.",
         cause "See message 8904, which precedes these lines.",
         action "See message 8904.";
-    EXTENT_UNOWNED = "allocation.extent-unowned", 8905 state 1, Allocation, Allocation, AllowDataLoss, true,
+    EXTENT_UNOWNED = "allocation.extent-unowned", 8905 state 1, Allocation, Allocation, AllowDataLoss, true listed AsConsequence,
         "Extent {page} in database ID {database_id} is marked allocated in the GAM, but no SGAM or IAM has allocated it.",
         must "An extent that the GAM calls allocated belongs to an IAM chain, or is a mixed extent whose pages are accounted for.",
         cause "A bit of a GAM, SGAM or IAM page was changed, or an IAM page was lost.",
         action "Space only, unless an IAM page is damaged too: then the pages of its table are no longer found.";
-    PAGE_UNOWNED = "allocation.page-unowned", 8906 state 1, Allocation, Allocation, AllowDataLoss, true,
+    PAGE_UNOWNED = "allocation.page-unowned", 8906 state 1, Allocation, Allocation, AllowDataLoss, true listed AsConsequence,
         "Page {page} in database ID {database_id} is allocated in the SGAM {sgam_page} and PFS {pfs_page}, but was not allocated in any IAM. PFS flags '{pfs_flags}'.",
         must "An allocated page of a mixed extent is an IAM page or stands in a single-page slot of one.",
         cause "A PFS byte or an IAM page was changed or lost.",
@@ -205,7 +208,7 @@ checks! {
         must "The file that an IAM page maps belongs to the filegroup of its allocation unit.",
         cause "The interval pointer of an IAM page, a file header or a row of sysallocunits was changed.",
         action "Restore from a backup.";
-    IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true,
+    IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
         "Table error: Could not check {owner_lower} due to invalid allocation (IAM) page(s).",
         must "The IAM chain of an allocation unit can be read from end to end.",
         cause "Another message names the IAM page that is damaged.",
@@ -311,7 +314,7 @@ checks! {
         must "Every allocated page lies in its file.",
         cause "The file ends before this page: it was cut.",
         action "Compare the file's length with the size in its header; restore the file.";
-    PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true,
+    PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
         "Table error: page {page} allocated to {owner_lower} was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.",
         must "A page that an IAM page gives to an allocation unit names that unit in its header.",
         cause "A page of another unit was written here, the header was changed, or the IAM page was.",
@@ -387,17 +390,17 @@ checks! {
         must "A page that its parent and its left neighbour name exists in the index.",
         cause "The page is damaged, unallocated or belongs to another index; other messages tell which.",
         action "Restore the page, or rebuild the index if it is nonclustered.";
-    TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
         "Table error: {owner}. Parent node for page {page} was not encountered.",
         must "A page that is not the root has a parent entry.",
         cause "The parent page is damaged, or its child pointer was changed.",
         action "Restore the parent page, or rebuild the index.";
-    TREE_PREV_UNSEEN = "tree.prev-unseen", 8978 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_PREV_UNSEEN = "tree.prev-unseen", 8978 state 1, CrossPage, Consistency, Rebuild, false listed ByReference,
         "Table error: {owner}. Page {page} is missing a reference from previous page {ref_page}. Possible chain linkage problem.",
         must "The page that a page names as previous points to it as next.",
         cause "The previous page is damaged, or its next pointer was changed.",
         action "See the messages of the previous page.";
-    TREE_UNREFERENCED = "tree.unreferenced", 8979 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_UNREFERENCED = "tree.unreferenced", 8979 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
         "Table error: {owner}. Page {page} is missing references from parent (unknown) and previous (page {ref_page}) nodes. Possible bad root entry in system catalog.",
         must "Every page of an index is named by its parent and by its left neighbour.",
         cause "The root pointer in sysallocunits was changed, or parent and neighbour are both damaged.",
@@ -444,22 +447,22 @@ checks! {
         cause "The page of the stub is damaged or lost, or the back pointer was changed.",
         action "Restore the page of the stub; repair turns the row into an ordinary one.";
 
-    INDEX_ROW_MISSING = "index.row-missing", 8951 state 1, CrossRow, Consistency, Rebuild, false,
+    INDEX_ROW_MISSING = "index.row-missing", 8951 state 1, CrossRow, Consistency, Rebuild, false listed AsConsequence,
         "Table error: table '{table}' (ID {object_id}). Data row does not have a matching index row in the index '{index}' (ID {index_id}). Possible missing or invalid keys for the index row matching:",
         must "Each row of a table has exactly one row with the same values in each of its indexes.",
         cause "A row of the index was lost or changed, or a row of the table was changed without it.",
         action "Rebuild the index; if the row of the table may be the wrong one, compare it with a backup first.";
-    INDEX_ROW_MISSING_DETAIL = "index.row-missing-detail", 8955 state 1, CrossRow, Uncounted, Rebuild, false,
+    INDEX_ROW_MISSING_DETAIL = "index.row-missing-detail", 8955 state 1, CrossRow, Uncounted, Rebuild, false listed AsConsequence,
         "Data row {record} identified by ({identity}) with index values '{values}'.",
         must "See 8951, which precedes this line.",
         cause "See 8951.",
         action "See 8951.";
-    INDEX_ROW_SURPLUS = "index.row-surplus", 8952 state 1, CrossRow, Consistency, Rebuild, false,
+    INDEX_ROW_SURPLUS = "index.row-surplus", 8952 state 1, CrossRow, Consistency, Rebuild, false listed AsConsequence,
         "Table error: table '{table}' (ID {object_id}). Index row in index '{index}' (ID {index_id}) does not match any data row. Possible extra or invalid keys for:",
         must "Each row of an index has exactly one row with the same values in the table.",
         cause "A row of the table was lost or changed, or a row of the index was changed without it.",
         action "Rebuild the index; if rows of the table may be lost, look for them in a backup by the values given.";
-    INDEX_ROW_SURPLUS_DETAIL = "index.row-surplus-detail", 8956 state 1, CrossRow, Uncounted, Rebuild, false,
+    INDEX_ROW_SURPLUS_DETAIL = "index.row-surplus-detail", 8956 state 1, CrossRow, Uncounted, Rebuild, false listed AsConsequence,
         "Index row {record} with values ({values}) pointing to the data row identified by ({identity}).",
         must "See 8952, which precedes this line.",
         cause "See 8952.",
@@ -515,7 +518,7 @@ checks! {
         must "A pointer to off-row data leads to a page of its own table's off-row data.",
         cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
         action "Restore; a repair deletes the rows whose values are incomplete.";
-    LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false,
+    LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "{owner}: Errors found in off-row data with ID {text_id} owned by {record_kind} record identified by {record}",
         must "The off-row value of every row is whole.",
         cause "Another message names the fragment that is missing or wrong.",
@@ -540,7 +543,7 @@ checks! {
         must "Small values and NULLs of off-row data lie on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
         cause "The fragment, or the type in the page header, was changed after it was written.",
         action "Restore the page from a backup; a repair deletes the row that owns the value.";
-    LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false,
+    LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         must "Every fragment of off-row data is the value of a row, or has a parent.",
         cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
