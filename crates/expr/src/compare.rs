@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use format::collation::{self, CharClass, CollationId, classify};
+use format::collation::{self, CharClass, CollationId, Form, classify};
 
 /// Characters of a string: bytes of a char value, code units of an nchar one.
 #[derive(Clone, Copy)]
@@ -103,9 +103,14 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     pairs_case(id).then_some(true)
 }
 
+/// As what two strings are compared: as Unicode if one of them is.
+fn form(a: Chars<'_>, b: Chars<'_>) -> Form {
+    if a.wide || b.wide { Form::Unicode } else { Form::Ansi }
+}
+
 /// Whether two strings are equal, if that is certain. Trailing blanks don't count.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
-    if let Some(order) = collation::compare(a.iter(), b.iter(), id) {
+    if let Some(order) = collation::compare(a.iter(), b.iter(), id, form(a, b)) {
         return Some(order == Ordering::Equal);
     }
     let (a, b) = (a.trimmed(), b.trimmed());
@@ -135,7 +140,7 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
 
 /// Order of two strings, if it is certain.
 pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
-    collation::compare(a.iter(), b.iter(), id)
+    collation::compare(a.iter(), b.iter(), id, form(a, b))
         .or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
 }
 
@@ -146,14 +151,15 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     }
     let (class, low_class, high_class) = (classify(unit)?, classify(low)?, classify(high)?);
     let letters = [class, low_class, high_class].iter().filter(|class| matches!(class, CharClass::Letter(_))).count();
-    if matches!((low_class, high_class), (CharClass::Punctuation, _) | (_, CharClass::Punctuation)) {
+    let is_symbol = |class: CharClass| matches!(class, CharClass::Blank | CharClass::Punctuation);
+    if is_symbol(low_class) || is_symbol(high_class) {
         return None;
     }
     if letters > 1 && !pairs_case(id) {
         return None;
     }
     if class < low_class || class > high_class {
-        return (pairs_case(id) || class != CharClass::Punctuation).then_some(false);
+        return (pairs_case(id) || !is_symbol(class)).then_some(false);
     }
     // At the ends of the range case may decide.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::bytes::unsigned;
-use crate::collation::{self, CharClass, CollationId};
+use crate::collation::{self, CharClass, CollationId, Form};
 use crate::record::Record;
 use crate::types::{TypeInfo, xtype};
 
@@ -175,13 +175,13 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
         KeyOrder::Guid => guid(a)?.cmp(&guid(b)?),
         KeyOrder::Bytes => without_trailing_zeros(a).cmp(without_trailing_zeros(b)),
         KeyOrder::Ansi(id) => {
-            return collation::compare(bytes(a), bytes(b), id);
+            return collation::compare(bytes(a), bytes(b), id, Form::Ansi);
         }
         KeyOrder::Unicode(id) => {
             if !(a.len() | b.len()).is_multiple_of(2) {
                 return None;
             }
-            return collation::compare(units(a), units(b), id);
+            return collation::compare(units(a), units(b), id, Form::Unicode);
         }
         KeyOrder::Unknown => return (a == b).then_some(Ordering::Equal),
     })
@@ -343,7 +343,7 @@ impl ImageBuilder {
             let byte = match collation::classify(unit) {
                 Some(CharClass::Digit(byte)) => byte,
                 Some(CharClass::Letter(byte))
-                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id).is_some() =>
+                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Form::Ansi).is_some() =>
                 {
                     byte
                 }
