@@ -37,7 +37,7 @@ pub(crate) fn alloc_unit(record: &Record<'_>) -> Option<AllocUnit> {
     let row = record.fixed(4, 65)?;
     Some(AllocUnit {
         id: AllocUnitId(u64_at(row, 0)?),
-        kind: match row[8] {
+        kind: match *row.get(8)? {
             1 => UnitKind::InRow,
             2 => UnitKind::Lob,
             3 => UnitKind::Overflow,
@@ -62,13 +62,13 @@ pub(crate) fn rowset(record: &Record<'_>, is_2005: bool) -> Option<Rowset> {
     let word = |offset| later(offset, 2).and_then(|bytes| u16_at(bytes, 0)).unwrap_or_default();
     Some(Rowset {
         id: u64_at(row, 0)?,
-        owner_type: row[8],
+        owner_type: *row.get(8)?,
         object_id: u32_at(row, 9)?.cast_signed(),
         index_id: u32_at(row, 13)?.cast_signed(),
         partition: u32_at(row, 17)?.cast_signed(),
         status: u32_at(row, 21)?,
         rows: u64_at(row, 27)?.cast_signed(),
-        compression: later(35, 1).map_or(0, |bytes| bytes[0]),
+        compression: later(35, 1).and_then(<[u8]>::first).copied().unwrap_or_default(),
         max_null_bit: word(37),
         min_leaf: word(45),
         min_node: word(47),
@@ -118,7 +118,8 @@ mod status_2005 {
 pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u32>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 37)?;
     let (hobt, physical, status) = (u64_at(row, 0)?, u32_at(row, 8)?, u32_at(row, 12)?);
-    let mut info = TypeInfo { xtype: row[18], length: u16_at(row, 19)?, precision: row[21], scale: row[22] };
+    let mut info =
+        TypeInfo { xtype: *row.get(18)?, length: u16_at(row, 19)?, precision: *row.get(21)?, scale: *row.get(22)? };
     info.length = fixed_length(info).unwrap_or(info.length);
     let translated =
         [(status_2005::UNIQUIFIER, column_status::UNIQUIFIER), (status_2005::NOT_NULL, column_status::NOT_NULL)]
@@ -139,8 +140,8 @@ pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u3
             leaf_null_bit: u16_at(row, 33)?,
             node_null_bit: u16_at(row, 35)?,
             default: None,
-            leaf_bit: row[31],
-            node_bit: row[32],
+            leaf_bit: *row.get(31)?,
+            node_bit: *row.get(32)?,
         },
     ))
 }

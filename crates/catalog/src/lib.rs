@@ -4,6 +4,9 @@
 //! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded (format.md 10).
 //! What cannot be read is told as a [`Gap`]; nothing here judges.
 
+// What indexes does so where a test before it proved the place: that is said there.
+#![warn(clippy::indexing_slicing)]
+
 mod base_table;
 mod bootstrap;
 mod chain;

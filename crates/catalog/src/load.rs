@@ -194,8 +194,9 @@ fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
 /// Gives each rowset its columns, by physical order.
 fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
     for (rowset_id, column) in columns {
-        if let Ok(at) = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id) {
-            database.rowsets[at].layout.columns.push(column);
+        let at = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
+        if let Some(rowset) = at.ok().and_then(|at| database.rowsets.get_mut(at)) {
+            rowset.layout.columns.push(column);
         }
     }
     let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));

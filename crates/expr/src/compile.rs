@@ -139,6 +139,9 @@ impl Compiler<'_> {
         if crate::types::rank(ty.kind()) == 0 {
             return no(format!("column {name} of type {}", column.info.name()));
         }
+        if !column.info.is_possible() {
+            return no(format!("column {name} of the impossible type {}", column.info.declaration()));
+        }
         Ok(Typed { node: Node::Column(index, ty.info), ty })
     }
 

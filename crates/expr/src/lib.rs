@@ -45,6 +45,8 @@
 //!
 //! What depends on the moment (`getdate()`) or on chance (`newid()`) is refused when compiled: it can't be checked.
 
+// What indexes does so where a test before it proved the place: that is said there.
+#![warn(clippy::indexing_slicing)]
 #![warn(missing_docs)]
 
 pub mod ast;

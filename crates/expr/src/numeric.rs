@@ -20,6 +20,7 @@ const TIE: Undecided = Undecided { reason: "money rounded at exactly half" };
 const WRONG_TYPE: Undecided = Undecided { reason: "a value of an unexpected type" };
 
 /// `10^n`, for n up to 38.
+#[expect(clippy::indexing_slicing, reason = "no index is greater than 38")]
 pub(crate) fn power_of_ten(n: u8) -> i128 {
     const POWERS: [i128; 39] = {
         let mut powers = [1i128; 39];

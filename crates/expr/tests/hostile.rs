@@ -37,6 +37,18 @@ fn repeated_operands_do_not_multiply() {
     assert_eq!(compile(&text, &|_| None).map(|_| ()).unwrap_err().what, "an expression of too many terms");
 }
 
+#[test]
+fn columns_of_impossible_types_are_refused() {
+    for (ti, declaration) in [(0x00_C8_12_6A, "decimal(18,200)"), (0x6A, "decimal(0,0)"), (0x09_29, "time(9)")] {
+        let info = TypeInfo::from_ti(ti);
+        let column = |_: &str| Some(ColumnType { info, ..ColumnType::default() });
+        for text in ["[a]+[b]>(0)", "[a]*[b]", "[a]%(7)", "coalesce([a],(1.5))"] {
+            let refusal = compile(text, &column).map(|_| ()).unwrap_err().what;
+            assert_eq!(refusal, format!("column a of the impossible type {declaration}"), "{text}");
+        }
+    }
+}
+
 fn any_type() -> impl Strategy<Value = ColumnType> {
     let kinds = [
         34u8, 36, 40, 41, 42, 43, 48, 52, 56, 58, 59, 60, 61, 62, 98, 104, 106, 122, 127, 165, 167, 173, 175, 189, 231,
@@ -44,7 +56,7 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
     ];
     (proptest::sample::select(kinds.to_vec()), any::<u32>(), any::<u32>()).prop_map(|(kind, ti, collation)| {
         let mut info = TypeInfo::from_ti((ti << 8) | u32::from(kind));
-        // Precision, scale and length as the catalogue has them are within their domain.
+        // Others are refused as a whole.
         info.precision = info.precision % 38 + 1;
         info.scale %= if kind == 106 { info.precision + 1 } else { 8 };
         info.length = format::types::fixed_length(info).unwrap_or(info.length % 4000 * 2 + 2);

@@ -49,6 +49,6 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
 
 /// UTF-16LE text; unpaired surrogates become U+FFFD, an odd last byte is dropped.
 pub fn utf16(bytes: &[u8]) -> String {
-    let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    let units = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }

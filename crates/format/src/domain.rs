@@ -148,9 +148,9 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
     let in_range = match magnitude.len() {
         // Ten to the power of 20 is more than eight bytes hold.
         4 | 8 => 10u64.checked_pow(precision.into()).is_none_or(|limit| unsigned(magnitude) < limit),
-        length @ (12 | 16) => {
+        12 | 16 => {
             let mut value = [0; 16];
-            value[..length].copy_from_slice(magnitude);
+            value.iter_mut().zip(magnitude).for_each(|(place, byte)| *place = *byte);
             u128::from_le_bytes(value) < 10u128.checked_pow(precision.into())?
         }
         _ => return None,

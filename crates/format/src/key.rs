@@ -188,7 +188,7 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
 }
 
 fn units(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u16> + Clone + '_ {
-    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+    bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair))
 }
 
 fn signed(bytes: &[u8]) -> i64 {
@@ -241,7 +241,7 @@ fn guid(bytes: &[u8]) -> Option<[u8; 16]> {
 
 fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    &bytes[..end]
+    bytes.get(..end).unwrap_or(bytes)
 }
 
 /// Bytes of a [`KeyImage`].
@@ -281,6 +281,7 @@ impl KeyImage {
     }
 
     /// Order of two keys, as far as their images decide it.
+    #[expect(clippy::indexing_slicing, reason = "no length is greater than IMAGE_BYTES")]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);
         let common = a.len().min(b.len());
@@ -297,6 +298,7 @@ struct ImageBuilder {
     length: usize,
 }
 
+#[expect(clippy::indexing_slicing, reason = "the length is never greater than IMAGE_BYTES")]
 impl ImageBuilder {
     /// Appends a column; false when the image must end here.
     fn column(&mut self, value: KeyValue<'_>, column: &KeyColumn) -> bool {

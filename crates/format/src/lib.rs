@@ -7,6 +7,9 @@
 //! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return what is there.
 //! Nothing here panics, whatever the bytes are.
 
+// What indexes does so where a test before it proved the place: that is said there.
+#![warn(clippy::indexing_slicing)]
+
 pub mod allocation;
 pub mod boot;
 pub mod bytes;

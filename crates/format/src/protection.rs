@@ -44,8 +44,8 @@ pub fn checksum(page: &PageBytes) -> u32 {
     for (sector, bytes) in page.chunks_exact(SECTOR_BYTES).enumerate() {
         let mut lanes = [0u32; 16];
         for block in bytes.chunks_exact(64) {
-            for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-                *lane ^= u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
+                *lane ^= u32::from_le_bytes(*word);
             }
         }
         let mut folded = lanes.iter().fold(0, |folded, lane| folded ^ lane);
@@ -67,6 +67,7 @@ fn flags(page: &PageBytes) -> u16 {
 }
 
 /// Verifies the page by the protection its own flags name: a database may hold pages of all three kinds.
+#[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
     let stored = stored_word(page);
@@ -91,6 +92,7 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
 /// Puts back the bits that torn-page protection displaced, so that the page can be parsed. Without effect on pages that
 /// are not protected that way. Sector 15's byte is the high byte of slot 0's offset, so parsing without this is off by
 /// up to 768 (format.md 0, rule 3).
+#[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);
     if flags & page_flags::TORN_BITS == 0 || flags & page_flags::CHECKSUM != 0 {

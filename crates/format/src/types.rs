@@ -85,6 +85,15 @@ impl TypeInfo {
         info
     }
 
+    /// Whether a column can be declared with this precision and scale: a damaged catalogue may hold any.
+    pub fn is_possible(self) -> bool {
+        match self.xtype {
+            xtype::DECIMAL | xtype::NUMERIC => (1..=38).contains(&self.precision) && self.scale <= self.precision,
+            xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => self.scale <= 7,
+            _ => true,
+        }
+    }
+
     /// The type's name.
     pub fn name(self) -> &'static str {
         match self.xtype {

@@ -1,11 +1,11 @@
 //! Entry points that must take any bytes: they end, and they do not panic. The fuzz targets and the replaying tests call
 //! the same ones.
 
-use std::path::PathBuf;
+mod backup;
+mod database;
 
-use check::{Options, Silent};
 use expr::{ColumnType, Scratch};
-use format::compressed::{CdRecord, CompressionInfo};
+use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};
 use format::fields::{instances_of, record_spaces};
 use format::lob::{Fragment, Pointer};
 use format::page::PAGE_BYTES;
@@ -13,21 +13,25 @@ use format::protection::{undo_torn_bits, verify};
 use format::record::Record;
 use format::sparse::SparseVector;
 use format::types::TypeInfo;
-use format::{Page, PageBytes, PageId};
-use source::{MemoryFiles, PageSource};
+use format::{Page, PageBytes};
 
-use crate::mutate::seal;
+pub use backup::backup;
+pub use database::{bootstrap, database};
 
 /// Takes any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points that need no database, by name.
+/// The entry points by name; those that change something change almost nothing here.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),
+    ("compressed", compressed),
     ("expression", expression),
     ("bootstrap", |bytes| bootstrap(None, bytes)),
     ("database", |bytes| database(None, bytes)),
+    ("backup", |bytes| backup(&[], bytes)),
+    ("xpress", source::hostile::xpress),
+    ("log", source::hostile::log_block),
 ];
 
 /// Columns of records whose layout nobody knows.
@@ -102,6 +106,44 @@ fn complex(bytes: &[u8]) {
     }
 }
 
+/// Types that compressed columns are given in turn.
+const COMPRESSED_TYPES: [u32; 32] = [
+    0x38, 0x30, 0x34, 0x7F, 0x3C, 0x7A, 0x3D, 0x3A, 0x3E, 0x3B, 0x24, 0x28, 0x68, 0xBD, 0x00_07_29, 0x00_03_2A,
+    0x00_05_2B, 0x04_12_6A, 0x26_26_6A, 0x00_FF_6A, 0x0A_00_AF, 0x0A_00_AD, 0x14_00_EF, 0x14_00_E7, 0x14_00_A7,
+    0x14_00_A5, 0xE7, 0xA5, 0x62, 0xF1, 0x3F, 0,
+];
+
+/// A row under compression: how many columns, their types, how long the compression information is (u16), that, the row.
+pub fn compressed(bytes: &[u8]) {
+    let Some((&[count], bytes)) = bytes.split_first_chunk() else { return };
+    let Some((types, bytes)) = bytes.split_at_checked(usize::from(count)) else { return };
+    let Some((&size, bytes)) = bytes.split_first_chunk() else { return };
+    let (info, row) = bytes.split_at(usize::from(u16::from_le_bytes(size)).min(bytes.len()));
+    let column = |&kind: &u8| {
+        let ti = COMPRESSED_TYPES.get(usize::from(kind & 0x1F)).copied().filter(|_| kind < 0xE0)?;
+        Some(CompressedColumn { info: TypeInfo::from_ti(ti), is_uniquifier: kind & 0x20 != 0 })
+    };
+    let columns: Vec<_> = types.iter().map(column).collect();
+    let Some(expansion) = Expansion::new(&columns) else { return };
+    let Ok(record) = CdRecord::read(row, columns.len()) else { return };
+    let info = CompressionInfo::read(info, columns.len()).ok();
+    let _ = expansion.audit(&record, info.as_ref());
+    let mut scratch = Default::default();
+    if let Ok(expanded) = expansion.expand(&record, info.as_ref(), &mut scratch) {
+        for (number, column) in columns.iter().enumerate() {
+            let value = match expansion.place(number) {
+                Some(place @ 1..) => {
+                    expanded.record.fixed(place.unsigned_abs(), column.map_or(1, |column| column.info.length))
+                }
+                Some(place) => expanded.record.variable(place.unsigned_abs()).map(|(value, _)| value),
+                None => None,
+            };
+            let info = column.map(|column| column.info).unwrap_or_default();
+            let _ = format::value::text(info, value.unwrap_or_default(), 1);
+        }
+    }
+}
+
 /// An expression, compiled with columns of some types and evaluated.
 pub fn expression(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -120,77 +162,4 @@ pub fn expression(bytes: &[u8]) {
         let row: [Option<&[u8]>; 8] = [value.get(..length); 8];
         let _ = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
     }
-}
-
-/// The catalogue of a database that was changed as `bytes` say.
-pub fn bootstrap(base: Option<&MemoryFiles>, bytes: &[u8]) {
-    if let Some(files) = changed(base, bytes) {
-        let _ = catalog::load(&files);
-    }
-}
-
-/// A whole small database that was changed as `bytes` say, checked with every message printed.
-pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
-    if let Some(files) = changed(base, bytes) {
-        let database = catalog::load(&files);
-        let options = Options { max_threads: 1, ..Options::default() };
-        let report = check::run(&files, &database, &options, &Silent);
-        let names = report.names();
-        assert!(report.findings.iter().all(|finding| !finding.text(&names).is_empty()));
-    }
-}
-
-/// Pages of the database that stands in where there is no other.
-const EMPTY_PAGES: usize = 32;
-/// Bytes in front of each change: page, offset, how many bytes follow.
-const CHANGE_HEADER: usize = 5;
-
-/// `base`, or a file of almost nothing, with changes: each is u16 page, u16 offset, u8 length, and so many bytes. The
-/// protection of each changed page is made right; without that, nothing would look behind it.
-fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
-    let empty;
-    let base = match base {
-        Some(base) => base,
-        None => {
-            empty = almost_nothing()?;
-            &empty
-        }
-    };
-    let pages = base.files().first()?.pages.max(1);
-    let mut changes = std::collections::BTreeMap::new();
-    let mut rest = bytes;
-    while let Some((header, behind)) = rest.split_first_chunk::<CHANGE_HEADER>() {
-        let [a, b, c, d, length] = *header;
-        let id = PageId::new(1, u32::from(u16::from_le_bytes([a, b])) % pages);
-        let at = usize::from(u16::from_le_bytes([c, d])) % PAGE_BYTES;
-        let (value, next) = behind.split_at(usize::from(length).min(behind.len()));
-        rest = next;
-        let page = match changes.entry(id) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                let mut page = base.read_page(id)?;
-                undo_torn_bits(&mut page);
-                entry.insert(page)
-            }
-        };
-        for (place, byte) in page.iter_mut().skip(at).zip(value) {
-            *place = *byte;
-        }
-    }
-    base.with_pages(changes.into_iter().map(|(id, mut page)| {
-        seal(&mut page);
-        (id, *page)
-    }))
-    .ok()
-}
-
-/// A file that is taken for a data file by its allocation pages, which are empty.
-fn almost_nothing() -> Option<MemoryFiles> {
-    let mut bytes = vec![0; EMPTY_PAGES * PAGE_BYTES];
-    for (number, kind) in [(0u8, 15u8), (1, 11), (2, 8), (3, 9), (6, 16), (7, 17), (9, 13)] {
-        let page = bytes.get_mut(usize::from(number) * PAGE_BYTES..)?.first_chunk_mut::<PAGE_BYTES>()?;
-        // Header version, type, unit 99 of the system's pages, own id.
-        [page[0], page[1], page[24], page[32], page[36]] = [1, kind, 99, number, 1];
-    }
-    MemoryFiles::open(vec![(PathBuf::from("nothing.mdf"), bytes)]).ok()
 }

@@ -9,6 +9,8 @@ mod chain;
 mod compressed;
 mod config;
 mod damage;
+#[doc(hidden)]
+pub mod hostile;
 mod log_portion;
 mod media;
 mod names;

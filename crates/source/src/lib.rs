@@ -14,6 +14,8 @@ mod positioned;
 mod throttle;
 
 pub use backup::BackupPages;
+#[doc(hidden)]
+pub use backup::hostile;
 pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};

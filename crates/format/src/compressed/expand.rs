@@ -176,7 +176,9 @@ impl Expansion {
         let mut head = status::NULL_BITMAP | (kind as u8) << 1;
         head |= if variable_count > 0 { status::VARIABLE } else { 0 };
         head |= if tag.is_some() { status::VERSION_TAG } else { 0 };
-        image[0] = head;
+        if let Some(first) = image.first_mut() {
+            *first = head;
+        }
         put_u16(image, 2, fixed_end.into());
         put_u16(image, fixed_end.into(), count);
         if variable_count > 0 {
@@ -187,7 +189,11 @@ impl Expansion {
             let mut is_complex = false;
             let mut doubt = None;
             match resolve(&column, info, number) {
-                Value::Null => image[bitmap + number / 8] |= 1 << (number % 8),
+                Value::Null => {
+                    if let Some(byte) = image.get_mut(bitmap + number / 8) {
+                        *byte |= 1 << (number % 8);
+                    }
+                }
                 Value::Unknown(reason) => doubt = Some(Doubt::Unknown(reason)),
                 Value::Bit(bit) if slot.codec == Codec::Bit => {
                     if let Some(byte) = image.get_mut(usize::from(slot.fixed)) {
@@ -292,7 +298,9 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
         Anchor::Bit(_) if stored == [0] => Value::Bit(false),
         Anchor::Bit(_) => Value::Unknown("a bit with bytes of its own"),
         Anchor::Bytes(anchor) => match split_prefix(stored) {
-            Some((prefix, suffix)) if prefix <= anchor.len() => Value::Bytes(&anchor[..prefix], suffix),
+            Some((prefix, suffix)) if prefix <= anchor.len() => {
+                Value::Bytes(anchor.get(..prefix).unwrap_or_default(), suffix)
+            }
             _ => Value::Unknown("a prefix length of a form that was never met"),
         },
     }

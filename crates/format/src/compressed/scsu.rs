@@ -47,6 +47,7 @@ struct Decoder<'a> {
     unicode: bool,
 }
 
+#[expect(clippy::indexing_slicing, reason = "a window is a number of three bits, a named place one of seven")]
 impl Decoder<'_> {
     fn next(&mut self) -> Option<u8> {
         let (byte, rest) = self.rest.split_first()?;

@@ -109,7 +109,7 @@ pub(super) fn decode_fixed(
     }
     match codec {
         Codec::Integer => into.copy_from_slice(integer(stored).to_le_bytes().get(..width).unwrap_or_default()),
-        Codec::ZerosInFront => into[width - stored.len()..].copy_from_slice(stored),
+        Codec::ZerosInFront => into.iter_mut().rev().zip(stored.iter().rev()).for_each(|(place, byte)| *place = *byte),
         Codec::PaddedWith(padding) => {
             let (value, rest) = into.split_at_mut(stored.len());
             value.copy_from_slice(stored);
@@ -119,7 +119,7 @@ pub(super) fn decode_fixed(
         Codec::Whole if !stored.is_empty() && stored.len() != width => {
             return Err(Doubt::Unknown("a value of a type that is stored whole has fewer bytes"));
         }
-        _ => into[..stored.len()].copy_from_slice(stored),
+        _ => into.iter_mut().zip(stored).for_each(|(place, byte)| *place = *byte),
     }
     Ok(())
 }

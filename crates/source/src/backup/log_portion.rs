@@ -85,7 +85,7 @@ impl LogPortion {
     }
 
     /// Notes what the records of a block do; `None` when they cannot be told apart.
-    fn records(&mut self, block: &mut [u8]) -> Option<()> {
+    pub(super) fn records(&mut self, block: &mut [u8]) -> Option<()> {
         // The first byte of each sector holds a status; its own lies at the end of the block.
         let size = block.len();
         for sector in 0..size / SECTOR_BYTES {

@@ -1,0 +1,18 @@
+//! Entry points that must take any bytes, for the fuzz targets: parts that checksums keep from most damage in whole backups.
+
+use super::log_portion::LogPortion;
+use super::xpress;
+
+/// How many bytes to get (u16), and a compressed block.
+pub fn xpress(bytes: &[u8]) {
+    let Some((&size, block)) = bytes.split_first_chunk() else { return };
+    let mut out = vec![0; u16::from_le_bytes(size).into()];
+    let _ = xpress::decompress(block, &mut out);
+}
+
+/// A block of a log.
+pub fn log_block(bytes: &[u8]) {
+    let mut portion = LogPortion::default();
+    let _ = portion.records(&mut bytes.to_vec());
+    portion.finish();
+}
