@@ -16,7 +16,10 @@ use source::MemoryFiles;
 /// A small database for the targets that change one, where real files are at hand.
 const BASE: &str = "../../target/corpus/dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf";
 /// A small backup for the target that changes one.
-const BACKUP: &str = "../../target/corpus/dataplat__appveyor-lab/detachattach/detachattach.bak";
+const BACKUP: &str = "dataplat__appveyor-lab/detachattach/detachattach.bak";
+/// A small compressed backup.
+const COMPRESSED: &str = "Apress__pro-sql-server-2012-bi-solutions/_BookFiles/Chapter05Files/Chapter05_Complete/\
+     PublicationsIndustries/DWPubsSales/DWPubsSales_BeforeETL.bak";
 /// No input may take longer.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -165,10 +168,15 @@ fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     }
 }
 
+/// What is read from the corpus to be changed; nothing where it is not at hand.
+fn corpus(path: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus").join(path)).unwrap_or_default()
+}
+
 fn run(target: &'static str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(BASE);
     let base = std::fs::read(&path).ok().map(|bytes| MemoryFiles::open(vec![(path, bytes)]).expect("a sound database"));
-    let backup = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(BACKUP)).unwrap_or_default();
+    let backup = corpus(BACKUP);
     let (_, entry) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target");
     let feed = |bytes: &[u8]| match (target, &base) {
         ("bootstrap", Some(base)) => hostile::bootstrap(Some(base), bytes),
@@ -252,6 +260,20 @@ fn any_block_is_decompressed_or_refused() {
 #[test]
 fn any_log_block_is_read_or_refused() {
     run("log");
+}
+
+/// Behind a record that cannot be read the next block was searched from each sector anew: seconds for 300 kB.
+#[test]
+fn damaged_records_of_a_container_are_passed_over_once() {
+    let base = corpus(COMPRESSED);
+    if base.is_empty() {
+        return;
+    }
+    for (name, bytes) in regressions("backup-compressed") {
+        let start = Instant::now();
+        hostile::backup(&base, &bytes);
+        assert!(start.elapsed() < Duration::from_millis(700), "{name}: {:?}", start.elapsed());
+    }
 }
 
 /// What libFuzzer runs is what is replayed here.

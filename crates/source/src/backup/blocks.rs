@@ -214,18 +214,21 @@ impl<'a> Walk<'a> {
         let mut window = vec![0; SEARCH_BYTES];
         let mut at = from;
         let mut is_empty = true;
+        // Where a window cannot be read as a whole, it is read by sectors.
+        let mut by_sectors = at;
         while at < self.media.length() {
-            let read = match self.media.read_at(&mut window, at) {
+            let wanted = if at < by_sectors { SECTOR_BYTES } else { SEARCH_BYTES };
+            let read = match self.media.read_at(&mut window[..wanted], at) {
                 Ok(0) => break,
                 Ok(read) => read,
-                // Damage inside the container: step over it.
-                Err(_) => match self.media.read_at(&mut window[..SECTOR_BYTES], at) {
-                    Ok(read) if read > 0 => read,
-                    _ => {
+                Err(_) => {
+                    // Damage inside the container: step over it.
+                    if at < by_sectors {
                         at += SECTOR_BYTES as u64;
-                        continue;
                     }
-                },
+                    by_sectors = by_sectors.max(at + SEARCH_BYTES as u64);
+                    continue;
+                }
             };
             for (sector, bytes) in window[..read].chunks(SECTOR_BYTES).enumerate() {
                 let is_block = bytes.first_chunk::<4>().is_some_and(|tag| BLOCKS.contains(&tag))

@@ -230,6 +230,9 @@ impl Compressed {
     /// Reads the record of an entry, header included, and verifies its checksum.
     fn payload(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
+        if self.is_bad(entry.offset()) {
+            return Err(damaged("the record of the compressed backup that holds it has a wrong checksum"));
+        }
         let header = self.version.header;
         // The next entry bounds the read; at a soft filemark, or at the end, some slack is read too.
         let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
@@ -253,6 +256,12 @@ impl Compressed {
         } else {
             Err(self.bad(BadRecord { at: entry.offset(), checksums: Some((stored, computed)) }))
         }
+    }
+
+    /// Whether the record at this place of the file was found bad before.
+    fn is_bad(&self, at: u64) -> bool {
+        let bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
+        bad.range(BadRecord { at, checksums: None }..).next().is_some_and(|record| record.at == at)
     }
 
     fn bad(&self, record: BadRecord) -> io::Error {
