@@ -7,6 +7,7 @@
 //! [`mutate`] damages databases field by field and page by page, and [`hostile`] has the entry points of the fuzz targets;
 //! these two do use the reader, as they work on what it reads.
 
+pub mod backup;
 mod bits;
 mod build;
 mod catalogue;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ::lab::backup::{Base, Container, Form, Set};
 use ::lab::damage::Kind;
 use ::lab::{PageVerify, Version};
 use clap::{Args, Subcommand, ValueEnum};
@@ -21,7 +22,11 @@ Examples:
   mdfsck lab new old --version 611 --verify torn
           as SQL Server 2005 lays it out
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
-          a damaged copy, and which messages to expect";
+          a damaged copy, and which messages to expect
+  mdfsck lab backup practice -o backups --stripes 3 --compressed
+          a backup of it in three stripes
+  mdfsck lab backup broken --kind diff --since practice -o backups
+          full backup of the sound database, differential with what the damage changed";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
@@ -35,6 +40,63 @@ pub(crate) enum LabCommand {
     ///
     /// Tells what was done and of which messages a check gives one at least. The same seed does the same.
     Damage(DamageArguments),
+
+    /// Write a backup of a database
+    ///
+    /// As SQL Server lays it out, but for what only a server knows. Data files are read as if the database were in use while
+    /// they are copied.
+    Backup(BackupArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct BackupArguments {
+    /// Data files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Folder for the backup; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// What is copied
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = BackupKind::Full)]
+    kind: BackupKind,
+
+    /// Data files at the time of the full backup that a differential is based on; this full backup is written too
+    #[arg(long, value_name = "PATH", required_if_eq("kind", "diff"))]
+    since: Vec<PathBuf>,
+
+    /// Files to spread it over
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), default_value_t = 1)]
+    stripes: u16,
+
+    /// WITH COMPRESSION
+    #[arg(long)]
+    compressed: bool,
+
+    /// WITH CHECKSUM
+    #[arg(long)]
+    checksum: bool,
+
+    /// WITH COPY_ONLY
+    #[arg(long)]
+    copy_only: bool,
+
+    /// Pages that change while they are copied
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    in_flight: usize,
+
+    /// Sets in each file, one behind the other
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), default_value_t = 1)]
+    sets: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BackupKind {
+    /// All that is in use
+    Full,
+    /// What differs from the files of --since
+    Diff,
 }
 
 #[derive(Args)]
@@ -149,7 +211,52 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
     match command {
         LabCommand::New(arguments) => new(arguments),
         LabCommand::Damage(arguments) => damage(arguments),
+        LabCommand::Backup(arguments) => backup(arguments),
     }
+}
+
+fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
+    let files = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
+        Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
+    };
+    let dir = &arguments.output;
+    fs::create_dir_all(dir).map_err(|cause| Failure::blind(format!("{}: {cause}", dir.display())))?;
+    // Versions before 2008 R2 do not compress, and the lab does not know 2008's own databases.
+    let full = Form {
+        base: None,
+        copy_only: arguments.copy_only,
+        checksum: arguments.checksum,
+        container: arguments.compressed.then_some(Container::Version2),
+        stripes: arguments.stripes,
+        in_flight: arguments.in_flight,
+    };
+    let now = files(&arguments.paths)?;
+    let mut written = Vec::new();
+    let mut write = |files: &[PathBuf], first: u8, form: Form<'_>, name: &str| {
+        let sets: Vec<Set<'_>> = (0..arguments.sets).map(|number| Set { files, step: first + number, form }).collect();
+        ::lab::backup::backup(&sets, dir, name).map(|done| written.push(done)).map_err(Failure::blind)
+    };
+    if arguments.kind == BackupKind::Diff {
+        let then = files(&arguments.since)?;
+        write(&then, 1, Form { in_flight: 0, ..full }, "full")?;
+        // Based on the last of them.
+        let base = Base { files: &then, step: arguments.sets };
+        write(&now, 1 + arguments.sets, Form { base: Some(base), ..full }, "diff")?;
+    } else {
+        write(&now, 1, full, "full")?;
+    }
+    output::print(|out| {
+        for done in &written {
+            for file in &done.files {
+                writeln!(out, "{}", file.display())?;
+            }
+            if !done.in_flight.is_empty() {
+                writeln!(out, "  {} pages in flight", done.in_flight.len())?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(0)
 }
 
 fn new(arguments: &NewArguments) -> Result<u8, Failure> {

@@ -1,6 +1,7 @@
 //! Which extent lies at which place of a set: told by the allocation maps for a plain full backup, else by the pages
 //! themselves (logs-backups-events.md 2.3, 2.7). What the maps tell is always checked against the pages.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use format::allocation::{self, EXTENT_PAGES, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES};
@@ -60,7 +61,7 @@ pub(crate) fn place(media: &[Media], stripes: &Stripes<'_>) -> io::Result<Placed
             layer.sort();
             file.layers.push(layer);
             let of_file = nameless.iter().filter(|nameless| nameless.file_id == file.file_id);
-            let left = place_nameless(media, set, of_file.copied().collect(), file)?;
+            let left = place_nameless(media, set, number, of_file.copied().collect(), file)?;
             unplaced.push((file.file_id, number, left));
         }
     }
@@ -164,8 +165,8 @@ struct Nameless {
     at: u64,
     count: u32,
     file_id: u16,
-    /// The extents before and behind them.
-    before: u32,
+    /// The first extent that they can be, and the one behind them.
+    first: u32,
     behind: u32,
     is_readable: bool,
 }
@@ -198,8 +199,12 @@ fn by_pages(
             Identity::Named(index, extent) => {
                 // Files lie one behind the other, and the first extent of each names itself.
                 if let Some(nameless) = open.take() {
-                    let is_same = before.is_some_and(|(file, _)| file == index);
-                    all.push(Nameless { behind: if is_same { extent } else { u32::MAX }, ..nameless });
+                    let file = before.map_or(0, |(file, _)| file);
+                    let behind = if file == index { extent } else { u32::MAX };
+                    // In front of all names of a stripe lies the first file, or any up to the one behind.
+                    if before.is_some() || index == 0 {
+                        all.push(Nameless { behind, ..nameless });
+                    }
                 }
                 if let Some(layer) = layers.get_mut(usize::from(index)) {
                     layer.push(Run::one(extent, tape, at));
@@ -209,21 +214,21 @@ fn by_pages(
             Identity::Filler => {}
             Identity::Nameless | Identity::Unreadable => {
                 let is_readable = identity == Identity::Nameless;
-                let file = before.and_then(|(index, extent)| Some((files.get(usize::from(index))?.0, extent)));
-                match (&mut open, file) {
+                let (index, first) = before.map_or((0, 0), |(index, extent)| (index, extent + 1));
+                match (&mut open, files.get(usize::from(index))) {
                     (Some(open), _) => {
                         open.count += 1;
                         open.is_readable &= is_readable;
                     }
-                    (None, Some((file_id, before))) => {
-                        open = Some(Nameless { tape, at, count: 1, file_id, before, behind: u32::MAX, is_readable });
+                    (None, Some(&(file_id, _))) => {
+                        open = Some(Nameless { tape, at, count: 1, file_id, first, behind: u32::MAX, is_readable });
                     }
                     (None, None) => {}
                 }
             }
         }
     }
-    all.extend(open);
+    all.extend(open.filter(|_| before.is_some() || files.len() == 1));
     Ok(all)
 }
 
@@ -286,37 +291,54 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
 }
 
 /// Gives the extents that do not name themselves to the places that the maps leave between their neighbours. Fewer of them
-/// than places means that the backup left some out, which only pages that were never written allow. Returns how many
-/// extents got no place.
-fn place_nameless(media: &[Media], set: &BackupSet, all: Vec<Nameless>, places: &mut FilePlaces) -> io::Result<u64> {
+/// than places means that the backup left some out, which only pages that were never written allow: in the first region of
+/// a full backup the order of such extents is all one. Elsewhere they would hide what lies below, so that their places count
+/// as missing in a differential, and what is copied again keeps its first copy. Returns how many extents got no place.
+fn place_nameless(
+    media: &[Media],
+    set: &BackupSet,
+    region: usize,
+    all: Vec<Nameless>,
+    places: &mut FilePlaces,
+) -> io::Result<u64> {
     let total: u64 = all.iter().map(|nameless| u64::from(nameless.count)).sum();
+    let is_bottom = region == 0 && set.kind == SetKind::Full;
     let mut added: Vec<Run> = Vec::new();
+    let (mut given, mut unknown) = (BTreeSet::new(), BTreeSet::new());
     let mut known: Option<(u32, Option<Vec<u32>>)> = None;
     for nameless in all {
         let mut left = nameless.count;
-        let (first, end) = (nameless.before + 1, nameless.behind.min(MAX_EXTENTS));
+        let (first, end) = (nameless.first, nameless.behind.min(MAX_EXTENTS));
         let mut free: Vec<u32> = Vec::new();
         for interval in first / INTERVAL_EXTENTS..end.div_ceil(INTERVAL_EXTENTS) {
             if known.as_ref().is_none_or(|(of, _)| *of != interval) {
                 known = Some((interval, expected(media, set, places, interval)?));
             }
             let Some((_, Some(expected))) = &known else { break };
-            let is_placed = |extent: &u32| places.layers.last().is_some_and(|layer| layer.contains(*extent));
+            let is_placed = |extent: &u32| {
+                given.contains(extent) || places.layers.last().is_some_and(|layer| layer.contains(*extent))
+            };
             let between = expected.iter().filter(|extent| (first..end).contains(*extent));
             free.extend(between.filter(|extent| !is_placed(extent)));
-            if free.len() > nameless.count as usize {
+            if is_bottom && free.len() > nameless.count as usize {
                 break;
             }
         }
-        if free.len() as u64 == u64::from(nameless.count) || nameless.is_readable {
+        if free.len() as u64 == u64::from(nameless.count) || nameless.is_readable && is_bottom {
             for (number, extent) in free.into_iter().enumerate() {
                 if left == 0 {
                     break;
                 }
                 added.push(Run::one(extent, nameless.tape, nameless.at + number as u64 * FRAME_BYTES));
+                given.insert(extent);
                 left -= 1;
             }
+        } else if region == 0 && !is_bottom {
+            unknown.extend(free);
         }
+    }
+    if let Some(layer) = places.layers.last_mut() {
+        unknown.into_iter().for_each(|extent| layer.push_missing(extent));
     }
     let left = total - added.len() as u64;
     if let Some(layer) = places.layers.last_mut().filter(|_| !added.is_empty()) {

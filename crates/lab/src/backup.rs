@@ -1,0 +1,320 @@
+//! Backups of a database, as SQL Server writes them: full, differential, in stripes, compressed, several sets in a file,
+//! with pages that change while they are copied.
+//!
+//! Written from the facts of the format and from real backups; it shares no code with the reader. What real backups say
+//! and nobody has explained is left out.
+
+mod config;
+mod facts;
+mod log;
+mod origin;
+mod set;
+mod sink;
+mod tape;
+mod xpress;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use crate::disk::LabError;
+use crate::fixed::CREATED;
+use crate::ids::{EXTENT, PAGE, PageId};
+use crate::page::{self, Lsn, PageVerify, page_type};
+use crate::random::{Random, mix};
+use facts::Facts;
+use log::{Change, Log, LogForm};
+use origin::{EXTENT_BYTES, MAP_BITS, Origin, change_bit};
+use set::{Content, Extents};
+pub use sink::Container;
+use tape::{COMPRESSED, PLAIN, Tape};
+
+/// The full backup that a differential is based on.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'a> {
+    /// The data files as they were then.
+    pub files: &'a [PathBuf],
+    /// When it was taken.
+    pub step: u8,
+}
+
+/// How a set is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form<'a> {
+    /// A differential of this full backup; a full one without it.
+    pub base: Option<Base<'a>>,
+    /// WITH COPY_ONLY.
+    pub copy_only: bool,
+    /// WITH CHECKSUM.
+    pub checksum: bool,
+    /// A compressed container; the same for all sets of a file.
+    pub container: Option<Container>,
+    /// Stripes; the same for all sets of a file.
+    pub stripes: u16,
+    /// So many pages change while they are copied.
+    pub in_flight: usize,
+}
+
+/// A backup of some data files, taken at a time: steps are minutes. 0 is when the database was last shut down.
+#[derive(Clone, Copy, Debug)]
+pub struct Set<'a> {
+    /// The data files.
+    pub files: &'a [PathBuf],
+    /// When.
+    pub step: u8,
+    /// How.
+    pub form: Form<'a>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+pub struct BackedUp {
+    /// The files, by stripe.
+    pub files: Vec<PathBuf>,
+    /// Pages whose images the log still changes, of the last set, ascending.
+    pub in_flight: Vec<PageId>,
+}
+
+/// Why no backup could be written.
+enum Failure {
+    /// The backup file.
+    Output(std::io::Error),
+    /// What is to be backed up.
+    Origin(LabError),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::Origin(error)
+    }
+}
+
+/// Writes sets one behind the other to files called `name`, with a number if there are several stripes. None of them may
+/// be there yet.
+pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
+    let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
+    let stripes = first.form.stripes.max(1);
+    if sets.iter().any(|set| (set.form.stripes.max(1), set.form.container) != (stripes, first.form.container)) {
+        return Err(LabError::Description("sets of one file have the same stripes and compression".to_owned()));
+    }
+    let file = |stripe: u16| match stripes {
+        1 => folder.join(format!("{name}.bak")),
+        _ => folder.join(format!("{name}_{}.bak", stripe + 1)),
+    };
+    let mut done = BackedUp { files: (0..stripes).map(file).collect(), in_flight: Vec::new() };
+    let mut prepared = Vec::new();
+    for set in sets {
+        prepared.push(Prepared::new(set)?);
+    }
+    for (stripe, path) in (0..stripes).zip(&done.files) {
+        let failed = |failure| match failure {
+            Failure::Output(source) => LabError::Io { path: path.clone(), source },
+            Failure::Origin(error) => error,
+        };
+        write_stripe(&mut prepared, stripe, path, first.form.container).map_err(failed)?;
+    }
+    done.in_flight = prepared.pop().map(|set| set.changes.in_flight).unwrap_or_default();
+    Ok(done)
+}
+
+fn write_stripe(sets: &mut [Prepared], stripe: u16, path: &Path, container: Option<Container>) -> Result<(), Failure> {
+    let file = File::create_new(path)?;
+    let mut tape = match container {
+        Some(container) => Tape::new(Box::new(sink::Compressed::new(file, container)?), COMPRESSED),
+        None => Tape::new(Box::new(sink::Plain(BufWriter::with_capacity(1 << 20, file))), PLAIN),
+    };
+    let mut catalog = Vec::new();
+    for (number, set) in sets.iter_mut().enumerate() {
+        if number == 0 {
+            set::label(&mut tape, &set.facts, stripe)?;
+        }
+        let (facts, content) = (&set.facts, &set.content);
+        let mut fetch = |region, extent| set.changes.fetch(&mut set.origin, region, extent);
+        set::write(&mut tape, (facts, content), stripe.into(), &mut fetch, &mut catalog)?;
+    }
+    Ok(tape.finish()?)
+}
+
+/// A set ready to be written.
+struct Prepared {
+    origin: Origin,
+    facts: Facts,
+    content: Content,
+    changes: Changes,
+}
+
+impl Prepared {
+    fn new(set: &Set<'_>) -> Result<Self, LabError> {
+        let mut origin = Origin::open(set.files)?;
+        let mut facts = Facts::new(&origin, set.step, &set.form)?;
+        let boot = origin.boot()?;
+        let mut changes = Changes { verify: boot.verify, ..Changes::default() };
+        let extents = match set.form.base {
+            None => origin.in_use()?,
+            Some(base) => {
+                let mut earlier = Origin::open(base.files)?;
+                let since_base = changed(&mut origin, &mut earlier)?;
+                let extents = origin.with_first(&since_base);
+                changes.since_base = Some(since_base);
+                extents
+            }
+        };
+        let log_form = LogForm::of(facts.version, boot.verify == PageVerify::Checksum);
+        let mut log = Log::new(log_form, facts.checkpoint_lsn, facts.version, CREATED);
+        let mut regions = vec![extents];
+        if set.form.in_flight > 0 {
+            regions.push(changes.happen(&mut origin, &regions[0], set.form.in_flight, &mut log)?);
+        }
+        let (log, end) = log.finish();
+        facts.last_lsn = end;
+        let seed = mix(u64::from(set.step));
+        let regions = regions.iter().map(|extents| deal(extents, facts.stripes, seed)).collect();
+        let content = Content { regions, log, log_form, with_checksum: set.form.checksum };
+        Ok(Self { origin, facts, content, changes })
+    }
+}
+
+/// Deals extents to stripes, some to each in turn, without a fixed rhythm.
+fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
+    let mut dealt = vec![Extents::new(); usize::from(stripes)];
+    let mut dice = Random::new(seed);
+    let (mut stripe, mut left) = (0, 1 + dice.below(3));
+    for &extent in extents {
+        dealt[stripe].push(extent);
+        left -= 1;
+        if left == 0 {
+            (stripe, left) = ((stripe + 1) % dealt.len(), 1 + dice.below(3));
+        }
+    }
+    dealt
+}
+
+/// The extents that differ, or are new.
+fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabError> {
+    let before: BTreeMap<u16, u32> = earlier.extents().into_iter().collect();
+    let mut found = Extents::new();
+    for (file, extent) in origin.in_use()? {
+        let is_new = before.get(&file).is_none_or(|&extents| extent >= extents);
+        if is_new || earlier.read(file, extent)? != origin.read(file, extent)? {
+            found.push((file, extent));
+        }
+    }
+    Ok(found)
+}
+
+/// What a backup changes of the pages it copies.
+#[derive(Default)]
+struct Changes {
+    verify: PageVerify,
+    /// Extents that differ from those of the base, if there is one.
+    since_base: Option<Extents>,
+    /// LSNs of pages whose changes came before they were copied, by region from which on they did.
+    lsns: BTreeMap<PageId, (usize, Lsn)>,
+    in_flight: Vec<PageId>,
+}
+
+impl Changes {
+    /// Lets pages change during the backup: a third of those in flight by a transaction that is still open, the others by
+    /// one that commits, but behind their copies. As many changed before they were copied. Returns the extents that are
+    /// copied once more.
+    fn happen(
+        &mut self,
+        origin: &mut Origin,
+        copied: &[(u16, u32)],
+        count: usize,
+        log: &mut Log,
+    ) -> Result<Extents, LabError> {
+        let mut rows = Vec::new();
+        for &(file, extent) in copied {
+            let bytes = origin.read(file, extent)?;
+            let first = extent * EXTENT;
+            rows.extend(
+                (first..)
+                    .zip(bytes.chunks_exact(PAGE))
+                    .filter_map(|(page, bytes)| change(PageId::new(file, page), bytes)),
+            );
+        }
+        // Spread over the whole database.
+        let step = (rows.len() / (2 * count)).max(1);
+        let mut chosen: Vec<Change> = rows.into_iter().step_by(step).take(2 * count).collect();
+        let settled = chosen.split_off(chosen.len() / 2);
+        let open = chosen.split_off(chosen.len() - chosen.len() / 3);
+        let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
+        for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
+            // Some of them only when they were copied again.
+            let region = usize::from(number % 4 == 0);
+            if region == 1 {
+                again.insert((change.page.file, change.page.page / EXTENT));
+            }
+            self.lsns.insert(change.page, (region, lsn));
+        }
+        log.transaction(&chosen, true, CREATED);
+        for (change, lsn) in open.iter().zip(log.transaction(&open, false, CREATED)) {
+            self.lsns.insert(change.page, (0, lsn));
+        }
+        self.in_flight = chosen.iter().chain(&open).map(|change| change.page).collect();
+        self.in_flight.sort_unstable();
+        Ok(again.into_iter().collect())
+    }
+
+    /// An extent as it is copied to a region.
+    fn fetch(&self, origin: &mut Origin, region: usize, (file, extent): (u16, u32)) -> Result<Vec<u8>, LabError> {
+        let mut bytes = origin.read(file, extent)?;
+        debug_assert_eq!(bytes.len(), EXTENT_BYTES);
+        let first = extent * EXTENT;
+        for (number, page) in (first..).zip(bytes.chunks_exact_mut(PAGE)) {
+            let Some(page) = page.first_chunk_mut::<PAGE>() else { continue };
+            let id = PageId::new(file, number);
+            if id == PageId::new(1, 9) && page[1] == page_type::BOOT {
+                // It is backed up while it runs: not shut down.
+                self.edit(page, |page| page[96 + 0x27] &= !0x40);
+            }
+            if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {
+                // The full backup cleared it.
+                let bits = since_base.iter().filter(|(of, _)| *of == file).map(|&(_, extent)| change_bit(extent));
+                self.edit(page, |page| {
+                    page[MAP_BITS].fill(0);
+                    bits.filter(|(map, ..)| *map == number).for_each(|(_, at, bit)| page[at] |= bit);
+                });
+            }
+            if let Some((_, lsn)) = self.lsns.get(&id).filter(|(from, _)| region >= *from) {
+                self.edit(page, |page| tape::put(page, 40, &lsn.bytes()));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Changes a page and protects it as the database wants.
+    fn edit(&self, page: &mut [u8; PAGE], change: impl FnOnce(&mut [u8; PAGE])) {
+        page::unprotect(page);
+        change(page);
+        page::protect(page, self.verify);
+    }
+}
+
+/// A change of the first row of a user's leaf page; none of other pages.
+fn change(id: PageId, bytes: &[u8]) -> Option<Change> {
+    let mut page = *bytes.first_chunk::<PAGE>()?;
+    page::unprotect(&mut page);
+    let word = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
+    let long = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
+    let is_leaf = matches!(page[1], page_type::DATA | page_type::INDEX) && page[3] == 0;
+    let is_user = word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
+    let row = usize::from(word(PAGE - 2));
+    (is_leaf && is_user && row > 0).then(|| Change {
+        page: id,
+        slot: 0,
+        object: long(24),
+        index: word(6),
+        before: Lsn(long(40), long(44), word(48)),
+        offset: 4,
+        old: page[row + 4],
+    })
+}

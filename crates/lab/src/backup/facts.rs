@@ -1,0 +1,153 @@
+//! All that a backup says of what it holds, apart from pages and log.
+
+use super::origin::Origin;
+use super::{Form, config};
+use crate::disk::LabError;
+use crate::fixed::guid;
+use crate::page::Lsn;
+use crate::random::mix;
+
+/// A file of the database.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileFacts {
+    pub(crate) id: u16,
+    pub(crate) filegroup: u16,
+    pub(crate) bytes: u64,
+    /// Size when it was made.
+    pub(crate) first_bytes: u64,
+    pub(crate) most_bytes: u64,
+    pub(crate) growth: u64,
+    pub(crate) grows_by_percent: bool,
+    pub(crate) guid: [u8; 16],
+    pub(crate) logical_name: String,
+    pub(crate) path: String,
+}
+
+/// What labels and configuration of a set say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    // The media.
+    pub(crate) media_set: [u8; 16],
+    pub(crate) stripes: u16,
+    /// By stripe.
+    pub(crate) families: Vec<u32>,
+    pub(crate) media_date: [u8; 5],
+    // The set.
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) machine: String,
+    pub(crate) server: String,
+    /// Identifies the set.
+    pub(crate) set: [u8; 16],
+    pub(crate) letter: u8,
+    pub(crate) flags: u32,
+    pub(crate) is_copy_only: bool,
+    pub(crate) started: [u8; 5],
+    pub(crate) finished: [u8; 5],
+    /// In units of 100 ns since 1601.
+    pub(crate) finished_at: u64,
+    pub(crate) time_zone: u8,
+    // The log.
+    pub(crate) first_lsn: Lsn,
+    pub(crate) last_lsn: Lsn,
+    pub(crate) checkpoint_lsn: Lsn,
+    /// Checkpoint of the last full backup before.
+    pub(crate) full_backup_lsn: Lsn,
+    pub(crate) redo_lsn: Lsn,
+    // The full backup that a differential is based on; of a full one, the one before it.
+    pub(crate) base_lsn: Lsn,
+    pub(crate) base_set: [u8; 16],
+    pub(crate) base_at: u64,
+    // The database.
+    pub(crate) database: String,
+    pub(crate) version: u16,
+    pub(crate) compatibility: u8,
+    pub(crate) build: [u8; 4],
+    pub(crate) collation: u32,
+    pub(crate) sort_order: u8,
+    pub(crate) created: [u8; 5],
+    pub(crate) binding: [u8; 16],
+    pub(crate) fork: [u8; 16],
+    pub(crate) filegroups: Vec<(u16, String)>,
+    pub(crate) files: Vec<FileFacts>,
+    pub(crate) log_file: FileFacts,
+}
+
+/// The first second of backups in 100 ns since 1601: 2024-02-01.
+const EPOCH: u64 = 133_512_192_000_000_000;
+
+impl Facts {
+    /// What a backup of `origin` says, taken at `step`: steps are minutes, and each has log of its own.
+    pub(crate) fn new(origin: &Origin, step: u8, form: &Form) -> Result<Self, LabError> {
+        let boot = origin.boot()?;
+        let seed = mix(u64::from_le_bytes(boot.fork[..8].try_into().unwrap_or_default()));
+        let checkpoint = |step: u8| Lsn(boot.checkpoint.0 + u32::from(step), 16, 1);
+        let minute = |step: u8, second: u8| config::date((2024, 2, 1), (step / 60, step % 60, second));
+        let mut this = Self {
+            media_set: guid(seed, 0x1000 + u64::from(step)),
+            stripes: form.stripes.max(1),
+            media_date: minute(step, 0),
+            name: format!(
+                "{}-{}",
+                boot.name,
+                if form.base.is_some() { "Differential Database Backup" } else { "Full Database Backup" }
+            ),
+            user: "LAB\\backup".to_owned(),
+            machine: "LAB".to_owned(),
+            server: "LAB".to_owned(),
+            set: guid(seed, 0x2000 + u64::from(step)),
+            letter: if form.base.is_some() { b'I' } else { b'D' },
+            flags: 0x200
+                | u32::from(form.checksum) << 4
+                | u32::from(form.copy_only) << 10
+                | u32::from(form.base.is_some()) << 11,
+            is_copy_only: form.copy_only,
+            started: minute(step, 0),
+            finished: minute(step, 1),
+            finished_at: EPOCH + u64::from(step) * 600_000_000,
+            first_lsn: checkpoint(step),
+            checkpoint_lsn: checkpoint(step),
+            redo_lsn: checkpoint(step),
+            database: boot.name,
+            version: boot.version,
+            compatibility: boot.compatibility,
+            build: boot.build,
+            collation: boot.collation,
+            sort_order: 0x34,
+            created: config::date((2024, 1, 2), (10, 0, 0)),
+            binding: origin.binding()?,
+            fork: boot.fork,
+            ..Self::default()
+        };
+        this.families =
+            (0..this.stripes).map(|stripe| mix(seed ^ u64::from(stripe) << 8 ^ u64::from(step)) as u32).collect();
+        if let Some(base) = form.base {
+            this.full_backup_lsn = checkpoint(base.step);
+            this.base_lsn = checkpoint(base.step);
+            this.base_set = guid(seed, 0x2000 + u64::from(base.step));
+            this.base_at = EPOCH + u64::from(base.step) * 600_000_000;
+        }
+        this.files = origin.file_facts()?;
+        for file in &mut this.files {
+            file.path = format!("C:\\LAB\\{}", file.path);
+        }
+        let mut groups: Vec<u16> = this.files.iter().map(|file| file.filegroup).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let name = |id: u16| if id == 1 { "PRIMARY".to_owned() } else { format!("FG{id}") };
+        this.filegroups = groups.into_iter().map(|id| (id, name(id))).collect();
+        this.log_file = FileFacts {
+            id: 2,
+            filegroup: 0,
+            bytes: 8 << 20,
+            first_bytes: 8 << 20,
+            most_bytes: 2 << 40,
+            growth: 64 << 20,
+            guid: guid(seed, 0x3000),
+            logical_name: format!("{}_log", this.database),
+            path: format!("C:\\LAB\\{}_log.ldf", this.database),
+            ..FileFacts::default()
+        };
+        Ok(this)
+    }
+}

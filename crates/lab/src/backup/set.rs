@@ -1,0 +1,304 @@
+//! One set on the tapes of its stripes.
+
+use super::config::{Moment, configuration, utf16};
+use super::facts::Facts;
+use super::log::{LogForm, PART_BYTES, PARTS, START};
+use super::origin::EXTENT_BYTES;
+use super::tape::{Block, Tape, attribute, put};
+use crate::disk::LabError;
+use crate::ids::{EXTENT, PAGE};
+use crate::page::{self, PageVerify};
+
+/// Where an extent comes from, by file id and number.
+pub(super) type Extents = Vec<(u16, u32)>;
+
+/// What a set holds.
+pub(super) struct Content {
+    /// Regions of pages, each dealt to the stripes.
+    pub(super) regions: Vec<Vec<Extents>>,
+    /// Log blocks.
+    pub(super) log: Vec<u8>,
+    pub(super) log_form: LogForm,
+    pub(super) with_checksum: bool,
+}
+
+/// Room that log in a backup is rounded up to.
+const LOG_UNIT: usize = 1 << 16;
+/// Where regions of several files or stripes end.
+const REGION_UNIT: usize = (1 << 20) / EXTENT_BYTES;
+/// Type of the pages behind the last extent.
+const FILLER: u8 = 0x65;
+
+/// Texts of a block: each one's length and place go to where it is named.
+struct Texts {
+    fields: Vec<u8>,
+    header: usize,
+}
+
+impl Texts {
+    /// Fields of `length` bytes behind a header of `header` bytes.
+    fn new(header: usize, length: usize) -> Self {
+        Self { fields: vec![0; length], header }
+    }
+
+    /// `at` counts from the header's start.
+    fn put(&mut self, at: usize, value: &[u8]) {
+        put(&mut self.fields, at - self.header, value);
+    }
+
+    fn text(&mut self, at: usize, text: &[u8]) {
+        let offset = (self.header + self.fields.len()) as u16;
+        if !text.is_empty() {
+            self.put(at, &(text.len() as u16).to_le_bytes());
+            self.put(at + 2, &offset.to_le_bytes());
+            self.fields.extend_from_slice(text);
+        }
+    }
+}
+
+/// The label of a file.
+pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Result<()> {
+    let mut texts = Texts::new(0x34, 0x5E - 0x34);
+    let family = facts.families.get(usize::from(stripe)).copied().unwrap_or_default();
+    texts.put(0x34, &family.to_le_bytes());
+    texts.put(0x38, &5u32.to_le_bytes());
+    texts.put(0x3C, &1u16.to_le_bytes());
+    texts.put(0x40, &((tape.device.filemark / 512) as u16).to_le_bytes());
+    texts.put(0x42, &3u16.to_le_bytes());
+    texts.put(0x54, &(tape.device.block as u16).to_le_bytes());
+    texts.put(0x56, &0x1200u16.to_le_bytes());
+    texts.put(0x58, &facts.media_date);
+    texts.put(0x5D, &[1]);
+    texts.text(0x50, &utf16("Microsoft SQL Server\0\0"));
+    tape.block(&Block { tag: b"TAPE", attributes: 0x3_0000, strings: 2, fields: texts.fields })?;
+    let mut raid = [0; 32];
+    put(&mut raid, 0, &facts.media_set);
+    put(&mut raid, 0x10, &0xF000_00ADu32.to_le_bytes());
+    put(&mut raid, 0x14, &facts.stripes.to_le_bytes());
+    put(&mut raid, 0x16, &1u16.to_le_bytes());
+    put(&mut raid, 0x18, &(stripe + 1).to_le_bytes());
+    put(&mut raid, 0x1E, &1u16.to_le_bytes());
+    tape.stream(b"RAID", 0, &raid)?;
+    tape.spad()?;
+    tape.filemark()
+}
+
+/// What the catalogue at the end of a file says of one set.
+pub(super) struct CatalogEntry {
+    set_at: u64,
+    bytes: u64,
+    position: u16,
+    facts: Facts,
+}
+
+/// Attributes of a set by what it holds.
+fn attributes(facts: &Facts) -> u32 {
+    let kind = if facts.letter == b'I' { 8 } else { 4 };
+    kind | if facts.is_copy_only { 2 } else { 0 }
+}
+
+/// Gives the bytes of an extent of a region.
+pub(super) type Fetch<'a> = dyn FnMut(usize, (u16, u32)) -> Result<Vec<u8>, LabError> + 'a;
+
+/// Writes a set to one stripe. `catalog` has the sets before it, and gets this one.
+pub(super) fn write(
+    tape: &mut Tape,
+    (facts, content): (&Facts, &Content),
+    stripe: usize,
+    fetch: &mut Fetch<'_>,
+    catalog: &mut Vec<CatalogEntry>,
+) -> Result<(), super::Failure> {
+    let position = catalog.len() as u16 + 1;
+    let set_at = tape.at();
+    let copied = |region: usize| -> Vec<u32> {
+        let all = || content.regions.get(region).into_iter().flatten().flatten();
+        facts.files.iter().map(|file| all().filter(|(id, _)| *id == file.id).count() as u32 * EXTENT).collect()
+    };
+    let first = copied(0);
+    let log_bytes = content.log.len() as u64;
+    let estimate = first.iter().map(|&pages| u64::from(pages) * PAGE as u64).sum::<u64>() + log_bytes;
+    start(tape, facts, position, set_at)?;
+    let moment = Moment { is_end: false, bytes: estimate, pages: first, log_bytes: 0 };
+    tape.block(&Block { tag: b"MSCI", attributes: 0, strings: 2, fields: vec![0; 4] })?;
+    tape.stream(b"MQCI", 0, &configuration(facts, &moment))?;
+    tape.spad()?;
+    for (number, region) in content.regions.iter().enumerate() {
+        let longest = region.iter().map(Vec::len).max().unwrap_or_default();
+        let is_padded = number == 0 && facts.files.len() > 1;
+        let frames = if is_padded { longest.next_multiple_of(REGION_UNIT) } else { longest };
+        let extents = region.get(stripe).map(Vec::as_slice).unwrap_or_default();
+        pages(tape, content.with_checksum, (number, frames), extents, fetch)?;
+    }
+    log(tape, facts, content, stripe == 0)?;
+    // Counted to the block that begins the last part.
+    let bytes = tape.since_filemark() + tape.device.block;
+    let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
+    tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;
+    tape.stream(b"MQCI", 0, &configuration(facts, &moment))?;
+    tape.spad()?;
+    tape.filemark()?;
+    catalog.push(CatalogEntry { set_at, bytes, position, facts: facts.clone() });
+    end(tape, facts, stripe, position, catalog)?;
+    Ok(())
+}
+
+fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io::Result<()> {
+    tape.start_set();
+    let mut texts = Texts::new(0x34, 0x7A - 0x34);
+    texts.put(0x34, &attributes(facts).to_le_bytes());
+    texts.put(0x3C, &0x1200u16.to_le_bytes());
+    texts.put(0x3E, &position.to_le_bytes());
+    texts.put(0x50, &set_at.to_le_bytes());
+    texts.put(0x58, &facts.started);
+    let [_, _, minor, major] = facts.build;
+    texts.put(0x5D, &[major, minor, facts.time_zone, 0, 2]);
+    texts.put(0x64, &facts.set);
+    texts.text(0x40, &utf16(&facts.name));
+    texts.text(0x4C, &utf16(&facts.user));
+    tape.block(&Block { tag: b"SSET", attributes: 0, strings: 2, fields: texts.fields })?;
+    tape.spad()?;
+    let mut texts = Texts::new(0x34, 0x49 - 0x34);
+    texts.put(0x34, &2u32.to_le_bytes());
+    texts.put(0x44, &facts.started);
+    texts.text(0x38, &utf16("C:"));
+    // The volume has no name, but a place for it.
+    texts.put(0x3E, &0x4Du16.to_le_bytes());
+    texts.text(0x40, &utf16(&facts.machine));
+    tape.block(&Block { tag: b"VOLB", attributes: 0, strings: 2, fields: texts.fields })?;
+    tape.spad()
+}
+
+/// A region of pages of one stripe: `frames` extents, the last of them perhaps fillers.
+fn pages(
+    tape: &mut Tape,
+    with_checksum: bool,
+    (region, frames): (usize, usize),
+    extents: &[(u16, u32)],
+    fetch: &mut Fetch<'_>,
+) -> Result<(), super::Failure> {
+    tape.block(&Block { tag: b"MSDA", attributes: 0, strings: 0, fields: vec![0, 0, 0, 0, 0, 0, 1, 0] })?;
+    let summed = if with_checksum { attribute::SUMMED } else { 0 };
+    tape.start_data(b"MQDA", attribute::DATA | summed, (frames * EXTENT_BYTES) as u64)?;
+    for &extent in extents {
+        tape.data(&fetch(region, extent)?)?;
+    }
+    let filler = filler().repeat(EXTENT as usize);
+    for _ in extents.len()..frames {
+        tape.data(&filler)?;
+    }
+    tape.end_data(with_checksum)?;
+    tape.stream(b"MQDA", attribute::DATA_END, &[])?;
+    tape.spad()?;
+    Ok(())
+}
+
+/// A page that is none.
+fn filler() -> [u8; PAGE] {
+    let mut page = [0; PAGE];
+    (page[0], page[1]) = (1, FILLER);
+    put(&mut page, 28, &8096u16.to_le_bytes());
+    put(&mut page, 30, &96u16.to_le_bytes());
+    // Its number is that of no file.
+    put(&mut page, 50, &[1]);
+    page::protect(&mut page, PageVerify::Checksum);
+    page
+}
+
+/// A block for each part of the log file; the first one holds the log, in the first stripe.
+fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
+    let length = match facts.version {
+        ..655 => 0x24,
+        655..700 => 0x1F4,
+        700.. => 0x1F8usize,
+    };
+    for part in 0..PARTS {
+        let is_used = part == 0;
+        let mut fields = vec![0; 0x5C - 0x34 + length];
+        fields[6] = 1;
+        let mut field = |at: usize, value: &[u8]| put(&mut fields, at - 0x34, value);
+        if is_used {
+            field(0x3C, &START.to_le_bytes());
+            field(0x44, &(START + content.log.len() as u64).to_le_bytes());
+            field(0x5C, &facts.first_lsn.0.to_le_bytes());
+            field(0x72, &[0x40]);
+        }
+        field(0x4C, &2u32.to_le_bytes());
+        field(0x50, &(length as u16).to_le_bytes());
+        field(0x52, &0x5Cu16.to_le_bytes());
+        field(0x60, &PART_BYTES.to_le_bytes());
+        field(0x68, &(0x2000 + u64::from(part) * PART_BYTES).to_le_bytes());
+        field(0x70, &2u16.to_le_bytes());
+        field(0x7E, &content.log_form.part().to_le_bytes());
+        tape.block(&Block { tag: b"MSTL", attributes: 0, strings: 0, fields })?;
+        if is_used && with_log {
+            let room = content.log.len().next_multiple_of(LOG_UNIT);
+            tape.start_data(b"MQTL", if content.with_checksum { attribute::SUMMED } else { 0 }, room as u64)?;
+            tape.data(&content.log)?;
+            tape.data(&vec![0; room - content.log.len()])?;
+            tape.end_data(content.with_checksum)?;
+        }
+        tape.spad()?;
+    }
+    Ok(())
+}
+
+/// The end of the set, and the catalogue of all sets so far.
+fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[CatalogEntry]) -> std::io::Result<()> {
+    let ended_at = tape.at();
+    let block = |at: u64| {
+        let mut fields = vec![0; 0x58 - 0x34];
+        put(&mut fields, 0, &attributes(facts).to_le_bytes());
+        put(&mut fields, 8, &at.to_le_bytes());
+        put(&mut fields, 0x4E - 0x34, &position.to_le_bytes());
+        put(&mut fields, 0x50 - 0x34, &facts.started);
+        Block { tag: b"ESET", attributes: 0, strings: 0, fields }
+    };
+    tape.block(&block(0))?;
+    tape.pad(b"OTCP", 0, 0)?;
+    let family = facts.families.get(stripe).copied().unwrap_or_default();
+    let mut map = Vec::new();
+    map.extend(family.to_le_bytes());
+    map.extend((catalog.len() as u32).to_le_bytes());
+    for entry in catalog {
+        map.extend(entry.set());
+        map.extend(entry.volume());
+    }
+    tape.stream(b"TSMP", 0, &map)?;
+    tape.spad()?;
+    tape.block(&block(ended_at))?;
+    tape.spad()?;
+    tape.filemark()
+}
+
+impl CatalogEntry {
+    fn set(&self) -> Vec<u8> {
+        let mut texts = Texts::new(0, 0x5C);
+        texts.put(2, &1u16.to_le_bytes());
+        texts.put(8, &attributes(&self.facts).to_le_bytes());
+        texts.put(0x0C, &self.set_at.to_le_bytes());
+        texts.put(0x1E, &self.position.to_le_bytes());
+        texts.put(0x34, &self.bytes.to_le_bytes());
+        texts.put(0x3C, &1u16.to_le_bytes());
+        texts.put(0x50, &self.facts.started);
+        texts.put(0x55, &[self.facts.time_zone, 0x0E, 1, 2, 0, 2]);
+        texts.text(0x40, &utf16(&self.facts.name));
+        texts.text(0x4C, &utf16(&self.facts.user));
+        let length = (texts.fields.len() as u16).to_le_bytes();
+        texts.put(0, &length);
+        texts.fields
+    }
+
+    fn volume(&self) -> Vec<u8> {
+        let mut texts = Texts::new(0, 0x3E);
+        texts.put(2, b"VOLB");
+        texts.put(6, &1u16.to_le_bytes());
+        texts.put(0x0C, &1u16.to_le_bytes());
+        texts.put(0x20, &[0x0E, 1, 2, 0, 2, 0, 0, 0]);
+        texts.put(0x38, &self.facts.started);
+        texts.text(0x28, &utf16("C:"));
+        texts.text(0x30, &utf16(&self.facts.machine));
+        let length = (texts.fields.len() as u16).to_le_bytes();
+        texts.put(0, &length);
+        texts.fields
+    }
+}

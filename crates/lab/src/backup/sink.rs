@@ -1,0 +1,152 @@
+//! Where the tape goes: a file as it is, or the records of a compressed container.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use super::xpress;
+
+/// Takes the bytes of a tape.
+pub(super) trait Sink {
+    /// Takes bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// A descriptor block begins here.
+    fn boundary(&mut self) -> io::Result<()>;
+    /// Takes a soft filemark.
+    fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// No more follows.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// A file that holds the tape itself.
+pub(super) struct Plain(pub(super) BufWriter<File>);
+
+impl Sink for Plain {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn boundary(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn filemark(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+const SECTOR: usize = 512;
+/// Most that one record holds.
+const RECORD: usize = 128 * SECTOR;
+
+/// Which form the container has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Container {
+    /// Of SQL Server 2008.
+    Version1,
+    /// Of SQL Server 2008 R2 and later.
+    Version2,
+}
+
+/// A compressed container.
+pub(super) struct Compressed {
+    out: BufWriter<File>,
+    container: Container,
+    /// Bytes written to the file.
+    at: u64,
+    /// Bytes of the tape that wait for their record.
+    waiting: Vec<u8>,
+}
+
+impl Compressed {
+    pub(super) fn new(file: File, container: Container) -> io::Result<Self> {
+        let mut this = Self { out: BufWriter::with_capacity(1 << 20, file), container, at: 0, waiting: Vec::new() };
+        let mut header = vec![0; if container == Container::Version1 { 0x10 } else { 0x1E0 }];
+        header[..8].copy_from_slice(b"MSSQLBAK");
+        let (version, algorithm) = if container == Container::Version1 { (1, 1) } else { (2, 3) };
+        (header[8], header[12]) = (version, algorithm);
+        this.put(&header)?;
+        Ok(this)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Writes whole sectors as a record; as two, if they cannot be made smaller.
+    fn record(&mut self, data: &[u8]) -> io::Result<()> {
+        let packed = xpress::compress(data);
+        if packed.len() >= data.len() && data.len() > SECTOR {
+            let (first, second) = data.split_at((data.len() / 2).next_multiple_of(SECTOR));
+            self.record(first)?;
+            return self.record(second);
+        }
+        let size = (packed.len() as u16).to_le_bytes();
+        let sectors = (data.len() / SECTOR) as u8;
+        let sum = checksum(&packed).to_le_bytes();
+        let mut header = Vec::with_capacity(28);
+        match self.container {
+            Container::Version1 => header.extend([0x81, sectors, size[0], size[1]]),
+            Container::Version2 => {
+                header.extend([0x21, sectors, size[0], size[1]]);
+                header.extend([0; 20]);
+            }
+        }
+        header.extend(sum);
+        self.put(&header)?;
+        self.put(&packed)
+    }
+
+    fn flush_records(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        for data in waiting.chunks(RECORD) {
+            self.record(data)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Compressed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
+        let whole = self.waiting.len() / RECORD * RECORD;
+        if whole > 0 {
+            let rest = self.waiting.split_off(whole);
+            let full = std::mem::replace(&mut self.waiting, rest);
+            for data in full.chunks(RECORD) {
+                self.record(data)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn boundary(&mut self) -> io::Result<()> {
+        // Records that are not full hold whole blocks.
+        if self.waiting.len() < RECORD / 4 { Ok(()) } else { self.flush_records() }
+    }
+
+    fn filemark(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.flush_records()?;
+        let at = self.at.next_multiple_of(bytes.len() as u64);
+        self.put(&vec![0; (at - self.at) as usize])?;
+        self.put(bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.flush_records()?;
+        self.out.flush()
+    }
+}
+
+/// Words XORed, the sum rotated by a bit before each; the last one is filled up with zeros.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.chunks(4).fold(0, |sum: u32, chunk| {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        sum.rotate_left(1) ^ u32::from_le_bytes(word)
+    })
+}

@@ -1,0 +1,217 @@
+//! The tape: descriptor blocks and streams, one behind the other, in Microsoft Tape Format.
+
+use std::io;
+
+use super::sink::Sink;
+
+/// Length of the header of every block.
+const HEADER: usize = 52;
+/// Length of the header of a stream.
+const STREAM: usize = 22;
+/// Windows NT, as SQL Server says on every system.
+const SYSTEM: [u8; 2] = [0x0E, 1];
+
+/// Media attributes of a stream.
+pub(super) mod attribute {
+    /// Padding in front of data, so that it starts at a block.
+    pub(crate) const PADDING: u16 = 0x80;
+    /// Pages.
+    pub(crate) const DATA: u16 = 2;
+    /// The empty stream that ends them.
+    pub(crate) const DATA_END: u16 = 6;
+    /// A checksum follows.
+    pub(crate) const SUMMED: u16 = 0x100;
+}
+
+/// What a block is aligned to, by kind of device: files as they are, files in a compressed container.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Device {
+    pub(super) block: u64,
+    pub(super) filemark: usize,
+}
+
+/// An uncompressed backup file.
+pub(super) const PLAIN: Device = Device { block: 1024, filemark: 512 };
+/// A compressed one.
+pub(super) const COMPRESSED: Device = Device { block: 4096, filemark: 4096 };
+
+/// A tape that is being written.
+pub(super) struct Tape {
+    sink: Box<dyn Sink>,
+    pub(super) device: Device,
+    /// Bytes written.
+    at: u64,
+    /// Where the last filemark ended: blocks are counted from there.
+    origin: u64,
+    /// Places of the filemarks.
+    filemarks: Vec<u64>,
+    /// Number of the next block in its set.
+    control: u32,
+    /// Sum over the data of the current stream.
+    sum: u32,
+}
+
+/// A block before its streams.
+pub(super) struct Block<'a> {
+    pub(super) tag: &'a [u8; 4],
+    pub(super) attributes: u32,
+    /// 2 where texts are Unicode.
+    pub(super) strings: u8,
+    /// What follows the header.
+    pub(super) fields: Vec<u8>,
+}
+
+impl Tape {
+    pub(super) fn new(sink: Box<dyn Sink>, device: Device) -> Self {
+        Self { sink, device, at: 0, origin: 0, filemarks: Vec::new(), control: 0, sum: 0 }
+    }
+
+    /// Bytes written so far.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Bytes of whole blocks since the last filemark.
+    pub(super) fn since_filemark(&self) -> u64 {
+        self.at - self.origin
+    }
+
+    /// Starts the numbers of a set's blocks again.
+    pub(super) fn start_set(&mut self) {
+        self.control = 0;
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.sink.write(bytes)
+    }
+
+    /// Writes a descriptor block; its streams follow.
+    pub(super) fn block(&mut self, block: &Block<'_>) -> io::Result<()> {
+        self.sink.boundary()?;
+        let length = (HEADER + block.fields.len()).next_multiple_of(4);
+        let mut bytes = vec![0; length];
+        bytes[..4].copy_from_slice(block.tag);
+        put(&mut bytes, 4, &block.attributes.to_le_bytes());
+        put(&mut bytes, 8, &(length as u16).to_le_bytes());
+        put(&mut bytes, 10, &SYSTEM);
+        // The media's and the last blocks of a set are not counted.
+        if !matches!(block.tag, b"TAPE" | b"ESET") {
+            put(&mut bytes, 0x14, &((self.at - self.origin) / self.device.block).to_le_bytes());
+            put(&mut bytes, 0x24, &self.control.to_le_bytes());
+            self.control += 1;
+        }
+        if block.tag == b"SSET" {
+            // Room for data of the system: 21 bytes, the last of which lie at 0x64.
+            put(&mut bytes, 0x2C, &[0x15, 0, 0x64, 0]);
+        }
+        bytes[0x30] = block.strings;
+        put(&mut bytes, HEADER, &block.fields);
+        let sum = words(&bytes[..50]);
+        put(&mut bytes, 50, &sum.to_le_bytes());
+        self.write(&bytes)
+    }
+
+    /// Writes the header of a stream of `length` bytes.
+    fn stream_header(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
+        let mut bytes = [0; STREAM];
+        bytes[..4].copy_from_slice(tag);
+        put(&mut bytes, 6, &attributes.to_le_bytes());
+        put(&mut bytes, 8, &length.to_le_bytes());
+        let sum = words(&bytes[..20]);
+        put(&mut bytes, 20, &sum.to_le_bytes());
+        self.write(&bytes)
+    }
+
+    /// Writes a stream.
+    pub(super) fn stream(&mut self, tag: &[u8; 4], attributes: u16, data: &[u8]) -> io::Result<()> {
+        self.stream_header(tag, attributes, data.len() as u64)?;
+        self.write(data)?;
+        self.align(4)
+    }
+
+    /// Starts a stream of `length` bytes of pages or log, which begins at a block; `data` and `end_data` follow.
+    pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
+        // Two zero bytes stand in front of the data.
+        self.pad(b"APAD", attribute::PADDING, STREAM as u64 + 2)?;
+        self.stream_header(tag, attributes, length + 2)?;
+        self.sum = 0;
+        self.write(&[0; 2])
+    }
+
+    /// Writes whole sectors of the data.
+    pub(super) fn data(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sum = sectors(self.sum, bytes);
+        self.write(bytes)
+    }
+
+    /// Ends the data; its checksum follows if it is wanted.
+    pub(super) fn end_data(&mut self, with_checksum: bool) -> io::Result<()> {
+        self.align(4)?;
+        let sum = self.sum.to_le_bytes();
+        if with_checksum { self.stream(b"CSUM", 0, &sum) } else { Ok(()) }
+    }
+
+    /// Fills up a block with a last stream.
+    pub(super) fn spad(&mut self) -> io::Result<()> {
+        self.pad(b"SPAD", 0, 0)
+    }
+
+    /// Fills up with a stream of zeros, so that `ahead` bytes later a block begins.
+    pub(super) fn pad(&mut self, tag: &[u8; 4], attributes: u16, ahead: u64) -> io::Result<()> {
+        let least = self.at + STREAM as u64 + ahead - self.origin;
+        let length = least.next_multiple_of(self.device.block) - least;
+        self.stream_header(tag, attributes, length)?;
+        self.write(&vec![0; length as usize])
+    }
+
+    fn align(&mut self, unit: u64) -> io::Result<()> {
+        let missing = self.at.next_multiple_of(unit) - self.at;
+        self.write(&vec![0; missing as usize])
+    }
+
+    /// Writes a soft filemark, which lists those before it.
+    pub(super) fn filemark(&mut self) -> io::Result<()> {
+        let mut bytes = vec![0; self.device.filemark];
+        let room = self.device.filemark / 8 - 9;
+        bytes[..4].copy_from_slice(b"SFMB");
+        put(&mut bytes, 4, &0x8000_0000u32.to_le_bytes());
+        put(&mut bytes, 8, &(self.device.filemark as u16).to_le_bytes());
+        put(&mut bytes, 10, &SYSTEM);
+        put(&mut bytes, 0x34, &(room as u32).to_le_bytes());
+        put(&mut bytes, 0x38, &(self.filemarks.len().min(room) as u32).to_le_bytes());
+        put(&mut bytes, 0x3C, &0x48u32.to_le_bytes());
+        for (number, at) in self.filemarks.iter().rev().take(room).enumerate() {
+            put(&mut bytes, 0x48 + 8 * number, &at.to_le_bytes());
+        }
+        let sum = words(&bytes[..50]);
+        put(&mut bytes, 50, &sum.to_le_bytes());
+        self.filemarks.push(self.at);
+        self.at += bytes.len() as u64;
+        self.origin = self.at;
+        self.sink.filemark(&bytes)
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.sink.finish()
+    }
+}
+
+/// Overwrites bytes from `at` on.
+pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+/// The XOR of 16-bit words.
+fn words(bytes: &[u8]) -> u16 {
+    bytes.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+/// The words of each sector XORed, the sum rotated by a bit before each.
+pub(super) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
+    bytes.chunks(512).fold(sum, |sum, sector| {
+        let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        sum.rotate_left(1) ^ words.fold(0, |all, word| all ^ word)
+    })
+}
