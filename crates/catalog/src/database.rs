@@ -45,9 +45,12 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Whether the log holds nothing that the files lack.
+    /// Whether the log holds nothing that the files lack. Of tempdb, which every start of the server makes anew, nobody sees
+    /// to that, and much of what it holds is in no catalogue.
     pub fn clean_shutdown(&self) -> bool {
-        self.status & format::boot::status::CLEAN_SHUTDOWN != 0
+        const TEMPDB: u16 = 2;
+        let is_tempdb = self.database_id == TEMPDB && self.name == "tempdb";
+        self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !is_tempdb
     }
 }
 

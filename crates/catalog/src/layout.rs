@@ -106,6 +106,13 @@ impl RowsetColumn {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
     }
 
+    /// Whether values of a type of fixed length are stored as a variable column, perhaps without their padding: decimals
+    /// of SQL Server 2005 SP2, strings that may be NULL of a table made with ANSI_PADDING OFF.
+    pub fn is_stored_shorter(&self) -> bool {
+        let is_padded = matches!(self.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY);
+        self.is_vardecimal() || is_padded && self.leaf_offset < 0 && !self.is_sparse()
+    }
+
     /// What a record of `level` holds for the column.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {

@@ -24,7 +24,7 @@ use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
-pub(crate) use anti_matter::metadata as anti_matter;
+pub(crate) use anti_matter::{may_be_paused, metadata as anti_matter};
 pub(crate) use names::table_columns;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};

@@ -15,6 +15,8 @@ use crate::registry::{self, Check};
 
 /// Row groups have at most 2^20 rows.
 const MAX_ROWS: i32 = 1 << 20;
+/// Internal version of SQL Server 2016.
+const VERSION_2016: u16 = 852;
 /// Internal version of SQL Server 2017: what is known of encodings was met from there on.
 const VERSION_2017: u16 = 869;
 /// No dictionary.
@@ -85,15 +87,18 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let groups = of_rowset(&store.row_groups, rowset, |group| group.rowset_id);
     let compressed = groups.iter().filter(|group| group.is_compressed());
     let groups: BTreeMap<i32, i32> = compressed.map(|group| (group.id, group.rows)).collect();
-    let encodings_are_known = database.boot.as_ref().is_some_and(|boot| boot.version >= VERSION_2017);
+    // Segments outlive an upgrade of the database.
+    let made_by = |version| database.boot.as_ref().is_some_and(|boot| boot.create_version >= version);
+    let encodings_are_known = made_by(VERSION_2017);
     let mut rows: BTreeMap<i32, i32> = groups.clone();
     let mut faults = BTreeSet::new();
     for segment in segments {
         let at = |fault| (segment.group_id, segment.column_id, fault);
         // Without a row of its own, the group has the rows of its first segment.
         let agrees = *rows.entry(segment.group_id).or_insert(segment.rows) == segment.rows;
-        let is_possible = (0..=MAX_ROWS).contains(&segment.rows) && segment.min_data_id <= segment.max_data_id;
-        if !agrees || !is_possible || encodings_are_known && !is_encoding_sound(segment) {
+        let is_possible = (0..=MAX_ROWS).contains(&segment.rows);
+        let is_ordered = segment.min_data_id <= segment.max_data_id;
+        if !agrees || !is_possible || encodings_are_known && !(is_ordered && is_encoding_sound(segment)) {
             faults.insert(at(Fault::Mismatch));
         }
         let is_there = |id: i32| {
@@ -106,7 +111,9 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
         }
     }
     // Columns may have been added after a row group was made, and dropped columns leave segments behind.
-    if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) {
+    // Until SQL Server 2014 a row group that was compressed kept its number, so that one with a column may stand before
+    // others without it.
+    if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) || !made_by(VERSION_2016) {
         return faults;
     }
     let mut since: BTreeMap<i32, i32> = BTreeMap::new();
@@ -183,7 +190,10 @@ mod tests {
 
     /// Two row groups of two columns: 0..199999 as values, and strings with a dictionary.
     fn database() -> Database {
-        let mut database = Database { boot: Some(Boot { version: 904, ..Boot::default() }), ..Database::default() };
+        let mut database = Database {
+            boot: Some(Boot { version: 904, create_version: 904, ..Boot::default() }),
+            ..Database::default()
+        };
         let segment = |group_id: i32, column_id: i32| Segment {
             rowset_id: 7,
             column_id,
@@ -245,6 +255,19 @@ mod tests {
         assert_eq!(after(column_added_later), []);
         // A tombstone keeps its segments, with whatever rows.
         assert_eq!(after(|store| (store.row_groups[0].status, store.row_groups[0].rows) = (4, 0)), []);
+    }
+
+    #[test]
+    fn what_older_servers_wrote_is_known_less_well() {
+        let mut database = database();
+        database.boot.as_mut().unwrap().create_version = 782;
+        // A delta store of before the column, compressed after it.
+        database.columnstore.segments.remove(3);
+        assert!(faults(&database, &database.rowsets[0]).is_empty());
+        database.columnstore.segments[0].base_id = 7;
+        assert!(faults(&database, &database.rowsets[0]).is_empty());
+        database.columnstore.segments[0].rows += 1;
+        assert!(!faults(&database, &database.rowsets[0]).is_empty());
     }
 
     #[test]

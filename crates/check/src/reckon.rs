@@ -80,7 +80,7 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
         judged = false;
     }
     if tally.pages_in_transit > 0 {
-        let reason = "a repair, reorganize, bulk load or sort was working on them";
+        let reason = "a repair, reorganize, bulk load, sort or encryption was working on them";
         coverage.note("pages", &name, reason, tally.pages_in_transit);
         judged = false;
     }

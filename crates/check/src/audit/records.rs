@@ -153,6 +153,8 @@ fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), 
     // Rows of sparse columns alone have neither bitmap nor variable part in their status, yet go on (format-rare.md 3).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
+    // No stub with a version tag was ever met, so whether it takes its place is not known.
+    content.lengths_are_known &= !(kind == RecordKind::ForwardingStub && status & status::VERSION_TAG != 0);
     match kind {
         RecordKind::Primary | RecordKind::Index => content.rows += 1,
         RecordKind::Forwarded => {

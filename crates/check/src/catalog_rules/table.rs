@@ -176,13 +176,14 @@ references! {
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
-    parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
+    // A cursor, which only a parameter can be, is of no type that the table has.
+    parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
     // 330 defaults and 2 XML collections. No file has a rule: sys.columns tells that chk is one.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
-    // 6 of 6: a computed column has its text.
-    columns SYSCOLPARS [Is("number", 0), Bit("status", 16)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
+    // 6 of 6: a computed column has its text. Column sets and pseudo-columns of graphs, which have higher bits, may have none.
+    columns SYSCOLPARS [Is("number", 0), Bit("status", 16), Below("status", 0x1000)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
     // 4,517 types. None has a default or rule: sys.types tells what dflt and chk are.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
     types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Unproven;
@@ -192,8 +193,8 @@ references! {
     // 6,290 and 641, all before 2012: data spaces, and those of LOB values.
     indexes SYSIDXSTATS [Not("dataspace", 0)] {id object_id, indid index_id}, {dataspace data_space_id} -> DATA_SPACES, Dangling;
     indexes SYSIDXSTATS [Not("lobds", 0)] {id object_id, indid index_id}, {lobds lob_data_space_id} -> DATA_SPACES, Dangling;
-    // 27,136: bit 2 says that there are columns.
-    indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
+    // 27,136: bit 2 says that there are columns. No columnstore or hash index was among them.
+    indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2), Below("type", 5)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
     // 10 of 10: a filtered index has its text.
     indexes SYSIDXSTATS [Bit("status", 0x20000)] {id object_id, indid index_id}, {id object_id, indid index_id} -> FILTERS, Lacks("filter_definition");
     // 50,840 columns of indexes and statistics.

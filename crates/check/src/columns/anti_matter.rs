@@ -22,6 +22,11 @@ fn can_be_paused(database: &Database) -> bool {
     database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
 }
 
+/// Whether a rowset is perhaps one that a paused build goes on with: a key may have a row, and marks of those deleted.
+pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
+    can_be_paused(database) && column(rowset).is_some()
+}
+
 /// The column that must be zero in all rows of a nonclustered index.
 pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetColumn> {
     column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()

@@ -162,12 +162,17 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         is_user_index: !is_base && !database.is_system_table(rowset.object_id),
         anti_matter: anti_matter::of_index(database, rowset),
     };
+    // A column may have been made longer since the index was: that the catalogue then says so of both was never seen.
+    let of_table = |other: &&Rowset| !is_base && other.object_id == rowset.object_id && other.index_id <= 1;
+    let of_table = database.rowsets.iter().find(of_table);
     for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
         if in_use && has_sparse && column.is_sparse() {
             program.add_sparse(column, table, *counters);
         } else if in_use && column.leaf_offset != 0 {
-            program.add(rowset, column, table, *counters);
+            let in_table = of_table.zip(table).and_then(|(rowset, table)| rowset.layout.column(table.id));
+            let longest = in_table.map_or(0, |column| max_length(column.info)).max(max_length(column.info));
+            program.add(rowset, column, table, longest, *counters);
         } else {
             continue;
         }
@@ -185,7 +190,14 @@ fn limit(most: u16, is_certain: bool) -> u16 {
 }
 
 impl Program {
-    fn add(&mut self, rowset: &Rowset, column: &RowsetColumn, table: Option<&TableColumn>, counter: usize) {
+    fn add(
+        &mut self,
+        rowset: &Rowset,
+        column: &RowsetColumn,
+        table: Option<&TableColumn>,
+        max_length: u16,
+        counter: usize,
+    ) {
         let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
             || rowset.index_id > 1 && table.is_none() && names::is_variable_int(column);
         // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
@@ -216,7 +228,7 @@ impl Program {
             }
             let check = VariableCheck {
                 null_bit: column.leaf_null_bit,
-                max_length: max_length(column.info),
+                max_length,
                 domain: domain.filter(|_| is_plain),
                 is_text_pointer,
                 column: at,

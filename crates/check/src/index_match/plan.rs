@@ -6,6 +6,7 @@ use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, Uni
 use format::types::{TypeInfo, xtype};
 
 use super::form::Form;
+use crate::columns::may_be_paused;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
@@ -176,6 +177,13 @@ pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + C
     Ok(())
 }
 
+/// Whether two rowsets stand for one partition.
+fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
+    let mut partitions: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
+    partitions.sort_unstable();
+    partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}
+
 /// In-row units of rowsets.
 pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
     rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
@@ -220,6 +228,12 @@ impl Builder<'_> {
             return Err("its table has no rowset".to_owned());
         }
         are_readable(all().copied())?;
+        // Of two rowsets of a partition, one is perhaps what a paused rebuild has done so far.
+        if all().any(|rowset| may_be_paused(self.database, rowset))
+            || [self.table, self.index].into_iter().any(has_partition_twice)
+        {
+            return Err("an online build of an index of the table may be paused".to_owned());
+        }
         let first = self.index.first().ok_or("no rowset")?;
         let mut origins = Vec::new();
         for (column, origin) in self.origins(first)? {
@@ -252,7 +266,7 @@ impl Builder<'_> {
         let types: Vec<Option<TypeInfo>> =
             origins.iter().map(|(_, origin, info)| (!matches!(origin, Origin::Locator)).then_some(*info)).collect();
         let has_own_forms = |rowset: &&Rowset| {
-            rowset.is_row_compressed() || rowset.layout.columns.iter().any(RowsetColumn::is_vardecimal)
+            rowset.is_row_compressed() || rowset.layout.columns.iter().any(RowsetColumn::is_stored_shorter)
         };
         if all().any(has_own_forms) {
             work.iter_mut().for_each(|(_, work)| work.unify_forms(&types));

@@ -22,10 +22,13 @@ pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>,
     let Some(unit) = context.units.get(unit) else { return };
     let header = page.header();
     let (lowest, highest) = match (unit.shape, header.kind()) {
-        (Shape::Heap, Some(PageType::Data)) if !unit.compressed => {
-            classes(header.free_count.get(), header.slot_count.get())
+        (Shape::Heap, Some(PageType::Data)) if unit.compressed => return,
+        (Shape::Heap, Some(PageType::Data)) | (Shape::Text, Some(PageType::TextMix)) => {
+            let (free, slots) = (header.free_count.get(), header.slot_count.get());
+            // Bytes that a transaction reserved are free to that one only, and stay in the header when it has ended.
+            let (lowest, highest) = classes(free, slots);
+            (lowest, highest.max(classes(free.saturating_sub(header.reserved_count.get()), slots).1))
         }
-        (Shape::Text, Some(PageType::TextMix)) => classes(header.free_count.get(), header.slot_count.get()),
         (Shape::Text, Some(PageType::TextTree)) => (4, 4),
         _ => return,
     };

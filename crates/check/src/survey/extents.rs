@@ -115,6 +115,8 @@ impl Checker<'_> {
         if free && fixed {
             // The pages by which all others are found lie here.
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
+        } else if fixed && extent != 0 {
+            // What PFS says of the pages beside the maps of a later interval was never seen.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -132,7 +134,7 @@ impl Checker<'_> {
             let byte = self.file.pfs(page);
             let (is_right, expected) = match kind {
                 FixedPage::Boot => (byte.is_allocated() && !byte.is_iam(), PfsByte::MIXED),
-                _ if own_extent => (byte.type_bits() == PfsByte::DEDICATED, PfsByte::DEDICATED),
+                _ if own_extent && extent == 0 => (byte.type_bits() == PfsByte::DEDICATED, PfsByte::DEDICATED),
                 _ => (byte.is_allocated() && !byte.is_iam(), PfsByte::DEDICATED),
             };
             if !is_right && self.file.pfs_is_known(page) {
@@ -195,7 +197,7 @@ impl Checker<'_> {
         for page in self.pages(extent) {
             let Allocation::Used(byte) = self.file.allocation(page) else { continue };
             let id = self.page_id(page);
-            if self.file.singles().contains_key(&page) || FixedPage::at(id).is_some() {
+            if self.file.singles().contains_key(&page) || self.file.is_fixed(page) {
                 continue;
             }
             self.findings.push(
@@ -211,10 +213,8 @@ impl Checker<'_> {
     /// A mixed extent without room: each of its pages stands in a chain's list or is a fixed page.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
-        let listed = pages
-            .clone()
-            .filter(|page| self.file.singles().contains_key(page) || FixedPage::at(self.page_id(*page)).is_some())
-            .count();
+        let listed =
+            pages.clone().filter(|page| self.file.singles().contains_key(page) || self.file.is_fixed(*page)).count();
         if listed == pages.len() {
             return true;
         }
@@ -222,7 +222,7 @@ impl Checker<'_> {
         let unlisted_in_use = pages.clone().filter(|page| {
             matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
                 && !self.file.singles().contains_key(page)
-                && FixedPage::at(self.page_id(*page)).is_none()
+                && !self.file.is_fixed(*page)
         });
         if listed > 0 && listed + unlisted_in_use.count() == pages.len() {
             self.mixed_pages(extent);

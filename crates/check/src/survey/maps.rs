@@ -9,7 +9,7 @@ use format::allocation::{
 };
 use format::boot::Boot;
 use format::protection::undo_torn_bits;
-use format::{AllocUnitId, Page, PageBytes, PageId};
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::{DataFile, PageSource};
 
 use crate::audit::{self, FixedFault};
@@ -51,7 +51,12 @@ pub(crate) struct FileMap {
     singles: BTreeMap<u32, Single>,
     /// Fixed pages that the system could not read.
     pub(crate) unread: Vec<PageId>,
+    /// The page with the settings of the server, in master.
+    config: Option<u32>,
 }
+
+/// Where master has the settings of the server (format.md 1).
+const CONFIG: PageId = PageId::new(1, 10);
 
 /// A page that an IAM chain lists one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,6 +145,11 @@ impl FileMap {
         self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
     }
 
+    /// Whether the place of `page` fixes what it is, so that no allocation unit has it.
+    pub(crate) fn is_fixed(&self, page: u32) -> bool {
+        FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
+    }
+
     /// Whether `page` is an IAM page of a chain.
     pub(crate) fn is_iam(&self, page: u32) -> bool {
         self.singles.get(&page).is_some_and(|single| single.is_iam)
@@ -169,6 +179,7 @@ pub(crate) fn load(
         owners: vec![0; extents as usize],
         singles: BTreeMap::new(),
         unread: Vec::new(),
+        config: None,
     };
     let mut reader = FixedPages { source, units, findings, coverage, unread: Vec::new() };
     reader.heads(file);
@@ -209,6 +220,7 @@ pub(crate) fn load(
             }
         }
     }
+    map.config = reader.config(file);
     map.unread = reader.unread;
     map
 }
@@ -259,6 +271,21 @@ impl FixedPages<'_> {
                 None => finding,
             });
         }
+    }
+
+    /// The page with the settings of the server, if the database has one. Its content is not checked.
+    fn config(&mut self, file: &DataFile) -> Option<u32> {
+        if file.file_id != CONFIG.file || file.pages <= CONFIG.page {
+            return None;
+        }
+        let bytes = self.source.read_page(CONFIG)?;
+        let header = *Page::new(&bytes).header();
+        if header.kind() != Some(PageType::ServerConfig) || header.page_id() != CONFIG {
+            return None;
+        }
+        let fault = audit::identity(&bytes, CONFIG);
+        self.findings.extend(fault.map(|fault| audit::identity_finding(&fault, CONFIG, &header, self.units, true)));
+        Some(CONFIG.page)
     }
 
     /// A map page, if it is what its place demands; otherwise message 8946 and what the page's own audit says.

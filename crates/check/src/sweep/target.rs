@@ -1,6 +1,7 @@
 //! One page as the target of the sweep.
 
 use format::allocation::FixedPage;
+use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::record::{Record, RecordKind};
 use format::{Page, PageBytes, PageId, PageType, RecordId};
@@ -12,7 +13,7 @@ use crate::context::Context;
 use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::registry;
-use crate::survey::Allocation;
+use crate::survey::{Allocation, FileMap};
 use crate::units::{Shape, UnitIndex};
 use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
@@ -106,8 +107,8 @@ impl Target {
             return Verdict::Passed;
         }
         partial.pages_allocated += u64::from(byte.is_some());
-        let is_iam = context.survey.file(id.file).is_some_and(|file| file.is_iam(id.page));
-        if FixedPage::at(id).is_some() || is_iam {
+        let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
+        if FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart) {
             return Verdict::Passed;
         }
         let owner = context.survey.owner(id);
@@ -149,7 +150,8 @@ impl Target {
             }
             return bad(tally);
         }
-        if header.kind().is_some_and(is_in_transit) && unit.shape.is_rows() {
+        let is_encrypted = header.flags.get() & page_flags::ENCRYPTED_KEYS != 0;
+        if header.kind().is_some_and(is_in_transit) && unit.shape.is_rows() || is_encrypted {
             if let Some(tally) = tally {
                 tally.pages_in_transit += 1;
             }

@@ -9,6 +9,7 @@ use format::{Page, PageId, PageType};
 use super::tally::{NodePage, PageBounds, Partial, TreeLevel};
 use super::target::{Role, Target};
 use crate::audit::Span;
+use crate::columns;
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::registry;
@@ -138,7 +139,9 @@ fn keys(
                 Some(Ordering::Greater) => Some(&registry::KEY_ORDER),
                 // A deleted row may keep the key of a living one only where both are ghosts of the same key's history.
                 Some(Ordering::Equal) if is_leaf && !is_ghost(&prior) && !is_ghost(&current) => {
-                    Some(&registry::KEY_DUPLICATE)
+                    let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
+                    let is_built = rowset.is_none_or(|rowset| !columns::may_be_paused(context.database, rowset));
+                    is_built.then_some(&registry::KEY_DUPLICATE)
                 }
                 Some(Ordering::Equal) => None,
                 None => {

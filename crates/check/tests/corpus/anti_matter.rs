@@ -5,7 +5,7 @@ use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;
-use crate::image::Image;
+use crate::image::{Image, slot_at};
 
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 const TABLE: &str = "Employees";
@@ -21,7 +21,12 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         let corpus = corpus.clone();
         Trial::test(format!("anti-matter: {name}"), move || place(&Image::load(&corpus.files.join(NORTHWIND))))
     };
-    vec![trial(("rows of an index", rows)), trial(("a table", table)), trial(("a build may be paused", paused))]
+    vec![
+        trial(("rows of an index", rows)),
+        trial(("a table", table)),
+        trial(("a build may be paused", paused)),
+        trial(("a paused build has a row and its mark", row_and_mark)),
+    ]
 }
 
 /// Calls a column of an index of the table its anti-matter column.
@@ -67,4 +72,36 @@ fn paused(image: &Image) -> Result<(), Failed> {
     let report = image.check();
     let is_told = report.not_verified.iter().any(|entry| entry.what == "anti-matter columns");
     if report.findings.is_empty() && is_told { Ok(()) } else { Err(format!("{:#?}", report.findings).into()) }
+}
+
+/// In a build that may be paused a key may be there twice, and rows of the table be missing.
+fn row_and_mark(image: &Image) -> Result<(), Failed> {
+    let mut image = image.clone();
+    let database = image.database();
+    let object = database.objects.values().find(|object| object.name == TABLE).expect("table").id;
+    let index = database.indexes.values().find(|index| index.object_id == object && index.name == "PostalCode");
+    let index = index.expect("index").index_id;
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, index));
+    let root = database.units[rowset.expect("rowset").units[0]].root.page;
+    image.edit(root, |page| {
+        // Two rows of one length: their slots lead to the first of them.
+        let at =
+            |page: &[u8], slot: u16| usize::from(u16::from_le_bytes([page[slot_at(slot)], page[slot_at(slot) + 1]]));
+        let slots = format::Page::new(page).header().slot_count.get();
+        let end = |page: &[u8], from: usize| (0..slots).map(|slot| at(page, slot)).filter(|next| *next > from).min();
+        let length = |page: &[u8], slot: u16| end(page, at(page, slot)).map(|end| end - at(page, slot));
+        let slot =
+            (0..slots - 1).find(|&slot| length(page, slot).is_some() && length(page, slot) == length(page, slot + 1));
+        let slot = slot.expect("two rows of one length");
+        let (from, to, length) = (at(page, slot), at(page, slot + 1), length(page, slot).expect("length"));
+        page.copy_within(from..from + length, to);
+    });
+    let numbers = |image: &Image| image.check().findings.iter().map(|finding| finding.check.msg).collect::<Vec<_>>();
+    if !numbers(&image).contains(&2512) {
+        return Err("no key is there twice".into());
+    }
+    mark(&mut image, "PostalCode", 2);
+    image.edit(9, |page| page[96 + 4..96 + 6].copy_from_slice(&VERSION_2017.to_le_bytes()));
+    let found = numbers(&image);
+    if found.is_empty() { Ok(()) } else { Err(format!("{found:?}").into()) }
 }

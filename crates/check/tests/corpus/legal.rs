@@ -107,6 +107,25 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             });
             Some("file")
         }),
+        ("tempdb, shut down cleanly, a link broken", |image| {
+            let leaves = image.tree(true).leaves;
+            image.edit(9, |bytes| {
+                put16(bytes, 96 + 0x138, 2);
+                let name: Vec<u8> = "tempdb".encode_utf16().flat_map(u16::to_le_bytes).collect();
+                bytes[96 + 0x34..96 + 0x134].fill(0x20);
+                bytes[96 + 0x34..96 + 0x34 + name.len()].copy_from_slice(&name);
+            });
+            image.edit(leaves[3], |bytes| put_page(bytes, 16, PageId::new(1, leaves[5])));
+            Some("message 8978")
+        }),
+        ("a page that is still encrypted", |image| {
+            let leaves = image.tree(false).leaves;
+            image.edit(leaves[1], |bytes| {
+                bytes[4 + 1] |= 0x04;
+                bytes[96..].fill(0xA7);
+            });
+            Some("pages")
+        }),
     ];
     let mut trials: Vec<Trial> = kinds
         .into_iter()
@@ -125,9 +144,68 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials.push(Trial::test("legal: rows of a heap that are shorter than a forwarding stub", move || {
         short_rows(&Image::load(&heaps.files.join(HEAP)))
     }));
+    let heaps = corpus.clone();
+    trials.push(Trial::test("legal: bytes of a page of a heap that a transaction reserved", move || {
+        reserved_bytes(&Image::load(&heaps.files.join(HEAP)))
+    }));
+    let model = corpus.clone();
+    trials.push(Trial::test("legal: master, with the settings of the server at (1:10)", move || {
+        let mut image = Image::load(&model.files.join(MODEL));
+        settings_of_the_server(&mut image);
+        sound_but(&image.check(), None)
+    }));
+    let tails = corpus.clone();
+    trials.push(Trial::test("legal: bytes behind the end of the file that its header gives", move || {
+        let mut image = subject(&tails);
+        image.bytes.extend([0xA7; 100]);
+        let report = image.check();
+        match report.read_errors.first() {
+            Some(error) => Err(error.into()),
+            None => sound_but(&report, None),
+        }
+    }));
+    let twice = corpus.clone();
+    trials.push(Trial::test("legal: a rebuild of an index was paused", move || {
+        let image = subject(&twice);
+        let index = image.tree(false).unit.rowset;
+        let report = image.check_as(|database| {
+            let rowset = database.rowsets[index.expect("rowset")].clone();
+            database.rowsets.push(catalog::Rowset { id: u64::MAX, units: Vec::new(), ..rowset });
+        });
+        sound_but(&report, Some("index rows against table rows"))
+    }));
     let corpus = corpus.clone();
     trials.push(Trial::test("legal: the file becomes shorter while it is read", move || shrinks(&subject(&corpus))));
     trials
+}
+
+/// A database with an IAM page at (1:10).
+const MODEL: &str = "candocompany90__DATA/model.mdf";
+
+/// Moves the IAM page at (1:10) to a free page of a mixed extent; in its place comes what master has there.
+fn settings_of_the_server(image: &mut Image) {
+    const CONFIG: u32 = 10;
+    let bit = |page: &[u8; PAGE_BYTES], extent: u32| page[194 + extent as usize / 8] >> (extent % 8) & 1 == 1;
+    let pages = (image.bytes.len() / PAGE_BYTES) as u32;
+    let is_room = |page: &u32| {
+        let is_mixed = !bit(&image.page(2), page / 8) && bit(&image.page(3), page / 8);
+        is_mixed && image.page(1)[100 + *page as usize] & 0x40 == 0
+    };
+    let room = (16..pages).find(is_room).expect("a mixed extent with room");
+    let iam = image.page(CONFIG);
+    let unit = Page::new(&iam).header().alloc_unit().0;
+    image.edit_unsealed(room, |bytes| *bytes = iam);
+    image.edit(room, |bytes| put_page(bytes, 32, PageId::new(1, room)));
+    image.edit_row(7, unit, |row| row[4 + 35..4 + 39].copy_from_slice(&room.to_le_bytes()));
+    image.edit(CONFIG, |bytes| {
+        bytes[1] = 14;
+        put16(bytes, 6, 0);
+        bytes[24..28].copy_from_slice(&99u32.to_le_bytes());
+    });
+    image.edit(1, |bytes| {
+        bytes[100 + room as usize] = 0x70;
+        bytes[100 + CONFIG as usize] = 0x64;
+    });
 }
 
 /// A database with a heap of one page without indexes and off-row values, whose first column may be NULL.
@@ -165,6 +243,23 @@ fn short_rows(image: &Image) -> Result<(), Failed> {
     let report = with(7);
     let messages: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
     if messages == [8928, 8939] { Ok(()) } else { Err(format!("{messages:?}").into()) }
+}
+
+/// They are free to that transaction alone, and PFS may count them as used.
+fn reserved_bytes(image: &Image) -> Result<(), Failed> {
+    let database = image.database();
+    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
+    let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
+    let page =
+        unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page");
+    let mut image = image.clone();
+    image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 4);
+    if image.check().findings.iter().all(|finding| finding.check.msg != 8914) {
+        return Err("the page is full".into());
+    }
+    image.edit(page, |bytes| bytes.copy_within(28..30, 38));
+    sound_but(&image.check(), None)
 }
 
 fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> {
