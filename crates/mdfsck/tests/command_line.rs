@@ -36,7 +36,35 @@ fn main() {
         };
         trials.push(Trial::test(name, run).with_ignored_flag(missing));
     }
+    let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
+    let missing = !northwind.is_file();
+    let readme = trial("the runs that the README shows print what it shows", readme_runs, Some(northwind));
+    trials.push(readme.with_ignored_flag(missing));
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// The README's two runs: a sound database, and the same with page 243 zeroed.
+fn readme_runs(folder: &Path) -> Result<(), Failed> {
+    const ZEROED_PAGE: usize = 243;
+    let readme = include_str!("../../../README.md");
+    let (_, section) = readme.split_once("## A run").ok_or("no such section")?;
+    let (section, _) = section.split_once("\n## ").ok_or("no section behind it")?;
+    let shown: Vec<&str> = section.split("```").skip(1).step_by(2).collect();
+    let [sound, damaged] = shown[..] else { return Err("it should show two runs".into()) };
+    let mut bytes = fs::read(folder.join("a.mdf"))?;
+    for (shown, zeroes) in [(sound, false), (damaged, true)] {
+        if zeroes {
+            bytes[ZEROED_PAGE * PAGE_BYTES..(ZEROED_PAGE + 1) * PAGE_BYTES].fill(0);
+        }
+        fs::write(folder.join("NORTHWND.MDF"), &bytes)?;
+        let (command, rest) = shown.trim_start().split_once('\n').ok_or("a command and its output")?;
+        let arguments: Vec<&str> = command.trim_start_matches("$ mdfsck ").split(' ').collect();
+        let output = mdfsck(folder, &arguments);
+        let printed = format!("{}$ echo $?\n{}\n", text(&output.stdout), output.status.code().unwrap_or_default());
+        ensure(printed == rest, format!("{command}\n--- printed\n{printed}--- shown\n{rest}"))?;
+    }
+    Ok(())
 }
 
 /// Backups of two databases: where they come from, and their names in the folder of a test.
