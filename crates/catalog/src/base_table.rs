@@ -1,5 +1,6 @@
 //! Any base table, row by row, its columns found by name.
 
+use format::RecordId;
 use source::PageSource;
 
 use crate::database::Database;
@@ -18,7 +19,7 @@ pub enum Unread {
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: the values of `columns` in that order, `None` where a value is
+/// Calls `visit` with each row of base table `object_id`: where it lies, and the values of `columns` in that order, `None` where a value is
 /// NULL or kept off the row.
 ///
 /// # Errors
@@ -28,7 +29,7 @@ pub fn read_base_table(
     database: &Database,
     object_id: i32,
     columns: &[&'static str],
-    mut visit: impl FnMut(&[Option<&[u8]>]),
+    mut visit: impl FnMut(RecordId, &[Option<&[u8]>]),
 ) -> Result<(), Unread> {
     let base = |rowset: &&crate::Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
     let rowset = database.rowsets.iter().find(base).ok_or(Unread::NoTable)?;
@@ -41,9 +42,9 @@ pub fn read_base_table(
     let is_readable = rowset.expansion.is_some() || !rowset.is_row_compressed();
     let place = place_of_rowset(database, rowset, rowset.expansion.as_ref());
     let place = place.filter(|place| is_readable || place.start.is_nowhere()).ok_or(Unread::Incomplete)?;
-    let (bad_records, fault) = scan(source, place, |record| {
+    let (bad_records, fault) = scan(source, place, |at, record| {
         let values: Vec<Option<&[u8]>> = places.iter().map(|column| column.leaf_bytes(&record)).collect();
-        visit(&values);
+        visit(at, &values);
     });
     if bad_records > 0 || fault.is_some() { Err(Unread::Incomplete) } else { Ok(()) }
 }

@@ -19,10 +19,10 @@ pub(crate) fn table(
     gaps: &mut Vec<Gap>,
     (object_id, table): (i32, &'static str),
     place: Option<Place<'_>>,
-    visit: impl FnMut(Record<'_>),
+    mut visit: impl FnMut(Record<'_>),
 ) {
     let (bad_records, fault) = match place {
-        Some(place) => scan(source, place, visit),
+        Some(place) => scan(source, place, |_, record| visit(record)),
         None => (0, None),
     };
     // Some tables are read twice; a gap is told once.

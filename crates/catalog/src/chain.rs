@@ -127,9 +127,23 @@ pub(crate) fn walk(
 /// Deepest tree that is followed; a B-tree of 8 KB pages over 2^31 pages stays far below.
 const MAX_DEPTH: usize = 32;
 
+/// Where a walk over the leaves of `unit` starts: at the leftmost leaf below `root`; if damage above the leaves leads
+/// elsewhere, at `first`, if it is the first of an unbroken chain. Then all rows are known although the tree is damaged.
+pub(crate) fn start(
+    source: &dyn PageSource,
+    unit: AllocUnitId,
+    root: PageId,
+    first: PageId,
+) -> Result<PageId, ChainFault> {
+    let below_root = leftmost_leaf(source, root);
+    let is_start = |leaf| is_leftmost_leaf(source, leaf, unit).is_ok();
+    let is_whole_chain = || is_start(first) && walk(source, unit, first, |_| {}).is_ok();
+    if !below_root.is_ok_and(is_start) && is_whole_chain() { Ok(first) } else { below_root }
+}
+
 /// The leftmost leaf of a clustered index, found by descending from `root`: sysallocunits.pgfirst is not reliable
 /// (format.md 0, rule 6).
-pub(crate) fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
+fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
         let bytes = sound(source, at)?;

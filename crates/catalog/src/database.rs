@@ -427,9 +427,19 @@ impl Database {
         self.gap(7).is_none() && self.gap(5).is_none() && self.boot.is_some()
     }
 
-    /// Whether row layouts are known.
+    /// Whether row layouts are known, and which columns of a key descend: 2005 has that in sysiscols.
     pub fn layouts_are_complete(&self) -> bool {
-        [3, 4, 13].iter().all(|&table| self.gap(table).is_none())
+        let is_2005 = self.boot.as_ref().is_some_and(|boot| boot.version < 655);
+        [3, 4, 13].iter().all(|&table| self.gap(table).is_none()) && !(is_2005 && self.gap(55).is_some())
+    }
+
+    /// The base tables that tell which indexes there are and what their rows consist of: sysrscols and what stood for it in
+    /// 2005, sysrowsets, sysallocunits, sysidxstats, sysiscols.
+    pub const TABLES_OF_INDEXES: [i32; 7] = [3, 4, 5, 7, 13, 54, 55];
+
+    /// Whether all indexes and their columns are known.
+    pub fn indexes_are_complete(&self) -> bool {
+        self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
     }
 
     /// What is missing of base table `object_id`.

@@ -119,7 +119,8 @@ fn note_missing_rows(database: &mut Database, (object_id, table): (i32, &'static
 /// Where a rowset's rows start: its in-row unit and root.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     let unit = database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow)?;
-    Some(Place { unit: unit.id, start: Start::Root(unit.root), expansion: None })
+    let start = Start::Root { root: unit.root, first: unit.first_page };
+    Some(Place { unit: unit.id, start, expansion: None })
 }
 
 /// The same for a rowset that may be compressed. The form of compressed non-leaf entries is not published: unless the

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use format::PageId;
 use format::bytes::{unsigned, utf16};
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Expansion, Scratch};
 use format::record::{Record, RecordKind};
-use format::slots::SlotOrder;
+use format::slots::{SlotEntry, SlotOrder};
 use format::{AllocUnitId, PAGE_BYTES, Page};
+use format::{PageId, RecordId};
 use source::PageSource;
 
 use crate::chain::{self, ChainFault};
@@ -57,8 +57,9 @@ pub(crate) struct Place<'a> {
 pub(crate) enum Start {
     /// At this leaf page.
     FirstPage(PageId),
-    /// At the leftmost leaf below this page.
-    Root(PageId),
+    /// At the leftmost leaf below this page; if no pointer leads there, at the leaf that the catalogue calls the first, if
+    /// that one is.
+    Root { root: PageId, first: PageId },
     /// At this page, which is the leftmost leaf of a tree whose non-leaf pages cannot be read, if it is a leaf that has
     /// nothing to its left.
     Leftmost(PageId),
@@ -68,7 +69,7 @@ impl Start {
     /// The table has no pages.
     pub(crate) fn is_nowhere(self) -> bool {
         match self {
-            Self::FirstPage(page) | Self::Root(page) | Self::Leftmost(page) => page.is_none(),
+            Self::FirstPage(page) | Self::Root { root: page, .. } | Self::Leftmost(page) => page.is_none(),
         }
     }
 }
@@ -78,7 +79,7 @@ impl Start {
 pub(crate) fn scan(
     source: &dyn PageSource,
     place: Place<'_>,
-    mut visit: impl FnMut(Record<'_>),
+    mut visit: impl FnMut(RecordId, Record<'_>),
 ) -> (u32, Option<ChainFault>) {
     let mut order = SlotOrder::default();
     let mut scratch = Scratch::default();
@@ -89,9 +90,9 @@ pub(crate) fn scan(
             bad_records += compressed_rows(page, &order, expansion, &mut scratch, &mut visit);
             return;
         }
-        for position in 0..order.entries().len() {
+        for (position, entry) in order.entries().iter().enumerate() {
             match Record::data(order.space(page, position)) {
-                Ok(record) if record.kind() == RecordKind::Primary => visit(record),
+                Ok(record) if record.kind() == RecordKind::Primary => visit(place_of(page, entry), record),
                 Ok(_) => {}
                 Err(_) => bad_records += 1,
             }
@@ -99,12 +100,16 @@ pub(crate) fn scan(
     };
     let first = match place.start {
         Start::FirstPage(page) => Ok(page),
-        Start::Root(root) if root.is_none() => Ok(root),
-        Start::Root(root) => chain::leftmost_leaf(source, root),
+        Start::Root { root, .. } if root.is_none() => Ok(root),
+        Start::Root { root, first } => chain::start(source, place.unit, root, first),
         Start::Leftmost(page) => chain::is_leftmost_leaf(source, page, place.unit).map(|()| page),
     };
     let fault = first.and_then(|first| chain::walk(source, place.unit, first, &mut page_rows)).err();
     (bad_records, fault)
+}
+
+fn place_of(page: Page<'_>, entry: &SlotEntry) -> RecordId {
+    RecordId { page: page.header().page_id(), slot: entry.slot }
 }
 
 /// The live rows of a compressed page, expanded. Returns the number of slots that hold no row that can be read.
@@ -113,13 +118,13 @@ fn compressed_rows(
     order: &SlotOrder,
     expansion: &Expansion,
     scratch: &mut Scratch,
-    visit: &mut impl FnMut(Record<'_>),
+    visit: &mut impl FnMut(RecordId, Record<'_>),
 ) -> u32 {
     let slots = order.entries().len() as u32;
     let first = order.entries().first().map_or(PAGE_BYTES, |entry| entry.offset.into());
     let Ok(info) = CompressionInfo::of(page, first, expansion.columns()) else { return slots };
     let mut bad = 0;
-    for position in 0..order.entries().len() {
+    for (position, entry) in order.entries().iter().enumerate() {
         let Ok(record) = CdRecord::read(order.space(page, position), expansion.columns()) else {
             bad += 1;
             continue;
@@ -128,7 +133,7 @@ fn compressed_rows(
             continue;
         }
         match expansion.expand(&record, info.as_ref(), scratch) {
-            Ok(row) if row.doubts.is_empty() => visit(row.record),
+            Ok(row) if row.doubts.is_empty() => visit(place_of(page, entry), row.record),
             _ => bad += 1,
         }
     }

@@ -79,7 +79,7 @@ fn rows(
 ) -> Result<u64, Unread> {
     let columns: Vec<&'static str> = only.iter().map(|(column, _)| *column).collect();
     let mut count = 0;
-    read_base_table(source, database, table, &columns, |row| {
+    read_base_table(source, database, table, &columns, |_, row| {
         let is_one = only.is_none_or(|(_, wanted)| row.first().copied().flatten() == Some(wanted));
         count += u64::from(is_one);
     })?;

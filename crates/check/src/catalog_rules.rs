@@ -46,7 +46,7 @@ pub(crate) fn check(
     }
     for base in table::UNKNOWN {
         let mut rows = 0;
-        if read_base_table(source, database, base.id, &[], |_| rows += 1).is_ok() && rows > 0 {
+        if read_base_table(source, database, base.id, &[], |_, _| rows += 1).is_ok() && rows > 0 {
             coverage.note(WHAT, format!("sys.{}", base.name), "what its rows refer to is not known", rows);
         }
     }
@@ -67,18 +67,19 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut Vec<Finding>) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
     let mut dangling = Vec::new();
-    let read = tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |row| {
+    let read = tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |at, row| {
         let [Some(INDEX_OF_KEY), Some(key), Some(index)] = *row else { return };
         let (Ok(key), Ok(index)) = (i32::try_from(key), i32::try_from(index)) else { return };
         let Some(parent) = tables.database.objects.get(&key).map(|object| object.parent_id) else { return };
         let has_statistics = || tables.database.index_columns.contains_key(&(parent, index));
         if parent != 0 && !tables.database.indexes.contains_key(&(parent, index)) && !has_statistics() {
-            dangling.push((key, parent, index));
+            dangling.push((at, key, parent, index));
         }
     });
     if read.is_ok() {
-        findings.extend(dangling.into_iter().map(|(key, parent, index)| {
+        findings.extend(dangling.into_iter().map(|(at, key, parent, index)| {
             Finding::new(&registry::CATALOG_DANGLING)
+                .at_record(at)
                 .text_value("attribute", format!("unique_index_id={index}"))
                 .text_value("row", format!("object_id={key}"))
                 .text_value("table", "key_constraints")
@@ -90,7 +91,7 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut Vec<Finding>) {
 
 /// Rows of a kind that no rule covers.
 fn note_unknown_classes(tables: &Tables<'_>, classes: &Classes, coverage: &mut Coverage) {
-    let read = tables.each(classes.base.id, &[classes.column], |row| {
+    let read = tables.each(classes.base.id, &[classes.column], |_, row| {
         if let [Some(class)] = *row
             && !classes.known.contains(&class)
         {

@@ -8,13 +8,14 @@ mod plan;
 
 use std::collections::HashSet;
 
+use catalog::Database;
 use format::RecordId;
 use format::record::{Record, RecordKind};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
-use crate::finding::Finding;
+use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
 use crate::pinpoint;
 use crate::registry::Phase;
@@ -157,6 +158,10 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
     // Of values off the row, what leads to them counts too.
     let mut damaged_off_row = damaged.clone();
     damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
+    let describes_indexes =
+        |owner: Owner| owner.index_id <= 1 && Database::TABLES_OF_INDEXES.contains(&owner.object_id);
+    let damaged_owners = damaged.iter().filter_map(|unit| Some(context.units.get(*unit)?.owner));
+    let description_is_damaged = damaged_owners.into_iter().any(describes_indexes);
     let is_endless = swept.indexes.desk.reader.bytes_read > hash::most_bytes_off_row(context);
     let mut differing = Vec::new();
     for (at, plan) in context.indexes.plans().iter().enumerate() {
@@ -181,7 +186,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         } else {
             compared.indexes += 1;
             compared.rows += sums.index_rows;
-            if sums.table != sums.index {
+            if sums.table != sums.index && description_is_damaged {
+                coverage.note(what, &plan.name, "tables that describe indexes are damaged", 1);
+            } else if sums.table != sums.index {
                 differing.push(at);
             }
         }

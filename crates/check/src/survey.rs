@@ -80,7 +80,7 @@ pub(crate) fn survey(
     let mut files: Vec<FileMap> =
         source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
     let chains = iam::follow(source, database, units, &mut files, findings, coverage);
-    let totals = extents::check(&files, &chains, units, database, findings);
+    let totals = extents::check((source, database), &files, &chains, units, findings, coverage);
     let mut iam_pages = vec![0; units.list().len()];
     for page in &chains.pages {
         if let Some(count) = iam_pages.get_mut(page.unit as usize) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use catalog::{Database, IndexType, UnitKind};
-use format::{AllocUnitId, PageType};
+use format::{AllocUnitId, PageHeader, PageType};
 
 use crate::finding::Owner;
 
@@ -96,6 +96,14 @@ impl Units {
     /// The ordinal of a unit.
     pub(crate) fn index_of(&self, id: AllocUnitId) -> Option<UnitIndex> {
         self.by_id.get(&id).copied()
+    }
+
+    /// The units that a page with this header may belong to: the one it names, and, as data pages of a clustered index last
+    /// written by SQL Server 2000 carry index id 0 (format.md 0, rule 5), that index.
+    pub(crate) fn named_by(&self, header: &PageHeader) -> impl Iterator<Item = UnitIndex> {
+        let of_2000 = header.index_id.get() == 0 && header.kind() != Some(PageType::Index);
+        let clustered = of_2000.then(|| AllocUnitId::from_header(1, header.object_id.get()));
+        [Some(header.alloc_unit()), clustered].into_iter().flatten().filter_map(|id| self.index_of(id))
     }
 
     /// The ordinal of a unit that an IAM page names, made if the catalogue does not know it.

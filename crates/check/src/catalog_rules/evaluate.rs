@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use catalog::{Database, Unread, read_base_table};
+use format::RecordId;
 use format::bytes::unsigned;
 use source::PageSource;
 
@@ -23,18 +24,18 @@ pub(super) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Calls `visit` with `columns` of each row of a base table, as signed numbers.
+    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and where it lies.
     pub(super) fn each(
         &self,
         table: i32,
         columns: &[&'static str],
-        mut visit: impl FnMut(&[Option<i64>]),
+        mut visit: impl FnMut(RecordId, &[Option<i64>]),
     ) -> Result<(), Unread> {
         let mut numbers = Vec::with_capacity(columns.len());
-        read_base_table(self.source, self.database, table, columns, |row| {
+        read_base_table(self.source, self.database, table, columns, |at, row| {
             numbers.clear();
             numbers.extend(row.iter().map(|value| value.map(number)));
-            visit(&numbers);
+            visit(at, &numbers);
         })
     }
 
@@ -140,7 +141,7 @@ impl KeySets {
             for (at, (keys, _)) in sets.iter().enumerate().filter(|(_, (keys, _))| keys.base.id == base.id) {
                 plans.push((at, columns.tests(keys.only), columns.places(keys.key)));
             }
-            let read = tables.each(base.id, &columns.0, |row| {
+            let read = tables.each(base.id, &columns.0, |_, row| {
                 for (at, tests, places) in &plans {
                     if tests.iter().all(|test| test.holds(row))
                         && let Some(key) = key(row, places)
@@ -200,7 +201,7 @@ pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec
         if plans.is_empty() {
             continue;
         }
-        let read = tables.each(base.id, &columns.0, |row| {
+        let read = tables.each(base.id, &columns.0, |at, row| {
             for (reference, set, tests, refers, identity) in &plans {
                 if tests.iter().all(|test| test.holds(row))
                     && let Some(key) = key(row, refers)
@@ -208,7 +209,7 @@ pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec
                 {
                     let identity: Vec<_> = identity.iter().map(|place| row.get(*place).copied().flatten()).collect();
                     match dangling(reference, key, &identity) {
-                        Some(finding) => findings.push(finding),
+                        Some(finding) => findings.push(finding.at_record(at)),
                         None => coverage.note(WHAT, scope(reference), UNPROVEN, 1),
                     }
                 }

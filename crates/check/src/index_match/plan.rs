@@ -222,6 +222,9 @@ enum Origin {
 
 impl Builder<'_> {
     fn build(&self, at: usize, name: String) -> Result<(Plan, Vec<(UnitIndex, Work)>), String> {
+        if !self.database.indexes_are_complete() {
+            return Err("the tables that describe indexes could not be read".to_owned());
+        }
         let index = self.index_row()?;
         let all = || self.table.iter().chain(self.index);
         if self.table.is_empty() {

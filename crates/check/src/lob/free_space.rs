@@ -1,8 +1,8 @@
 //! How full a page is, against its PFS byte (8914): kept for heaps and off-row data only (format.md 6).
 
-use format::allocation::PfsByte;
+use format::allocation::{PfsByte, pfs_page_of};
 use format::page::HEADER_BYTES;
-use format::{PAGE_BYTES, Page, PageType};
+use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use crate::context::Context;
 use crate::finding::Finding;
@@ -37,7 +37,9 @@ pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>,
     if actual > 4 || (lowest..=highest).contains(&actual) {
         return;
     }
-    let finding = Finding::new(&registry::PFS_FREE_SPACE).owner(unit.owner).page(header.page_id());
+    let page = header.page_id();
+    let pfs_page = PageId::new(page.file, pfs_page_of(page.page));
+    let finding = Finding::new(&registry::PFS_FREE_SPACE).owner(unit.owner).page(page).ref_page(pfs_page);
     findings.push(finding.text_value("expected", text(lowest)).text_value("actual", text(actual)));
 }
 

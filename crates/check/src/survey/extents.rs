@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use catalog::Database;
-use format::PageId;
+use catalog::{Database, Fetched, fetch};
 use format::allocation::{EXTENT_PAGES, FixedPage, PfsByte, gam_page_of, is_fixed_extent, pfs_page_of, sgam_page_of};
+use format::{Page, PageId};
+use source::PageSource;
 
 use super::iam::{Chains, expected_type_bits};
 use super::maps::{Allocation, FileMap};
+use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::registry;
 use crate::report::FileTotals;
@@ -15,15 +17,17 @@ use crate::units::{UnitIndex, Units};
 
 /// Checks all extents of all files; returns the totals of each file.
 pub(super) fn check(
+    (source, database): (&dyn PageSource, &Database),
     files: &[FileMap],
     chains: &Chains,
     units: &Units,
-    database: &Database,
     findings: &mut Vec<Finding>,
+    coverage: &mut Coverage,
 ) -> Vec<FileTotals> {
     let mut totals = Vec::new();
     for file in files {
-        let mut checker = Checker { file, chains, units, database, findings, totals: empty_totals(file.file_id) };
+        let totals_of_file = empty_totals(file.file_id);
+        let mut checker = Checker { source, database, file, chains, units, findings, coverage, totals: totals_of_file };
         for extent in 0..file.extent_count() {
             checker.extent(extent);
         }
@@ -39,11 +43,13 @@ fn empty_totals(file_id: u16) -> FileTotals {
 }
 
 struct Checker<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
     file: &'a FileMap,
     chains: &'a Chains,
     units: &'a Units,
-    database: &'a Database,
     findings: &'a mut Vec<Finding>,
+    coverage: &'a mut Coverage,
     totals: FileTotals,
 }
 
@@ -122,7 +128,13 @@ impl Checker<'_> {
         } else if mixed {
             self.mixed_pages(extent);
         } else if !self.is_full_mixed(extent) && !self.is_unused_tail(extent) {
-            self.findings.push(Finding::new(&registry::EXTENT_UNOWNED).page(first));
+            match self.may_be_of_broken_chain(self.pages(extent)) {
+                true => self.note_owner_unknown(),
+                false => {
+                    let gam_page = self.page_id(gam_page_of(first.page));
+                    self.findings.push(Finding::new(&registry::EXTENT_UNOWNED).page(first).ref_page(gam_page));
+                }
+            }
         }
     }
 
@@ -151,7 +163,10 @@ impl Checker<'_> {
     }
 
     fn several_owners(&mut self, extent: PageId, claimants: &[Claimant]) {
-        self.findings.push(Finding::new(&registry::EXTENT_SEVERAL_OWNERS).page(extent));
+        let maps = claimants.iter().filter_map(|claimant| self.map_of(*claimant, extent));
+        let mut head = Finding::new(&registry::EXTENT_SEVERAL_OWNERS).page(extent);
+        head.ref_page = maps.into_iter().next();
+        self.findings.push(head);
         for claimant in claimants {
             let name = match claimant {
                 Claimant::Gam => "GAM".to_owned(),
@@ -163,8 +178,20 @@ impl Checker<'_> {
                     None => continue,
                 },
             };
-            self.findings.push(Finding::new(&registry::EXTENT_OWNER).page(extent).text_value("owner_name", name));
+            let mut finding = Finding::new(&registry::EXTENT_OWNER).page(extent).text_value("owner_name", name);
+            finding.ref_page = self.map_of(*claimant, extent);
+            self.findings.push(finding);
         }
+    }
+
+    /// The allocation page by which a claimant claims an extent.
+    fn map_of(&self, claimant: Claimant, extent: PageId) -> Option<PageId> {
+        Some(match claimant {
+            Claimant::Gam => self.page_id(gam_page_of(extent.page)),
+            Claimant::Sgam => self.page_id(sgam_page_of(extent.page)),
+            Claimant::System => return None,
+            Claimant::Unit(unit) => self.chains.iam_page_of(unit, extent)?,
+        })
     }
 
     /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may linger on pages that are
@@ -200,6 +227,10 @@ impl Checker<'_> {
             if self.file.singles().contains_key(&page) || self.file.is_fixed(page) {
                 continue;
             }
+            if self.may_be_of_broken_chain(page..page + 1) {
+                self.note_owner_unknown();
+                continue;
+            }
             self.findings.push(
                 Finding::new(&registry::PAGE_UNOWNED)
                     .page(id)
@@ -208,6 +239,24 @@ impl Checker<'_> {
                     .text_value("pfs_flags", byte.flags_text()),
             );
         }
+    }
+
+    /// Whether pages that no chain has may be of one that cannot be followed to its end: one of them names its unit, or
+    /// cannot be trusted to name any.
+    fn may_be_of_broken_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
+        !self.chains.broken.is_empty()
+            && pages.any(|page| match fetch(self.source, self.page_id(page)) {
+                Fetched::Sound(bytes) => {
+                    let mut named = self.units.named_by(Page::new(&bytes).header());
+                    named.any(|unit| self.chains.broken.binary_search(&unit).is_ok())
+                }
+                Fetched::Damaged(_) | Fetched::WrongId(_) | Fetched::Unread => true,
+                Fetched::Outside => false,
+            })
+    }
+
+    fn note_owner_unknown(&mut self) {
+        self.coverage.note("owners of pages in use", "database", "they may be of an IAM chain that is damaged", 1);
     }
 
     /// A mixed extent without room: each of its pages stands in a chain's list or is a fixed page.

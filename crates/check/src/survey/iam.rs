@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use catalog::Database;
-use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, IamHeader, PfsByte, bitmap, set_bits};
+use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, IamHeader, PfsByte, bitmap, set_bits};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
@@ -42,6 +42,16 @@ pub(super) struct Chains {
     pub(super) unread: Vec<PageId>,
     /// Extents that more than one unit claims: all claimants.
     pub(super) conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>>,
+    /// By unit and first page of the interval.
+    by_interval: BTreeMap<(UnitIndex, PageId), PageId>,
+}
+
+impl Chains {
+    /// The IAM page by which a unit claims an extent.
+    pub(super) fn iam_page_of(&self, unit: UnitIndex, extent: PageId) -> Option<PageId> {
+        let start = PageId::new(extent.file, extent.page - extent.page % INTERVAL_PAGES);
+        self.by_interval.get(&(unit, start)).copied()
+    }
 }
 
 /// A page looked at as IAM page.
@@ -89,7 +99,7 @@ pub(super) fn follow(
     follower.check_heads();
     follower.check_links();
     follower.assign_units();
-    follower.check_intervals();
+    let by_interval = follower.check_intervals();
     let conflicts = follower.claim(files);
     for &unit in &follower.broken {
         if let Some(unit) = follower.units.get(unit) {
@@ -108,6 +118,7 @@ pub(super) fn follow(
         partial: follower.partial,
         unread: follower.unread,
         conflicts,
+        by_interval,
     }
 }
 
@@ -332,10 +343,11 @@ impl Follower<'_> {
         }
     }
 
-    /// One IAM page an interval (8947), in the right filegroup (8996).
-    fn check_intervals(&mut self) {
+    /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalogue and all
+    /// who use the file is the one that is wrong (5250).
+    fn check_intervals(&mut self) -> BTreeMap<(UnitIndex, PageId), PageId> {
         let mut intervals: BTreeMap<(UnitIndex, PageId), PageId> = BTreeMap::new();
-        let mut found = Vec::new();
+        let (mut found, mut wrong_headers) = (Vec::new(), BTreeSet::new());
         for (&id, candidate) in &self.seen {
             let Candidate::Sound(page) = candidate else { continue };
             let Some(unit) = self.units.get(page.unit) else { continue };
@@ -348,6 +360,12 @@ impl Follower<'_> {
                 && file.header_is_sound
                 && row.filegroup != file.filegroup
             {
+                let is_of =
+                    |known: &catalog::FileRow| known.file_id == file.file_id && known.filegroup == row.filegroup;
+                if self.database.files.iter().any(is_of) {
+                    wrong_headers.insert(file.file_id);
+                    continue;
+                }
                 found.push(
                     Finding::new(&registry::IAM_FILEGROUP)
                         .owner(unit.owner)
@@ -358,6 +376,11 @@ impl Follower<'_> {
             }
         }
         self.findings.extend(found);
+        self.findings.extend(wrong_headers.into_iter().map(|file| {
+            let header = Finding::new(&registry::FIXED_PAGE_INVALID).page(PageId::new(file, 0));
+            header.text_value("page_name", FixedPage::FileHeader.message_name())
+        }));
+        intervals
     }
 
     /// Enters the claims of all IAM pages; returns extents claimed by several units.
@@ -376,7 +399,7 @@ impl Follower<'_> {
                     None if is_missing(self.source, self.database, slot.file) => {
                         self.partial.insert(page.unit);
                     }
-                    None => found.push(out_of_range(owner, slot)),
+                    None => found.push(out_of_range(owner, slot).ref_page(id)),
                     Some(file) => {
                         if let Some(other) = file.claim_single(slot.page, single) {
                             found.push(self.claimed_twice(owner, slot, other, page.unit));
@@ -400,7 +423,7 @@ impl Follower<'_> {
                         let extent = start.page / EXTENT_PAGES + index;
                         let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
                         if extent >= file.extent_count() {
-                            found.push(out_of_range(owner, first));
+                            found.push(out_of_range(owner, first).ref_page(id));
                         } else if let Some(holder) = file.claim_extent(extent, page.unit) {
                             let claimants = conflicts.entry(first).or_default();
                             if claimants.len() < MAX_CLAIMANTS {
@@ -415,6 +438,7 @@ impl Follower<'_> {
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
                         .owner(owner)
                         .page(start)
+                        .ref_page(id)
                         .text_value("pointer", "IAM interval"),
                 ),
             }

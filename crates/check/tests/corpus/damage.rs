@@ -161,15 +161,20 @@ fn object_of(page: &PageBytes) -> u32 {
     Page::new(page).header().object_id.get()
 }
 
-/// The leftmost leaf of a base table's clustered index.
-fn leftmost(image: &Image, table: i32) -> u32 {
+/// The root of a base table's clustered index.
+fn root(image: &Image, table: i32) -> u32 {
     let database = image.database();
     let unit = database
         .units
         .iter()
         .find(|unit| database.rowset_of(unit).is_some_and(|rowset| (rowset.object_id, rowset.index_id) == (table, 1)))
         .expect("base table");
-    let mut page = unit.root.page;
+    unit.root.page
+}
+
+/// The leftmost leaf of a base table's clustered index.
+fn leftmost(image: &Image, table: i32) -> u32 {
+    let mut page = root(image, table);
     while Page::new(&image.page(page)).header().page_type == 2 {
         page = crate::image::children(&image.page(page))[0];
     }
@@ -183,14 +188,6 @@ fn listed(image: &Image, iam: u32) -> (Vec<u32>, Vec<u32>) {
     let slots = IamHeader::read(page).expect("IAM page").slots;
     let singles = slots.iter().filter(|slot| !slot.is_none()).map(|slot| slot.page).collect();
     (singles, set_bits(bitmap(page).expect("IAM page")).collect())
-}
-
-/// What is left when an IAM page is lost: its extents, its single pages and itself are nobody's.
-fn orphaned(iam: u32, (singles, extents): (Vec<u32>, Vec<u32>)) -> Expected {
-    let mut expected = vec![(8906, iam)];
-    expected.extend(singles.into_iter().map(|page| (8906, page)));
-    expected.extend(extents.into_iter().map(|extent| (8905, extent * 8)));
-    expected
 }
 
 /// 8976, 8980 and 8978 for leaves that are not seen.
@@ -219,7 +216,7 @@ fn edit_unit(image: &mut Image, unit: AllocUnitId, field: usize, value: PageId) 
     edit_unit_bytes(image, unit, field, &[a, b, c, d, e, f]);
 }
 
-/// Changes a field of the sysallocunits row of a unit.
-fn edit_unit_bytes(image: &mut Image, unit: AllocUnitId, field: usize, value: &[u8]) {
-    image.edit_row(7, unit.0, |row| row[4 + field..][..value.len()].copy_from_slice(value));
+/// Changes a field of the sysallocunits row of a unit; returns the page of the row.
+fn edit_unit_bytes(image: &mut Image, unit: AllocUnitId, field: usize, value: &[u8]) -> u32 {
+    image.edit_row(7, unit.0, |row| row[4 + field..][..value.len()].copy_from_slice(value))
 }

@@ -109,13 +109,13 @@ impl Image {
         then(&files)
     }
 
-    /// Changes the record of a base table whose first column, a 64-bit id, is `id`.
-    pub fn edit_row(&mut self, table: u64, id: u64, change: impl FnOnce(&mut [u8])) {
-        self.edit_row_by(table, &id.to_le_bytes(), change);
+    /// Changes the record of a base table whose first column, a 64-bit id, is `id`. Returns its page.
+    pub fn edit_row(&mut self, table: u64, id: u64, change: impl FnOnce(&mut [u8])) -> u32 {
+        self.edit_row_by(table, &id.to_le_bytes(), change)
     }
 
-    /// Changes the record of a base table whose fixed columns begin with `key`.
-    pub fn edit_row_by(&mut self, table: u64, key: &[u8], change: impl FnOnce(&mut [u8])) {
+    /// Changes the record of a base table whose fixed columns begin with `key`. Returns its page.
+    pub fn edit_row_by(&mut self, table: u64, key: &[u8], change: impl FnOnce(&mut [u8])) -> u32 {
         for page in 0..(self.bytes.len() / PAGE_BYTES) as u32 {
             let bytes = self.page(page);
             let header = *Page::new(&bytes).header();
@@ -126,7 +126,8 @@ impl Image {
             for slot in 0..header.slot_count.get() {
                 let at = offset_of(&bytes, slot);
                 if bytes[at + 4..].starts_with(key) {
-                    return self.edit(page, |bytes| change(&mut bytes[at..]));
+                    self.edit(page, |bytes| change(&mut bytes[at..]));
+                    return page;
                 }
             }
         }
@@ -152,7 +153,7 @@ impl Image {
     }
 
     /// Changes the record of sysschobjs of an object.
-    pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) {
+    pub fn edit_object(&mut self, object: i32, change: impl FnOnce(&mut [u8])) -> u32 {
         let database = self.database();
         let base =
             |unit: &&AllocUnit| database.rowset_of(unit).is_some_and(|row| (row.object_id, row.index_id) == (34, 1));
@@ -166,7 +167,8 @@ impl Image {
             for slot in 0..header.slot_count.get() {
                 let at = offset_of(&bytes, slot);
                 if bytes[at + 4..at + 8] == object.to_le_bytes() {
-                    return self.edit(page, |bytes| change(&mut bytes[at..]));
+                    self.edit(page, |bytes| change(&mut bytes[at..]));
+                    return page;
                 }
             }
         }

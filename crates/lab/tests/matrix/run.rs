@@ -12,7 +12,7 @@ use check::registry::Class;
 use check::{Options, Report, Silent};
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
-use format::{Page, PageId};
+use format::{PAGE_BYTES, Page, PageId};
 use lab::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, seal};
 use source::{MemoryFiles, PageSource};
 
@@ -45,8 +45,9 @@ pub enum Column {
 
 /// What the checker said.
 pub enum Verdict {
-    /// Findings: the first one's check, whether it names the page and whether any does, and how many there are.
-    Found { first: &'static str, first_names: bool, any_names: bool, count: usize },
+    /// Findings: the first one's check, whether it names a damaged page and whether any does, how many there are, and of how
+    /// many damaged pages.
+    Found { first: &'static str, first_names: bool, any_names: bool, count: usize, damaged: usize },
     /// Refused before anything was read.
     Refused,
     /// No finding; more is listed as not verified than of the sound database.
@@ -105,8 +106,8 @@ impl Subject {
         Self { name: name.to_owned(), files, sites, system_rows, older, clean, clean_time }
     }
 
-    /// What the checker says to `files`, of which `page` was damaged.
-    pub fn judge(&self, files: Result<MemoryFiles, source::OpenError>, page: PageId) -> Verdict {
+    /// What the checker says to `files`, of which `damaged` pages are not as they were.
+    pub fn judge(&self, files: Result<MemoryFiles, source::OpenError>, damaged: &BTreeSet<PageId>) -> Verdict {
         let Ok(files) = files else { return Verdict::Refused };
         let start = Instant::now();
         let Ok(report) = catch_unwind(AssertUnwindSafe(|| check(&files))) else { return Verdict::Panicked };
@@ -115,7 +116,7 @@ impl Subject {
             return Verdict::Slow(elapsed);
         }
         if let Some(first) = report.findings.first() {
-            let names = |finding: &check::Finding| finding.text(&report.names()).contains(&page.to_string());
+            let names = |finding: &check::Finding| names(finding, &report, damaged);
             // Lines that no summary counts belong to the one before them; some messages name no place at all.
             let places = report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places.clone().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
@@ -125,6 +126,7 @@ impl Subject {
                 first_names,
                 any_names: report.findings.iter().any(names),
                 count: report.findings.len(),
+                damaged: damaged.len(),
             };
         }
         match report.not_verified == self.clean.not_verified && report.read_errors.is_empty() {
@@ -232,6 +234,20 @@ impl Subject {
         self.files.with_pages([(job.page, *page)])
     }
 
+    /// The pages that a job damages.
+    fn damaged(&self, job: &Job) -> BTreeSet<PageId> {
+        let Change::Structure(damage) = &job.change else { return BTreeSet::from([job.page]) };
+        let is_changed = |(page, bytes): &&(PageId, format::PageBytes)| {
+            self.files.read_page(*page).is_some_and(|old| *old != *bytes)
+        };
+        let changed = damage.changes.iter().filter(is_changed).map(|(page, _)| *page);
+        let lost = damage.cut.into_iter().flat_map(|(file, length)| {
+            let pages = self.files.file(file).map_or(0, |file| file.pages);
+            ((length / PAGE_BYTES) as u32..pages).map(move |page| PageId::new(file, page))
+        });
+        changed.chain(lost).collect()
+    }
+
     /// Damages every field; `done` gets each outcome, in no order.
     pub fn mutate(&self, seed: u64, done: &(dyn Fn(Outcome) + Sync)) {
         let jobs = self.jobs(seed);
@@ -241,7 +257,7 @@ impl Subject {
             for _ in 0..threads {
                 scope.spawn(|| {
                     while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let verdict = self.judge(self.mutant(job), job.page);
+                        let verdict = self.judge(self.mutant(job), &self.damaged(job));
                         done(Outcome {
                             field: job.field.clone(),
                             column: job.column,
@@ -253,6 +269,19 @@ impl Subject {
             }
         });
     }
+}
+
+/// Whether a finding tells one of these pages: its text does, or one of the columns for places that TABLERESULTS and JSON
+/// have. A row's address tells its page.
+fn names(finding: &check::Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
+    let places = [finding.page, finding.ref_page].into_iter().flatten();
+    let text = finding.text(&report.names());
+    let in_text = text.split('(').filter_map(|rest| {
+        let mut parts = rest.split([':', ')']).map(str::parse::<i64>);
+        let (file, page) = (parts.next()?.ok()?, parts.next()?.ok()?);
+        Some(PageId::new(u16::try_from(file).ok()?, (page as i32).cast_unsigned()))
+    });
+    places.chain(in_text).any(|page| pages.contains(&page))
 }
 
 fn open(path: &Path) -> MemoryFiles {
@@ -278,8 +307,8 @@ pub struct Matrix {
     pub named: u64,
     /// Those of which any finding does.
     pub named_at_all: u64,
-    /// Findings of each mutant that has some, ascending.
-    pub findings: Vec<usize>,
+    /// Findings of each mutant that has some, by damaged page, ascending.
+    pub findings: Vec<f64>,
     /// Panics and hangs.
     pub broken: Vec<String>,
     /// Mutants listed as not verified.
@@ -325,7 +354,7 @@ impl Matrix {
         }
         let mut matrix = matrix.into_inner().expect("no panic in here");
         matrix.log.sort();
-        matrix.findings.sort_unstable();
+        matrix.findings.sort_by(f64::total_cmp);
         matrix.broken.sort();
         matrix
     }
@@ -338,18 +367,18 @@ impl Matrix {
         self.mutants += 1;
         let story = |what: &str| format!("{structure}\t{field}\t{:?}\t{what}\t{}", outcome.column, outcome.story);
         match outcome.verdict {
-            Verdict::Found { first, first_names, any_names, count } => {
+            Verdict::Found { first, first_names, any_names, count, damaged } => {
                 cell.found += 1;
                 self.found += 1;
                 self.named += u64::from(first_names);
                 self.named_at_all += u64::from(any_names);
-                self.findings.push(count);
+                self.findings.push(count as f64 / damaged.max(1) as f64);
                 if matches!(outcome.column, Column::Verb(_)) {
                     *row.ids.entry(first.to_owned()).or_default() += 1;
                 }
                 if !first_names {
                     self.log.push(story(&format!("unnamed {any_names} {first} {count}")));
-                } else if count > 10 {
+                } else if count > 10 * damaged {
                     self.log.push(story(&format!("many {first} {count}")));
                 }
             }

@@ -157,14 +157,14 @@ fn summary(matrix: &Matrix) -> String {
     let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
     format!(
         "{} mutants of {} fields: {} found, {} told as not verified. Of those found, the first finding names the page in \
-         {:.1} %, any finding in {:.1} %; {:.2} findings on average, {} in the middle",
+         {:.1} %, any finding in {:.1} %; {:.2} findings a damaged page on average, {:.1} in the middle",
         matrix.mutants,
         matrix.rows.len(),
         matrix.found,
         matrix.told,
         share(matrix.named, matrix.found),
         share(matrix.named_at_all, matrix.found),
-        matrix.findings.iter().sum::<usize>() as f64 / matrix.found.max(1) as f64,
+        matrix.findings.iter().sum::<f64>() / matrix.found.max(1) as f64,
         matrix.findings.get(matrix.findings.len() / 2).copied().unwrap_or_default()
     )
 }

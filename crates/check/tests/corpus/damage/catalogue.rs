@@ -15,8 +15,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("catalogue row of an object in a schema that does not exist", |image, _| {
             let object = image.database().objects.values().find(|object| object.type_code == "U").expect("table").id;
-            image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
-            vec![(8992, 0), (ANY, 0)]
+            let page = image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
+            vec![(8992, page), (ANY, 0)]
         }),
         ("catalogue lost and a page damaged", |image, facts| {
             let first = image.database().boot.expect("boot page").first_sysallocunits.page;
@@ -68,6 +68,28 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let next = Page::new(&image.page(page)).header().next().page;
             image.edit(next, |bytes| put_page(bytes, 16, PageId::new(1, page)));
             vec![(7988, page), (7995, 0), (ANY, 0)]
+        }),
+        ("sysrscols: root damaged", |image, _| {
+            // The leaves are linked: all rows are known, and nothing follows for other tables.
+            let (leaf, root) = (leftmost(image, 3), root(image, 3));
+            assert_ne!(leaf, root);
+            image.edit_unsealed(root, |bytes| bytes.fill(0));
+            let mut expected = vec![(8909, root), (8928, root), (8980, root)];
+            let mut leaves = vec![leaf];
+            while let Some(next @ 1..) = leaves.last().map(|leaf| Page::new(&image.page(*leaf)).header().next().page) {
+                leaves.push(next);
+            }
+            expected.extend(leaves.into_iter().map(|leaf| (8977, leaf)));
+            expected
+        }),
+        ("sysiscols: root damaged, and its first leaf", |image, _| {
+            // What indexes consist of is not known: no row of any index is called missing.
+            let (leaf, root) = (leftmost(image, 55), root(image, 55));
+            image.edit_unsealed(root, |bytes| bytes.fill(0));
+            image.edit_unsealed(leaf, |bytes| bytes.fill(0));
+            let findings = image.check().findings;
+            assert!(findings.iter().all(|finding| !matches!(finding.check.msg, 8951 | 8952 | 2511)), "{findings:?}");
+            vec![(8909, leaf), (8928, leaf), (ANY, 0)]
         }),
         ("sysschobjs: page damaged", |image, _| {
             let page = leftmost(image, 34);
