@@ -6,6 +6,7 @@ mod header;
 mod records;
 
 use format::protection::{ProtectionFault, verify};
+pub(crate) use format::slots::Span;
 use format::{PageBytes, PageHeader, PageId};
 
 use crate::finding::{Finding, Owner};
@@ -14,7 +15,6 @@ use crate::units::Units;
 
 pub(crate) use fixed::{FixedFault, fixed_fault};
 pub(crate) use header::{Audit, Known, PageContent};
-pub(crate) use records::Span;
 
 /// The page is not the page that was written here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

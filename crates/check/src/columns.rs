@@ -7,6 +7,7 @@ mod heads;
 mod names;
 mod program;
 mod sparse;
+mod together;
 
 use format::RecordId;
 use format::bytes::u32_at;
@@ -28,6 +29,7 @@ pub(crate) use anti_matter::{may_be_paused, metadata as anti_matter};
 pub(crate) use names::table_columns;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
+pub(crate) use together::page;
 
 /// A text pointer: id and address of the value's root (format-rare.md 2).
 const TEXT_POINTER_BYTES: usize = 16;
@@ -45,7 +47,7 @@ pub(crate) struct Sums {
     heads: heads::Heads,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 struct UnitSums {
     rows: u64,
     values: u64,
@@ -55,6 +57,11 @@ impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
         Self { units: vec![UnitSums::default(); units], unverified: Vec::new(), heads: heads::Heads::default() }
+    }
+
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        (&self.units, &self.unverified, self.heads.seen())
     }
 
     /// Adds what another thread has.
@@ -129,7 +136,7 @@ pub(crate) fn row(
         return;
     }
     tally.rows += 1;
-    tally.values += present(program, record);
+    tally.values += present(program, record.column_count());
     let nulls = record.null_word(0);
     let mut check = RowCheck { context, program, unit, at, record, nulls, sums, findings };
     if record.is_versioned() {
@@ -186,9 +193,8 @@ pub(crate) fn doubts(
     }
 }
 
-/// Columns that the record has.
-fn present(program: &Program, record: &Record<'_>) -> u64 {
-    let count = record.column_count();
+/// Columns that records with so many in their null bitmap have.
+fn present(program: &Program, count: u16) -> u64 {
     if count >= program.last_null_bit || count == 0 {
         return program.stored_columns;
     }

@@ -3,6 +3,8 @@
 //! CHECKDB makes this check WITH EXTENDED_LOGICAL_CHECKS only, as its evaluation is slow; here it costs some ten
 //! nanoseconds a row.
 
+mod together;
+
 use catalog::{Database, Stored, UnitKind};
 use format::RecordId;
 use format::record::{Record, RecordKind};
@@ -16,6 +18,8 @@ use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
 
+pub(crate) use together::page;
+
 /// A persisted computed column of a rowset.
 struct Persisted {
     /// `schema.table.column`, for people.
@@ -23,6 +27,8 @@ struct Persisted {
     id: u32,
     column: Column,
     formula: Formula,
+    /// How it is computed for all rows of a page, if it can be.
+    together: Option<together::Together>,
     /// Place among the counters.
     counter: usize,
 }
@@ -42,9 +48,16 @@ pub(crate) struct Sums {
     /// Values that were computed, and those that could not be, by counter.
     values: Vec<(u64, u64)>,
     room: Room,
+    /// Of the rows of a page.
+    page: together::Room,
 }
 
 impl Sums {
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.values
+    }
+
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.values.len() < other.values.len() {
@@ -72,8 +85,9 @@ impl Plans {
                     Ok(formula) => {
                         let (column, counter) = (Column::of_table(stored), plans.counters);
                         plans.counters += 1;
+                        let together = together::Together::of(&column, &formula);
                         if let Some(list) = plans.units.get_mut(unit as usize) {
-                            list.push(Persisted { name, id: computed.id, column, formula, counter });
+                            list.push(Persisted { name, id: computed.id, column, formula, together, counter });
                         }
                     }
                     Err(reason) => plans.left_out.push((name, unit, reason)),

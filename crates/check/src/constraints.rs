@@ -36,7 +36,7 @@ pub(crate) struct Sums {
 }
 
 /// What the rows say of a constraint.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Verdict {
     /// Rows looked at.
     rows: u64,
@@ -76,6 +76,11 @@ impl Verdict {
 }
 
 impl Sums {
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
+
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         for (at, verdict) in other.plans.into_iter().enumerate() {
@@ -89,6 +94,11 @@ impl Sums {
         }
         &mut self.plans[plan]
     }
+}
+
+/// Whether a unit's rows have constraints to obey.
+pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
+    !context.constraints.work(unit).is_empty()
 }
 
 /// A record of the leaf level of a heap or clustered index, ghosts included.

@@ -135,7 +135,12 @@ impl<'a> Context<'a> {
     /// What audits of a unit's pages must know.
     pub(crate) fn known(&self, unit: &Unit) -> Known<'_> {
         let expansion = self.expansion(unit);
-        Known { clean: self.is_clean(), rows_hold_versions: self.rows_hold_versions, expansion }
+        Known {
+            clean: self.is_clean(),
+            rows_hold_versions: self.rows_hold_versions,
+            expansion,
+            row_by_row: self.options.row_by_row,
+        }
     }
 
     /// How a unit's rows are expanded, if they are compressed and the catalogue tells how.

@@ -20,34 +20,45 @@ pub(crate) struct Hasher {
     key: [u64; 4],
 }
 
+/// What NULL ends with in place of a length: no value has so many bytes in its last word.
+const NULL: u64 = 9;
+
 impl Hasher {
     #[inline]
     fn add_word(&mut self, word: u64) {
-        let [k0, k1, ..] = self.key;
-        self.state = (fold(self.state.0 ^ word, k0 | 1), fold(self.state.1 ^ word.rotate_left(32), k1 | 1));
+        self.state = FactKey::inner(&self.key).step(self.state, word);
     }
 
-    /// Ends a value: its last bytes, fewer than eight, with how many they are. Under a key of its own, so that no word
-    /// inside a value passes for an end, and neighbours do not run into each other.
+    /// Ends a value: its last bytes, eight at most, under a key of their own for each number of bytes. So no word inside a
+    /// value passes for its end, and neighbours do not run into each other.
     #[inline]
-    fn end(&mut self, last: u64) {
-        let [.., k2, k3] = self.key;
-        self.state = (fold(self.state.0 ^ last, k2 | 1), fold(self.state.1 ^ last.rotate_left(32), k3 | 1));
+    fn end(&mut self, last: u64, length: u64) {
+        self.state = FactKey::last(&self.key, length).step(self.state, last);
     }
 
-    /// Adds NULL: an end that no value has, as it holds eight bytes.
+    /// Adds NULL: an end that no value has.
+    #[inline]
     pub(crate) fn add_null(&mut self) {
-        self.end(u64::MAX);
+        self.end(0, NULL);
     }
 
     /// Adds a value.
     #[inline]
     pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
-        let (words, last) = bytes.as_chunks();
-        for word in words {
+        let last = self.add_words(bytes);
+        self.end(unsigned(last), last.len() as u64);
+    }
+
+    /// Adds the words of a value that more bytes follow, and returns these.
+    #[inline]
+    fn add_words<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+        while let Some((word, rest)) = bytes.split_first_chunk()
+            && !rest.is_empty()
+        {
             self.add_word(u64::from_le_bytes(*word));
+            bytes = rest;
         }
-        self.end(unsigned(last) | (last.len() as u64) << 56);
+        bytes
     }
 
     /// The hash.
@@ -55,6 +66,86 @@ impl Hasher {
     pub(crate) fn finish(&self) -> (u64, u64) {
         let [.., k2, k3] = self.key;
         (fold(self.state.0 ^ k2, self.state.1 | 1), fold(self.state.1 ^ k3, self.state.0 | 1))
+    }
+}
+
+/// The key of one step of both halves of a hash.
+#[derive(Clone, Copy)]
+struct FactKey(u64, u64);
+
+impl FactKey {
+    /// For a word that is not the last of its value.
+    #[inline]
+    fn inner([k0, k1, ..]: &[u64; 4]) -> Self {
+        Self(k0 | 1, k1 | 1)
+    }
+
+    /// For the last one, of so many bytes.
+    #[inline]
+    fn last([.., k2, k3]: &[u64; 4], length: u64) -> Self {
+        // Even steps, so that lengths stay apart whatever the lowest bit is.
+        let own = length.wrapping_mul(0x9E37_79B9_7F4A_7C16);
+        Self(k2.wrapping_add(own) | 1, k3.wrapping_sub(own) | 1)
+    }
+
+    #[inline]
+    fn step(self, (first, second): (u64, u64), word: u64) -> (u64, u64) {
+        (fold(first ^ word, self.0), fold(second ^ word.rotate_left(32), self.1))
+    }
+}
+
+/// The hashes of many rows, to which a value of each is added at a time: what one multiplication waits for, another row's
+/// does not.
+#[derive(Default)]
+pub(crate) struct RowHashes {
+    states: Vec<(u64, u64)>,
+    key: [u64; 4],
+}
+
+impl RowHashes {
+    /// Begins with so many rows without a value.
+    pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
+        self.key = hash.key;
+        self.states.clear();
+        self.states.resize(rows, hash.hasher().state);
+    }
+
+    /// Adds a value of eight bytes at most to each, all of the same length.
+    #[inline(always)]
+    pub(crate) fn add_short(&mut self, length: u64, values: impl Iterator<Item = u64>) {
+        let key = FactKey::last(&self.key, length);
+        for (state, value) in self.states.iter_mut().zip(values) {
+            *state = key.step(*state, value);
+        }
+    }
+
+    /// The same where some are NULL.
+    #[inline(always)]
+    pub(crate) fn add_short_or_null(&mut self, length: u64, values: impl Iterator<Item = Option<u64>>) {
+        let (value_key, null_key) = (FactKey::last(&self.key, length), FactKey::last(&self.key, NULL));
+        for (state, value) in self.states.iter_mut().zip(values) {
+            let (key, value) = value.map_or((null_key, 0), |value| (value_key, value));
+            *state = key.step(*state, value);
+        }
+    }
+
+    /// Adds a value of each, whatever it is.
+    #[inline(always)]
+    pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher, T)) {
+        for (state, value) in self.states.iter_mut().zip(values) {
+            let mut hasher = Hasher { state: *state, key: self.key };
+            add(&mut hasher, value);
+            *state = hasher.state;
+        }
+    }
+
+    /// The sum of all.
+    pub(crate) fn sum(&self) -> Sum {
+        let mut sum = Sum::default();
+        for &state in &self.states {
+            sum.add(Hasher { state, key: self.key }.finish().into());
+        }
+        sum
     }
 }
 
@@ -68,32 +159,28 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// Adds the next piece.
     pub(crate) fn add(&mut self, hasher: &mut Hasher, mut bytes: &[u8]) {
-        while let Some((&first, rest)) = bytes.split_first().filter(|_| self.filled > 0) {
-            if let Some(byte) = self.word.get_mut(self.filled) {
-                *byte = first;
-            }
-            (self.filled, bytes) = (self.filled + 1, rest);
+        while !bytes.is_empty() {
             if self.filled == self.word.len() {
                 hasher.add_word(u64::from_le_bytes(self.word));
                 self.filled = 0;
             }
-        }
-        let (words, last) = bytes.as_chunks();
-        for word in words {
-            hasher.add_word(u64::from_le_bytes(*word));
-        }
-        for &byte in last {
-            if let Some(place) = self.word.get_mut(self.filled) {
-                *place = byte;
+            if self.filled == 0 {
+                bytes = hasher.add_words(bytes);
             }
-            self.filled += 1;
+            let room = self.word.get_mut(self.filled..).unwrap_or_default();
+            let taken = room.len().min(bytes.len());
+            for (place, byte) in room.iter_mut().zip(bytes) {
+                *place = *byte;
+            }
+            self.filled += taken;
+            bytes = bytes.get(taken..).unwrap_or_default();
         }
     }
 
     /// Ends the value.
     pub(crate) fn end(self, hasher: &mut Hasher) {
         let last = self.word.get(..self.filled).unwrap_or_default();
-        hasher.end(unsigned(last) | (self.filled as u64) << 56);
+        hasher.end(unsigned(last), self.filled as u64);
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Sums {
     plans: Vec<Seen>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     range: Option<(i64, i64)>,
     unread: u64,
@@ -109,6 +109,11 @@ fn result(database: &Database, identity: &Identity) -> IdentityResult {
 }
 
 impl Sums {
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
+
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         for (at, seen) in other.plans.into_iter().enumerate() {
@@ -126,6 +131,11 @@ impl Sums {
         }
         &mut self.plans[plan]
     }
+}
+
+/// Whether a unit's rows have an identity column that is looked at.
+pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
+    matches!(context.identities.work.get(unit as usize), Some(Some(_)))
 }
 
 /// A record of the leaf level of a heap or clustered index, ghosts included.

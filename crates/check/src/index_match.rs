@@ -5,12 +5,14 @@
 mod form;
 mod hash;
 mod plan;
+mod together;
 
 use std::collections::HashSet;
 
 use catalog::Database;
-use format::RecordId;
 use format::record::{Record, RecordKind};
+use format::uniform::Rows;
+use format::{PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -61,6 +63,11 @@ pub(crate) struct Compared {
 }
 
 impl Sums {
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
+
     /// Adds what another thread, or another part of the tables, has.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.plans.len() < other.plans.len() {
@@ -105,14 +112,58 @@ pub(crate) fn locator_of(at: RecordId, record: &Record<'_>) -> Option<RecordId> 
     }
 }
 
+/// Plans of a unit for which the rows of a page were added, a bit each.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Added(u64);
+
+impl Added {
+    fn has(self, work: usize) -> bool {
+        work < 64 && self.0 & 1 << work != 0
+    }
+}
+
+/// The rows of a uniform page of the leaf level, all at once where that is possible; tells for which indexes, and whether
+/// for all.
+pub(crate) fn page(
+    context: &Context<'_>,
+    unit: UnitIndex,
+    id: PageId,
+    rows: Rows<'_>,
+    sums: &mut Sums,
+) -> (Added, bool) {
+    let (mut added, mut is_whole) = (Added::default(), true);
+    for (at, work) in context.indexes.work(unit).iter().enumerate() {
+        let together = work.together.as_ref().filter(|_| at < 64);
+        let Some(sum) = together.and_then(|together| together.sum(&context.hash, id, rows, &mut sums.desk.hashes))
+        else {
+            is_whole = false;
+            continue;
+        };
+        let Some(sums) = sums.get_mut(work.plan) else { continue };
+        match work.side {
+            Side::Table => {
+                sums.table.add(sum);
+                sums.table_rows += rows.count() as u64;
+            }
+            Side::Index => {
+                sums.index.add(sum);
+                sums.index_rows += rows.count() as u64;
+            }
+        }
+        added.0 |= 1 << at;
+    }
+    (added, is_whole)
+}
+
 /// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed; `doubts` are
-/// the values that are not in it.
+/// the values that are not in it. To the sums of `added` it was added before.
 pub(crate) fn row(
     context: &Context<'_>,
     unit: UnitIndex,
     at: RecordId,
     record: &Record<'_>,
     doubts: impl Iterator<Item = ColumnDoubt> + Clone,
+    added: Added,
     sums: &mut Sums,
 ) {
     let work = context.indexes.work(unit);
@@ -120,7 +171,7 @@ pub(crate) fn row(
         return;
     }
     let Some(locator) = locator_of(at, record) else { return };
-    for work in work {
+    for (_, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
         let standing = match doubts.clone().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
                 sums.desk.has_off_row = false;

@@ -16,6 +16,7 @@ mod encryption;
 mod estimate;
 mod expanded;
 mod extended;
+mod facts;
 pub mod finding;
 mod hash;
 mod identity;
@@ -43,6 +44,8 @@ mod values;
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
+#[doc(hidden)]
+pub use facts::facts;
 pub use finding::{Finding, Names, Owner, Value};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
 pub use progress::{Progress, Silent};

@@ -54,6 +54,11 @@ impl Sums {
         Self { units: vec![UnitSums::default(); units], parity: parity::Parity::default() }
     }
 
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.units
+    }
+
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.units.iter_mut().zip(other.units) {

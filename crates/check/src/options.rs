@@ -87,6 +87,9 @@ pub struct Options {
     /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose
     /// facts cancel. A fixed one is for tests that must repeat.
     pub hash_seed: Option<u64>,
+    /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
+    /// tests that compare the two ways.
+    pub row_by_row: bool,
 }
 
 /// Memory that a run may use unless told otherwise, besides two bytes a page.

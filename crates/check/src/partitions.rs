@@ -86,6 +86,11 @@ impl Seen {
 }
 
 impl Sums {
+    /// What it holds, for people and tests.
+    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
+
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         for (at, seen) in other.plans.into_iter().enumerate() {
@@ -99,6 +104,11 @@ impl Sums {
         }
         &mut self.plans[plan]
     }
+}
+
+/// Whether a unit's rows are of a partition.
+pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
+    context.partitions.work(unit).is_some()
 }
 
 /// A record of the leaf level of a heap or index, ghosts included.

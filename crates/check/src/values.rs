@@ -8,7 +8,7 @@ use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, Stored, col
 use expr::Field;
 use format::collation::CollationId;
 use format::record::Record;
-use format::types::{TypeInfo, xtype};
+use format::types::{TypeInfo, is_decimal, xtype};
 
 /// A column of a row and how to find it.
 #[derive(Clone, Debug)]
@@ -143,6 +143,11 @@ impl Formula {
         self.program.truth(&row, &mut room.scratch).map_err(|undecided| undecided.reason)
     }
 
+    /// The expression as one of integers, if it is.
+    pub(crate) fn integers(&self) -> Option<expr::Integers> {
+        expr::Integers::of(&self.program)
+    }
+
     /// The columns it names, with their names.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)
@@ -164,8 +169,7 @@ impl Formula {
 
 /// Whether bytes are a decimal's zero: what sign a zero has that was computed nobody has described.
 pub(crate) fn is_zero_decimal(info: TypeInfo, bytes: &[u8]) -> bool {
-    let is_decimal = matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC);
-    is_decimal && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
+    is_decimal(info) && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
 }
 
 /// The expressions of a table over the rows of one of its rowsets.

@@ -56,6 +56,7 @@ mod compile;
 mod convert;
 mod env;
 mod functions;
+mod integers;
 mod lexer;
 mod like;
 mod moment;
@@ -70,6 +71,7 @@ use std::fmt;
 
 pub use compile::{compile, compile_within};
 pub use env::{Field, Row, Scratch};
+pub use integers::{IntegerRoom, Integers};
 pub use parser::{MAX_DEPTH, parse};
 pub use program::Program;
 pub use types::ColumnType;

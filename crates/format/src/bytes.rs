@@ -43,7 +43,14 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
         [a, b] => u16::from_le_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
         [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => bytes.iter().rev().fold(0, |value, &byte| (value << 8) | u64::from(byte)),
+        // Two words that overlap: what both have they have at the same place.
+        _ => match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(low), Some(high)) => {
+                let high = u64::from(u32::from_le_bytes(*high)) << (8 * (bytes.len() - 4));
+                u64::from(u32::from_le_bytes(*low)) | high
+            }
+            _ => bytes.iter().rev().fold(0, |value, &byte| (value << 8) | u64::from(byte)),
+        },
     }
 }
 

@@ -1,11 +1,15 @@
 //! Order of index keys, as far as it is certain (format.md 9), and short order-preserving images of them.
 
+mod ascent;
+
 use std::cmp::Ordering;
 
 use crate::bytes::unsigned;
 use crate::collation::{self, CharClass, CollationId, Form};
 use crate::record::Record;
 use crate::types::{TypeInfo, xtype};
+
+pub use ascent::Ascent;
 
 /// How the values of a key column are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

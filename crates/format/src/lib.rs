@@ -27,6 +27,7 @@ pub mod record;
 pub mod slots;
 pub mod sparse;
 pub mod types;
+pub mod uniform;
 pub mod value;
 pub mod version;
 

@@ -25,6 +25,24 @@ pub struct SlotEntry {
     pub slot: u16,
 }
 
+/// Where a record lies on its page.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// First byte.
+    pub offset: u16,
+    /// Length; 0 for an empty slot.
+    pub length: u16,
+}
+
+impl Span {
+    /// The record's bytes.
+    #[inline]
+    pub fn of(self, page: Page<'_>) -> &[u8] {
+        let start = usize::from(self.offset);
+        page.bytes().get(start..start + usize::from(self.length)).unwrap_or(&[])
+    }
+}
+
 /// Slots in the order of their records' places, for one page at a time; reusable, so that a sweep allocates once.
 #[derive(Default)]
 pub struct SlotOrder {

@@ -182,6 +182,11 @@ pub fn fixed_length(info: TypeInfo) -> Option<u16> {
     })
 }
 
+/// Whether values are decimals, under either of their names.
+pub fn is_decimal(info: TypeInfo) -> bool {
+    matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
+}
+
 /// A datetime as SQL Server prints it: ticks of 1/300 second of the day and days since 1900-01-01 to
 /// `2018-01-15 08:52:32.137`. `None` outside the type's domain or for the zero value.
 ///

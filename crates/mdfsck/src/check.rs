@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         memory_bytes: arguments.memory,
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,
+        row_by_row: false,
     };
     refuse_small_grant(source, &database, &options)?;
     if arguments.estimate_only {

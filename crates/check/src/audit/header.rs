@@ -2,11 +2,12 @@
 
 use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
-use format::slots::SlotOrder;
+use format::slots::{SlotOrder, Span};
+use format::uniform::{Rows, UniformRows};
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use super::compressed;
-use super::records::{MAX_FINDINGS_A_PAGE, Records, Span};
+use super::records::{MAX_FINDINGS_A_PAGE, Records};
 use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::{Shape, Unit};
@@ -19,6 +20,9 @@ const UNDOFILE_HEADER_PAGE: u8 = 0x66;
 pub(crate) struct Audit {
     order: SlotOrder,
     records: Records,
+    uniform: UniformRows,
+    /// The page audited last is in `uniform`, not in `records`.
+    is_uniform: bool,
 }
 
 /// What the audit must know of the database and the page's rowset.
@@ -30,6 +34,8 @@ pub(crate) struct Known<'a> {
     pub(crate) rows_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
+    /// Every record is audited by itself, as if no page were uniform.
+    pub(crate) row_by_row: bool,
 }
 
 /// What a page that passed its audit holds.
@@ -56,7 +62,12 @@ pub(crate) struct PageContent {
 impl Audit {
     /// Where the records of the page audited last lie, by slot; length 0 for an empty slot.
     pub(crate) fn spans(&self) -> &[Span] {
-        self.records.spans()
+        if self.is_uniform { self.uniform.spans() } else { self.records.spans() }
+    }
+
+    /// The rows of the page audited last, if they are all of one form.
+    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+        self.is_uniform.then(|| self.uniform.of(page))
     }
 
     /// Audits the page at `id`, which belongs to `unit` and whose identity is right. `None` when it fails; then
@@ -66,14 +77,11 @@ impl Audit {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        Known { clean, rows_hold_versions, expansion }: Known<'_>,
+        Known { clean, rows_hold_versions, expansion, row_by_row }: Known<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
+        self.is_uniform = false;
         let kind = self.header(page, id, unit, findings)?;
-        self.order.load(page);
-        if !self.slots(page, id, unit, kind, findings) {
-            return None;
-        }
         // Accelerated database recovery keeps versions in rows, in a form that nobody has published.
         let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
         let auditable = match kind {
@@ -81,9 +89,17 @@ impl Audit {
             _ if holds_versions => false,
             _ => unit.shape != Shape::Unknown && !unit.compressed,
         };
+        self.is_uniform = auditable && !row_by_row && self.uniform.load(page);
+        if !self.is_uniform {
+            self.order.load(page);
+            if !self.slots(page, id, unit, kind, findings) {
+                return None;
+            }
+        }
         let is_leaf = crate::sweep::is_leaf(unit.shape, page);
         let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
         let content = match expansion {
+            _ if self.is_uniform => self.records.of_uniform(&self.uniform),
             _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
             Some(expansion) if !holds_versions => {
                 compressed::audit(&mut self.records, page, id, unit.owner, expansion, &self.order, findings)?

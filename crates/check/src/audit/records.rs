@@ -2,7 +2,8 @@
 
 use format::lob::Fragment;
 use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
-use format::slots::{SlotEntry, SlotOrder};
+use format::slots::{SlotEntry, SlotOrder, Span};
+use format::uniform::UniformRows;
 use format::{Page, PageId, PageType};
 
 use super::header::PageContent;
@@ -11,23 +12,6 @@ use crate::registry;
 
 /// Findings of one kind that are listed of one page; more say nothing more.
 pub(super) const MAX_FINDINGS_A_PAGE: usize = 10;
-
-/// Where a record lies on its page.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Span {
-    /// First byte.
-    pub(crate) offset: u16,
-    /// Length; 0 for an empty slot.
-    pub(crate) length: u16,
-}
-
-impl Span {
-    /// The record's bytes.
-    pub(crate) fn of(self, page: Page<'_>) -> &[u8] {
-        let start = usize::from(self.offset);
-        page.bytes().get(start..start + usize::from(self.length)).unwrap_or(&[])
-    }
-}
 
 /// The records of one page at a time.
 #[derive(Default)]
@@ -68,6 +52,19 @@ impl Records {
         self.bytes += length as i64;
         self.aligned_bytes += length.next_multiple_of(4) as i64;
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
+    }
+
+    /// The records of a page that were found to be live rows of one form, all of them.
+    pub(super) fn of_uniform(&mut self, rows: &UniformRows) -> PageContent {
+        // Pages whose records start at multiples of 4 are not uniform.
+        (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
+        PageContent {
+            rows: rows.spans().len() as u32,
+            records_are_audited: true,
+            lengths_are_known: true,
+            ghosts_are_known: true,
+            ..PageContent::default()
+        }
     }
 
     /// Audits every record; `None` when one fails.

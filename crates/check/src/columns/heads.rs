@@ -64,6 +64,11 @@ impl Heads {
         true
     }
 
+    /// All values, by counter of the programs.
+    pub(super) fn seen(&self) -> &[u64] {
+        &self.seen
+    }
+
     /// Adds what another thread has.
     pub(super) fn merge(&mut self, other: Self) {
         if self.seen.len() < other.seen.len() {

@@ -9,7 +9,7 @@ use format::types::fixed_length;
 use super::form::Form;
 use super::plan::{Cell, Work};
 use crate::context::Context;
-use crate::hash::{Hasher, Pieces};
+use crate::hash::{Hasher, Pieces, RowHashes};
 use crate::off_row::Reader;
 use crate::values::{Column, Room, is_zero_decimal};
 
@@ -31,6 +31,8 @@ pub(crate) enum Standing {
 #[derive(Default)]
 pub(crate) struct Desk {
     pub(crate) room: Room,
+    /// Of the rows of a page.
+    pub(super) hashes: RowHashes,
     /// Of values off the row.
     pub(crate) reader: Reader,
     /// Whether the row looked at last has a value off the row.
@@ -93,7 +95,7 @@ fn add(
 }
 
 /// A heap row's address as indexes store it.
-fn locator_bytes(locator: RecordId) -> [u8; 8] {
+pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
     let page = u64::from(locator.page.page) | u64::from(locator.page.file) << 32 | u64::from(locator.slot) << 48;
     page.to_le_bytes()
 }

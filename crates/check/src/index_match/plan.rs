@@ -6,6 +6,7 @@ use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, Uni
 use format::types::{TypeInfo, xtype};
 
 use super::form::Form;
+use super::together::Together;
 use crate::columns::may_be_paused;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
@@ -43,12 +44,14 @@ pub(crate) struct Work {
     pub(crate) forms: Vec<Form>,
     /// Which rows of the table the index has; `None` for all.
     pub(crate) filter: Option<Formula>,
+    /// How the rows of a uniform page are hashed at once, if they can be.
+    pub(super) together: Option<Together>,
 }
 
 impl Work {
     fn new(plan: usize, side: Side, cells: Vec<Cell>, filter: Option<Formula>) -> Self {
         let forms = vec![Form::AsStored; cells.len()];
-        Self { plan, side, cells, forms, filter }
+        Self { plan, side, cells, forms, filter, together: None }
     }
 
     /// Whether the column with a null bit is needed of each row.
@@ -274,6 +277,7 @@ impl Builder<'_> {
         if all().any(has_own_forms) {
             work.iter_mut().for_each(|(_, work)| work.unify_forms(&types));
         }
+        work.iter_mut().for_each(|(_, work)| work.together = Together::of(work));
         let plan = Plan {
             object_id: self.object_id,
             name,

@@ -45,7 +45,7 @@ pub(crate) struct Partial {
 }
 
 /// What was seen of a unit.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct UnitTally {
     /// Data pages that passed their audit.
     pub(crate) data_pages: u64,
@@ -131,7 +131,7 @@ pub(crate) enum TreeLevel {
 }
 
 /// Sums over the links of a B-tree.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct TreeSums {
     /// By level; a handful.
     pub(crate) levels: Vec<(TreeLevel, LevelSums)>,

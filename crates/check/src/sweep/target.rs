@@ -1,9 +1,11 @@
 //! One page as the target of the sweep.
 
 use format::allocation::FixedPage;
+use format::key::Ascent;
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::record::{Record, RecordKind};
+use format::uniform::Rows;
 use format::{Page, PageBytes, PageId, PageType, RecordId};
 
 use super::tally::Partial;
@@ -22,6 +24,8 @@ use crate::{columns, computed, constraints, identity, index_match, lob, partitio
 pub(crate) struct Target {
     audit: Audit,
     expanded: ExpandedRows,
+    /// Of the keys of uniform pages.
+    ascent: Ascent,
 }
 
 /// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalogue would give
@@ -69,6 +73,11 @@ impl Target {
     /// The values of the row in a slot that are not in its record.
     pub(super) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(slot)
+    }
+
+    /// The rows of the page judged last, if they are all of one form.
+    pub(super) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+        self.audit.uniform(page)
     }
 
     /// Where the records of the page judged last lie.
@@ -227,7 +236,9 @@ impl Target {
             lob::free_space(context, unit_index, page, &mut partial.findings);
         }
         if context.checks_tree(unit) {
-            tree_page::add(context, unit_index, id, page, role, self, partial);
+            let mut ascent = std::mem::take(&mut self.ascent);
+            tree_page::add(context, unit_index, id, page, role, (self, &mut ascent), partial);
+            self.ascent = ascent;
         }
     }
 }
@@ -251,20 +262,72 @@ impl Target {
             return;
         }
         let before = partial.findings.len();
-        for slot in 0..spans.len() {
+        let rest = self.rows_together(context, id, page, unit, partial);
+        for slot in 0..if rest.is_empty { 0 } else { spans.len() } {
             let Some(record) = self.record(page, slot) else { continue };
             let at = RecordId { page: id, slot: slot as u16 };
             let doubts = self.expanded.doubts(slot);
-            columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
-            columns::doubts(context, unit, at, &record, doubts.clone(), &mut partial.columns, &mut partial.findings);
-            computed::row(context, unit, at, &record, doubts.clone(), &mut partial.computed, &mut partial.findings);
+            if rest.has_columns {
+                columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
+                columns::doubts(
+                    context,
+                    unit,
+                    at,
+                    &record,
+                    doubts.clone(),
+                    &mut partial.columns,
+                    &mut partial.findings,
+                );
+            }
+            if rest.has_computed {
+                computed::row(context, unit, at, &record, doubts.clone(), &mut partial.computed, &mut partial.findings);
+            }
             lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
-            index_match::row(context, unit, at, &record, doubts.clone(), &mut partial.indexes);
+            index_match::row(context, unit, at, &record, doubts.clone(), rest.added, &mut partial.indexes);
             partitions::row(context, unit, at, &record, doubts.clone(), &mut partial.partitions, &mut partial.findings);
             constraints::row(context, unit, at, &record, &mut partial.constraints);
             identity::row(context, unit, at, &record, &mut partial.identities);
         }
         partial.findings.truncate(before + MAX_ROW_FINDINGS_A_PAGE);
+    }
+}
+
+/// What is left to be done row by row.
+struct Rest {
+    is_empty: bool,
+    /// Something may be wrong with the columns of a row.
+    has_columns: bool,
+    /// Or with its computed columns.
+    has_computed: bool,
+    /// Indexes to whose sums the rows were added.
+    added: index_match::Added,
+}
+
+impl Target {
+    /// Does what can be done with all rows of a uniform page at once.
+    fn rows_together(
+        &self,
+        context: &Context<'_>,
+        id: PageId,
+        page: Page<'_>,
+        unit: UnitIndex,
+        partial: &mut Partial,
+    ) -> Rest {
+        let Some(rows) = self.audit.uniform(page) else {
+            let added = index_match::Added::default();
+            return Rest { is_empty: false, has_columns: true, has_computed: true, added };
+        };
+        let has_columns = !columns::page(context, unit, rows, &mut partial.columns);
+        let has_computed = !computed::page(context, unit, rows, &mut partial.computed);
+        let (added, are_indexes_done) = index_match::page(context, unit, id, rows, &mut partial.indexes);
+        // No uniform row has a value off the row, so that there is nothing about those.
+        let is_empty = !has_columns
+            && !has_computed
+            && are_indexes_done
+            && !partitions::concerns(context, unit)
+            && !constraints::concerns(context, unit)
+            && !identity::concerns(context, unit);
+        Rest { is_empty, has_columns, has_computed, added }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use format::key::{self, KeyImage};
+use format::key::{self, Ascent, KeyColumn, KeyImage};
 use format::record::{Record, RecordKind};
 use format::{Page, PageId, PageType};
 
@@ -13,7 +13,7 @@ use crate::columns;
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::registry;
-use crate::units::UnitIndex;
+use crate::units::{Unit, UnitIndex};
 
 /// Pairs of keys out of order that are listed of one page; more say nothing more.
 const MAX_PAIRS_A_PAGE: u32 = 10;
@@ -47,7 +47,7 @@ pub(super) fn add(
     id: PageId,
     page: Page<'_>,
     role: Role,
-    target: &Target,
+    (target, ascent): (&Target, &mut Ascent),
     partial: &mut Partial,
 ) {
     let header = page.header();
@@ -104,7 +104,7 @@ pub(super) fn add(
         }
     }
     if !matches!(role, Role::Misplaced { .. }) {
-        keys(context, unit_index, id, page, role == Role::Leaf, target, partial);
+        keys(context, unit_index, id, page, role == Role::Leaf, (target, ascent), partial);
     }
 }
 
@@ -115,11 +115,42 @@ fn keys(
     id: PageId,
     page: Page<'_>,
     is_leaf: bool,
-    target: &Target,
+    (target, ascent): (&Target, &mut Ascent),
     partial: &mut Partial,
 ) {
     let (Some(keys), Some(unit)) = (context.keys(unit_index), context.units.get(unit_index)) else { return };
     let columns = keys.of(is_leaf);
+    let rows = target.uniform(page).filter(|_| is_leaf);
+    let together = rows.and_then(|rows| {
+        let ends = (rows.record(0)?, rows.record(rows.count() - 1)?);
+        Some((ascent.undecided(rows, columns)?, Some(ends)))
+    });
+    let one_by_one = || pairs(context, unit, id, page, (columns, is_leaf), target, &mut partial.findings);
+    let (undecided, ends) = together.unwrap_or_else(one_by_one);
+    if let Some(tally) = partial.units.get_mut(unit_index as usize) {
+        tally.undecided += undecided;
+    }
+    // Bounds are compared with entries of non-leaf pages.
+    if let Some((first, last)) = ends.filter(|_| !unit.compressed) {
+        partial.note_bounds(PageBounds {
+            page: id,
+            unit: unit_index,
+            low: KeyImage::of(&first, columns),
+            high: KeyImage::of(&last, columns),
+        });
+    }
+}
+
+/// Order of the keys of any page, pair by pair. How many pairs are undecided, and the first and last record that has a key.
+fn pairs<'p>(
+    context: &Context<'_>,
+    unit: &Unit,
+    id: PageId,
+    page: Page<'p>,
+    (columns, is_leaf): (&[KeyColumn], bool),
+    target: &'p Target,
+    findings: &mut Vec<Finding>,
+) -> (u64, Option<(Record<'p>, Record<'p>)>) {
     // The first entry of a non-leaf level stands for "less than all"; its key means nothing. On other pages of the level
     // the first entry should have a key, but no real tree of three levels was at hand to prove it.
     let first_slot = usize::from(!is_leaf);
@@ -153,24 +184,13 @@ fn keys(
                 && listed < MAX_PAIRS_A_PAGE
             {
                 listed += 1;
-                partial.findings.push(pair(check, unit.owner, id, slot as u16));
+                findings.push(pair(check, unit.owner, id, slot as u16));
             }
         }
         prior = Some(current);
         ends = Some((ends.map_or(current, |(first, _)| first), current));
     }
-    if let Some(tally) = partial.units.get_mut(unit_index as usize) {
-        tally.undecided += undecided;
-    }
-    // Bounds are compared with entries of non-leaf pages.
-    if let Some((first, last)) = ends.filter(|_| !unit.compressed) {
-        partial.note_bounds(PageBounds {
-            page: id,
-            unit: unit_index,
-            low: KeyImage::of(&first, columns),
-            high: KeyImage::of(&last, columns),
-        });
-    }
+    (undecided, ends)
 }
 
 fn is_ghost(record: &Record<'_>) -> bool {

@@ -31,6 +31,7 @@ mod partitions;
 mod rows;
 mod sound;
 mod sparse;
+mod together;
 
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,7 @@ fn main() {
             trials.extend(lob::trials(&corpus));
             trials.extend(partitions::trials(&corpus));
             trials.extend(sparse::trials(&corpus));
+            trials.extend(together::trials(&corpus));
         }
         None => {
             for group in [
@@ -78,6 +80,7 @@ fn main() {
                 "lob",
                 "partitions",
                 "sparse",
+                "together",
             ] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));

@@ -45,7 +45,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             no_findings(&report)?;
             catalog_is_known(&report)?;
             indexes_compared(&report)?;
-            counts_agree(&report, &rows)
+            counts_agree(&report, &rows)?;
+            crate::together::same(&files, &database)
         }));
     }
     trials

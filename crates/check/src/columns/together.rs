@@ -1,0 +1,118 @@
+//! The columns of all rows of a uniform page at once. Only what is right is proven here; whatever else there is, the rows
+//! are looked at one by one, and that says what it is.
+
+use format::domain::Domain;
+use format::uniform::Rows;
+
+use super::program::{FixedCheck, Program, VariableCheck};
+use super::{Sums, present};
+use crate::context::Context;
+use crate::units::UnitIndex;
+
+/// Whether nothing is to be said of the columns of the page's rows; then they are counted.
+pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
+    let (Some(program), Some(tally)) = (context.columns.get(unit as usize), sums.units.get_mut(unit as usize)) else {
+        return true;
+    };
+    if context.options.no_index && program.is_user_index {
+        return true;
+    }
+    if !program.fits(rows, context.options.checks_purity()) {
+        return false;
+    }
+    tally.rows += rows.count() as u64;
+    tally.values += rows.count() as u64 * present(program, rows.column_count());
+    true
+}
+
+impl Program {
+    fn fits(&self, rows: Rows<'_>, checks_purity: bool) -> bool {
+        // Version tags and rows of a running build are seldom.
+        self.anti_matter.is_none()
+            && !(rows.has_versions() && self.version_tags_are_known)
+            && self.has_shape(rows)
+            && self.not_null.iter().all(|(word, mask)| *word > 0 || rows.nulls() & mask == 0)
+            && self
+                .variable
+                .iter()
+                .zip(1..=rows.most_variables())
+                .all(|(check, number)| check.is_none_or(|check| check.holds(rows, number, checks_purity)))
+            && (!checks_purity || self.fixed.iter().all(|check| check.holds(rows, self)))
+    }
+
+    /// See `RowCheck::shape`.
+    fn has_shape(&self, rows: Rows<'_>) -> bool {
+        let count = rows.column_count();
+        (!rows.is_index() || count == 0 || count >= self.null_bits)
+            && count <= self.max_null_bit
+            && rows.most_variables() <= self.max_variable
+            && (self.fixed_reach..=self.max_fixed_end).contains(&rows.fixed_end())
+    }
+}
+
+/// A column's bit in the null bitmaps, if it is NULL in some row.
+fn null_bit(rows: Rows<'_>, number: u16) -> Option<u64> {
+    let bit = 1u64.checked_shl(u32::from(number).checked_sub(1)?)?;
+    (rows.nulls() & bit != 0).then_some(bit)
+}
+
+impl VariableCheck {
+    /// Whether the values of all rows are such as the column may have.
+    fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
+        let domain = self.domain.filter(|_| checks_purity);
+        let values = rows.variable(number);
+        if let Some(bit) = null_bit(rows, self.null_bit) {
+            return values.zip(rows.nulls_of_each()).all(|(value, nulls)| match nulls & bit {
+                0 => self.is_value(value, domain),
+                _ => value.is_empty() || self.is_text_pointer,
+            });
+        }
+        // Most are long enough, or short enough, and no more.
+        let lengths = values.fold((0, 0), |(longest, odd), value| (value.len().max(longest), value.len() & 1 | odd));
+        match domain {
+            None | Some(Domain::Any) => lengths.0 <= self.max_length.into(),
+            Some(Domain::Utf16) => lengths.0 <= self.max_length.into() && lengths.1 == 0,
+            Some(_) => rows.variable(number).all(|value| self.is_value(value, domain)),
+        }
+    }
+
+    fn is_value(self, value: &[u8], domain: Option<Domain>) -> bool {
+        value.len() <= self.max_length.into()
+            && (value.is_empty() || domain.is_none_or(|domain| domain.contains(value) == Some(true)))
+    }
+}
+
+impl FixedCheck {
+    /// Whether the values of all rows lie in the column's domain. What stands in the place of a NULL means nothing.
+    fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
+        let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
+        // Not of these rows, or of a column that they do not know.
+        if !rows.has_fixed(self.offset, self.length)
+            || rows.column_count() > 0 && !(1..=rows.column_count()).contains(&column.null_bit)
+        {
+            return true;
+        }
+        let nulls = null_bit(rows, column.null_bit).map(|bit| (rows.nulls_of_each(), bit));
+        // A loop of their own for those that are met most.
+        match (self.domain, self.length) {
+            (Domain::DateTime, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::DateTime.contains(&v)),
+            (Domain::SmallDateTime, 4) => {
+                all(rows.fixed::<4>(self.offset), nulls, |v| Domain::SmallDateTime.contains(&v))
+            }
+            (Domain::Date, 3) => all(rows.fixed::<3>(self.offset), nulls, |v| Domain::Date.contains(&v)),
+            (Domain::Float, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::Float.contains(&v)),
+            (domain, _) => all(rows.slices(self.offset, self.length), nulls, |value| domain.contains(value)),
+        }
+    }
+}
+
+/// Whether all values hold that are not NULL.
+#[inline(always)]
+fn all<T>(values: impl Iterator<Item = T>, nulls: Option<(&[u64], u64)>, holds: impl Fn(T) -> Option<bool>) -> bool {
+    match nulls {
+        None => values.fold(true, |all, value| all & (holds(value) == Some(true))),
+        Some((nulls, bit)) => {
+            values.zip(nulls).fold(true, |all, (value, nulls)| all & (nulls & bit != 0 || holds(value) == Some(true)))
+        }
+    }
+}

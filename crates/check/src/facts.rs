@@ -1,0 +1,60 @@
+//! What a sweep adds up, as text: for tests that compare two ways to the same facts.
+
+use std::fmt::Write;
+
+use catalog::Database;
+use format::PageId;
+use source::PageSource;
+
+use crate::accounting::Metered;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::options::Options;
+use crate::progress::Silent;
+use crate::spill::{Space, Windows};
+use crate::survey;
+use crate::sweep::sweep;
+use crate::units::Units;
+
+/// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
+/// the options fix the seed of the hash.
+pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) -> String {
+    let metered = Metered::new(source);
+    let space = Space::new(options.temp_dir.clone());
+    let mut units = Units::of(database);
+    let survey = survey::survey(source, database, &mut units, &mut Vec::new(), &mut Coverage::default());
+    let context = Context::new(source, database, options, units, survey, &space);
+    let mut swept = sweep(&context, &metered.meter, &Silent);
+    swept.findings.sort_by_cached_key(crate::Finding::sort_key);
+    let mut text = String::new();
+    let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{what} {fact:?}");
+    };
+    for finding in &swept.findings {
+        put("finding", finding);
+    }
+    for (at, unit) in swept.units.iter_mut().enumerate() {
+        unit.tree.levels.sort_by_key(|(level, _)| *level);
+        put("unit", &(at, unit));
+    }
+    for node in &swept.nodes {
+        put("node", node);
+    }
+    put("columns", &swept.columns.facts());
+    put("computed", &swept.computed.facts());
+    put("lob", &swept.lob.facts());
+    put("indexes", &swept.indexes.facts());
+    put("partitions", &swept.partitions.facts());
+    put("constraints", &swept.constraints.facts());
+    put("identities", &swept.identities.facts());
+    put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.read_errors));
+    let mut windows = Windows::new(swept.bounds, usize::MAX, &space);
+    while let Some(window) = windows.advance() {
+        for file in source.files() {
+            let bounds = (0..file.pages).filter_map(|page| window.get(PageId::new(file.file_id, page)));
+            bounds.for_each(|bounds| put("bounds", &bounds));
+        }
+    }
+    text
+}

@@ -1,0 +1,164 @@
+//! The hashes of all rows of a uniform page at once: a value of each at a time, where they lie.
+
+use format::PageId;
+use format::uniform::Rows;
+
+use super::form::Form;
+use super::hash::locator_bytes;
+use super::plan::{Cell, Work};
+use crate::hash::{FactHash, RowHashes, Sum};
+use crate::values::Column;
+
+/// A value that lies at the same place in all rows.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Bytes of the fixed part.
+    Fixed { offset: u16, length: u16, null_bit: u16 },
+    /// A bit of a byte of it.
+    Bit { offset: u16, bit: u8, null_bit: u16 },
+    /// A variable column, counted from 1.
+    Variable { number: u16, null_bit: u16 },
+    /// Four bytes that are 0 where they are not stored.
+    Uniquifier { number: u16, null_bit: u16 },
+    /// The address of the row.
+    Locator,
+}
+
+/// Where the values of a work's cells lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Together {
+    places: Vec<Place>,
+}
+
+impl Together {
+    /// `None` for rows that have to be looked at one by one: filtered or computed, sparse, or hashed in another form than
+    /// stored.
+    pub(super) fn of(work: &Work) -> Option<Self> {
+        if work.filter.is_some() || work.forms.iter().any(|form| *form != Form::AsStored) {
+            return None;
+        }
+        let place = |cell: &Cell| match cell {
+            Cell::Column(column) => Place::of(column),
+            Cell::Locator => Some(Place::Locator),
+            Cell::Computed(_) => None,
+        };
+        Some(Self { places: work.cells.iter().map(place).collect::<Option<_>>()? })
+    }
+
+    /// The sum of the rows' hashes; `None` if some value does not lie where it is expected.
+    pub(super) fn sum(&self, hash: &FactHash, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes) -> Option<Sum> {
+        hashes.start(hash, rows.count());
+        for place in &self.places {
+            place.add(page, rows, hashes)?;
+        }
+        Some(hashes.sum())
+    }
+}
+
+impl Place {
+    fn of(column: &Column) -> Option<Self> {
+        let stored = &column.column;
+        let is_in_vector = stored.is_sparse() && !column.in_index;
+        // A computed zero is hashed without its sign.
+        if is_in_vector || column.is_computed && format::types::is_decimal(stored.info) {
+            return None;
+        }
+        let (offset, null_bit) = (stored.leaf_offset.unsigned_abs(), stored.leaf_null_bit);
+        match (stored.leaf_offset, column.bit()) {
+            (i16::MIN..=-1, None) if column.is_uniquifier => Some(Self::Uniquifier { number: offset, null_bit }),
+            (i16::MIN..=-1, None) => Some(Self::Variable { number: offset, null_bit }),
+            (1.., None) if !column.is_uniquifier => Some(Self::Fixed { offset, length: stored.info.length, null_bit }),
+            (1.., Some(bit @ 0..8)) => Some(Self::Bit { offset, bit, null_bit }),
+            _ => None,
+        }
+    }
+
+    /// Adds the value of each row.
+    fn add(self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes) -> Option<()> {
+        match self {
+            Self::Fixed { offset, length, null_bit } => {
+                if !rows.has_fixed(offset, length) {
+                    return None;
+                }
+                match length {
+                    1 => short::<1>(rows, hashes, offset, null_bit),
+                    2 => short::<2>(rows, hashes, offset, null_bit),
+                    3 => short::<3>(rows, hashes, offset, null_bit),
+                    4 => short::<4>(rows, hashes, offset, null_bit),
+                    5 => short::<5>(rows, hashes, offset, null_bit),
+                    6 => short::<6>(rows, hashes, offset, null_bit),
+                    7 => short::<7>(rows, hashes, offset, null_bit),
+                    8 => short::<8>(rows, hashes, offset, null_bit),
+                    _ => long(rows, hashes, rows.slices(offset, length), null_bit),
+                }
+            }
+            Self::Bit { offset, bit, null_bit } => {
+                if !rows.has_fixed(offset, 1) {
+                    return None;
+                }
+                let values = rows.fixed(offset).map(|[byte]: [u8; 1]| u64::from(byte >> bit & 1));
+                add_short(rows, hashes, 1, values, null_bit);
+            }
+            Self::Variable { number, null_bit } => {
+                // Of a column that is not stored the null bitmap tells whether it is empty, or was added later.
+                let is_known = null_bit == 0 || null_bit <= rows.column_count();
+                if !is_known && number > rows.fewest_variables() {
+                    return None;
+                }
+                long(rows, hashes, rows.variable(number), null_bit);
+            }
+            Self::Uniquifier { null_bit, .. } if nulls(rows, null_bit).is_some() => return None,
+            Self::Uniquifier { number, .. } => {
+                hashes.add(rows.variable(number), |hasher, bytes| match bytes {
+                    [] => hasher.add_bytes(&[0; 4]),
+                    bytes => hasher.add_bytes(bytes),
+                });
+            }
+            Self::Locator => {
+                let locators = (0..).map(|slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot })));
+                hashes.add_short(8, locators);
+            }
+        }
+        Some(())
+    }
+}
+
+/// The null bitmaps of the rows and a column's bit in them, if it is NULL in some.
+fn nulls(rows: Rows<'_>, null_bit: u16) -> Option<(&[u64], u64)> {
+    let bit = 1u64.checked_shl(u32::from(null_bit).checked_sub(1)?)?;
+    (rows.nulls() & bit != 0).then(|| (rows.nulls_of_each(), bit))
+}
+
+#[inline(always)]
+fn short<const N: usize>(rows: Rows<'_>, hashes: &mut RowHashes, offset: u16, null_bit: u16) {
+    let values = rows.fixed::<N>(offset).map(|bytes| {
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(bytes) {
+            *to = from;
+        }
+        u64::from_le_bytes(word)
+    });
+    add_short(rows, hashes, N as u64, values, null_bit);
+}
+
+#[inline(always)]
+fn add_short(rows: Rows<'_>, hashes: &mut RowHashes, length: u64, values: impl Iterator<Item = u64>, null_bit: u16) {
+    match nulls(rows, null_bit) {
+        None => hashes.add_short(length, values),
+        Some((nulls, bit)) => {
+            let values = values.zip(nulls).map(|(value, nulls)| (nulls & bit == 0).then_some(value));
+            hashes.add_short_or_null(length, values);
+        }
+    }
+}
+
+#[inline(always)]
+fn long<'a>(rows: Rows<'_>, hashes: &mut RowHashes, values: impl Iterator<Item = &'a [u8]>, null_bit: u16) {
+    match nulls(rows, null_bit) {
+        None => hashes.add(values, |hasher, bytes| hasher.add_bytes(bytes)),
+        Some((nulls, bit)) => hashes.add(values.zip(nulls), |hasher, (bytes, nulls)| match nulls & bit {
+            0 => hasher.add_bytes(bytes),
+            _ => hasher.add_null(),
+        }),
+    }
+}

@@ -1,0 +1,145 @@
+//! Rows of one form are looked at together, others one by one: both ways give the same facts, to the last bit of every sum,
+//! and the same report, of sound databases and of damaged ones.
+
+use std::path::Path;
+
+use catalog::Database;
+use check::{Options, Scope, Silent, facts};
+use format::protection::undo_torn_bits;
+use format::{PAGE_BYTES, Page, PageBytes, PageId};
+use lab::Version;
+use lab::mutate::{Random, Survey, Verb, seal};
+use libtest_mimic::{Failed, Trial};
+use source::{DataFiles, MemoryFiles, PageSource};
+
+use crate::Corpus;
+use crate::damage::SUBJECTS;
+
+/// Mutants of a database of each kind.
+const MUTANTS: usize = 300;
+
+/// Real databases, damaged ones, and some of the lab.
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for name in SUBJECTS {
+        let path = corpus.files.join(name);
+        trials.push(Trial::test(format!("together: fields of {name}"), move || fields(&memory(&path)?)));
+        let path = corpus.files.join(name);
+        trials.push(Trial::test(format!("together: noise in {name}"), move || noise(&memory(&path)?)));
+    }
+    for seed in 0..12 {
+        let name = format!("together: lab, random shapes {seed}");
+        trials.push(Trial::test(name, move || built(&lab::shapes::random(seed))));
+    }
+    for version in [Version::V611, Version::V852] {
+        let name = format!("together: lab, orders of {version:?}");
+        trials.push(Trial::test(name, move || built(&lab::orders::orders(version, 3, 24 << 20))));
+    }
+    trials
+}
+
+/// Whether both ways give the same; also with half of the checks left out.
+pub fn same(files: &dyn PageSource, database: &Database) -> Result<(), Failed> {
+    let all = Options { hash_seed: Some(11), constraints: true, identities: true, ..Options::default() };
+    same_facts(files, database, &Options { physical_only: true, ..all.clone() })?;
+    same_facts(files, database, &Options { data_purity: Some(false), no_index: true, ..all.clone() })?;
+    same_facts(files, database, &all)?;
+    same_report(files, database, &all)
+}
+
+fn ways(options: &Options) -> [Options; 2] {
+    [false, true].map(|row_by_row| Options { row_by_row, ..options.clone() })
+}
+
+fn same_facts(files: &dyn PageSource, database: &Database, options: &Options) -> Result<(), Failed> {
+    let [together, one_by_one] = ways(options).map(|options| facts(files, database, &options));
+    match together.lines().zip(one_by_one.lines()).find(|(a, b)| a != b) {
+        Some((a, b)) => Err(format!("facts differ:\n{a}\n{b}").into()),
+        None if together.len() != one_by_one.len() => Err("one way has more facts".into()),
+        None => Ok(()),
+    }
+}
+
+fn same_report(files: &dyn PageSource, database: &Database, options: &Options) -> Result<(), Failed> {
+    let [together, one_by_one] = ways(options).map(|options| {
+        let report = check::run(files, database, &options, &Silent);
+        let texts: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+        let statistics = &report.statistics;
+        let counts = (statistics.rows_checked, statistics.column_values_checked, statistics.index_rows_compared);
+        format!("{texts:?}\n{:?}\n{:?}\n{counts:?}\n{:?}", report.not_verified, report.rowsets, report.beyond)
+    });
+    if together == one_by_one { Ok(()) } else { Err(format!("reports differ:\n{together}\n{one_by_one}").into()) }
+}
+
+fn memory(path: &Path) -> Result<MemoryFiles, Failed> {
+    Ok(MemoryFiles::open(vec![(path.to_owned(), std::fs::read(path)?)])?)
+}
+
+fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
+    let mut bytes = [0; PAGE_BYTES];
+    files.read(page, &mut bytes)?;
+    undo_torn_bits(&mut bytes);
+    Ok(bytes)
+}
+
+/// The facts of the page's table in a copy of which the page is changed, as the sound one's catalogue has it.
+fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
+    let unit = Page::new(&read(files, page)?).header().alloc_unit();
+    let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));
+    let Some(table) = rowset.map(|rowset| rowset.object_id) else { return Ok(()) };
+    seal(&mut bytes);
+    let Ok(changed) = files.with_pages([(page, bytes)]) else { return Ok(()) };
+    let scope = Scope::Tables(vec![table]);
+    same_facts(&changed, database, &Options { scope, hash_seed: Some(11), max_threads: 1, ..Options::default() })
+}
+
+/// Any field of pages and records, changed by any verb.
+fn fields(files: &MemoryFiles) -> Result<(), Failed> {
+    let database = catalog::load(files);
+    let survey = Survey::of(files, &database, 1);
+    let fields = survey.fields().filter(|(structure, ..)| !structure.starts_with("sys."));
+    let sites: Vec<_> = fields.flat_map(|(_, _, sites)| sites.drawn()).collect();
+    let mut random = Random::new(3);
+    for _ in 0..MUTANTS {
+        let (Some(site), Some(&verb)) = (random.pick(&sites), random.pick(&Verb::ALL)) else { continue };
+        let mut bytes = read(files, site.page)?;
+        if site.apply(&mut bytes, verb, None) {
+            judge(files, &database, site.page, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of pages changed at random: in the header, the slot array, the first record or anywhere.
+fn noise(files: &MemoryFiles) -> Result<(), Failed> {
+    let database = catalog::load(files);
+    let mut random = Random::new(5);
+    let pages = files.files().first().map_or(0, |file| file.pages) as usize;
+    for _ in 0..MUTANTS {
+        let page = PageId::new(1, random.below(pages) as u32);
+        let mut bytes = read(files, page)?;
+        for _ in 0..=random.below(3) {
+            let at = match random.below(4) {
+                0 => random.below(60),
+                1 => PAGE_BYTES - 1 - random.below(60),
+                2 => 96 + random.below(80),
+                _ => 96 + random.below(PAGE_BYTES - 96),
+            };
+            let few = [0, 1, 2, 0x10, 0x20, 0x40, 0x80, 0xFF];
+            bytes[at] = match random.below(3) {
+                0 => bytes[at] ^ 1 << random.below(8),
+                1 => few[random.below(few.len())],
+                _ => random.number() as u8,
+            };
+        }
+        judge(files, &database, page, bytes)?;
+    }
+    Ok(())
+}
+
+fn built(description: &lab::Description) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let written = lab::write(description, folder.path())?;
+    let files = DataFiles::open(&written.files)?;
+    same(&files, &catalog::load(&files))
+}

@@ -1,0 +1,148 @@
+//! Order of the keys of uniform rows, a column of all rows at a time.
+
+use std::cmp::Ordering;
+
+use super::{KeyColumn, KeyOrder, compare};
+use crate::record::Record;
+use crate::uniform::Rows;
+
+/// Whether the keys of a page ascend; keeps what it allocates.
+#[derive(Default)]
+pub struct Ascent {
+    /// Slots whose key is equal to the one before in all columns looked at.
+    open: Vec<u16>,
+}
+
+/// A key of values that are ordered as integers: how they are read from bytes.
+trait Image<const N: usize>: Fn([u8; N]) -> u64 {}
+impl<const N: usize, F: Fn([u8; N]) -> u64> Image<N> for F {}
+
+const SIGN: u64 = 1 << 63;
+
+impl Ascent {
+    /// Whether the key of each row is greater than the one before; if so, the number of pairs of which the order is not
+    /// certain. `None` where a pair is equal or in the wrong order.
+    pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
+        self.open.clear();
+        self.open.extend(1..rows.count() as u16);
+        for (at, column) in columns.iter().enumerate() {
+            if self.open.is_empty() {
+                break;
+            }
+            if !self.ascends(rows, column, at == 0)? {
+                return self.rest(rows, columns.get(at..)?);
+            }
+        }
+        self.open.is_empty().then_some(0)
+    }
+
+    /// Leaves the pairs open that are equal in a column too; `None` if one is in the wrong order, `Some(false)` if the
+    /// column's values are not of those that are ordered as integers here.
+    fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
+        let KeyColumn { order, offset, length, null_bit, .. } = *column;
+        let may_be_null = match null_bit.checked_sub(1) {
+            Some(bit) => rows.nulls().checked_shr(bit.into()).unwrap_or_default() & 1 != 0,
+            None => false,
+        };
+        if offset <= 0 || may_be_null || !rows.has_fixed(offset.unsigned_abs(), length) {
+            return Some(false);
+        }
+        let is_whole =
+            match (order, length) {
+                (KeyOrder::Signed, 2) => self
+                    .pass(rows, column, is_first, |bytes| i64::from(i16::from_le_bytes(bytes)).cast_unsigned() ^ SIGN),
+                (KeyOrder::Signed, 4) => self
+                    .pass(rows, column, is_first, |bytes| i64::from(i32::from_le_bytes(bytes)).cast_unsigned() ^ SIGN),
+                (KeyOrder::Signed, 8) => {
+                    self.pass(rows, column, is_first, |bytes| i64::from_le_bytes(bytes).cast_unsigned() ^ SIGN)
+                }
+                (KeyOrder::Unsigned, 1) => self.pass(rows, column, is_first, |[byte]: [u8; 1]| byte.into()),
+                (KeyOrder::Unsigned, 3) => self.pass(rows, column, is_first, unsigned::<3>),
+                (KeyOrder::Unsigned, 4) => self.pass(rows, column, is_first, unsigned::<4>),
+                (KeyOrder::Unsigned, 5) => self.pass(rows, column, is_first, unsigned::<5>),
+                (KeyOrder::Bit(bit @ 0..8), 1) => {
+                    self.pass(rows, column, is_first, |[byte]: [u8; 1]| u64::from(byte >> bit & 1))
+                }
+                // Days above the time: both lie in one number already.
+                (KeyOrder::DateTime, 8) => self.pass(rows, column, is_first, |bytes| u64::from_le_bytes(bytes) ^ SIGN),
+                (KeyOrder::SmallDateTime, 4) => self.pass(rows, column, is_first, unsigned::<4>),
+                (KeyOrder::DayAndTime(3), 6..) => self.pass(rows, column, is_first, unsigned::<6>),
+                (KeyOrder::DayAndTime(4), 7..) => self.pass(rows, column, is_first, unsigned::<7>),
+                (KeyOrder::DayAndTime(5), 8..) => self.pass(rows, column, is_first, unsigned::<8>),
+                (KeyOrder::Bytes, 8) => self.pass(rows, column, is_first, u64::from_be_bytes),
+                _ => return Some(false),
+            };
+        is_whole.then_some(true)
+    }
+
+    /// Compares neighbours in one column; false if one is less than the one before.
+    #[inline(always)]
+    fn pass<const N: usize>(
+        &mut self,
+        rows: Rows<'_>,
+        column: &KeyColumn,
+        is_first: bool,
+        image: impl Image<N>,
+    ) -> bool {
+        let offset = column.offset.unsigned_abs();
+        let flip = if column.descending { u64::MAX } else { 0 };
+        let image = |bytes| image(bytes) ^ flip;
+        let (mut ascends, mut left) = (true, 0);
+        if is_first {
+            let mut values = rows.fixed(offset).map(image);
+            let Some(mut prior) = values.next() else { return true };
+            for (slot, value) in (1..).zip(values) {
+                ascends &= prior <= value;
+                // Without a branch: whether keys repeat is nothing that could be foreseen.
+                if let Some(place) = self.open.get_mut(left) {
+                    *place = slot;
+                }
+                left += usize::from(prior == value);
+                prior = value;
+            }
+        } else {
+            for at in 0..self.open.len() {
+                let Some(&slot) = self.open.get(at) else { break };
+                let here = usize::from(slot);
+                let (prior, value) = (image(rows.fixed_of(here - 1, offset)), image(rows.fixed_of(here, offset)));
+                ascends &= prior <= value;
+                if let Some(place) = self.open.get_mut(left) {
+                    *place = slot;
+                }
+                left += usize::from(prior == value);
+            }
+        }
+        self.open.truncate(left);
+        ascends
+    }
+
+    /// Compares the pairs that are open as any two records, from the first of `columns` on: in those before they are equal.
+    fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
+        let mut undecided = 0;
+        let mut last: Option<(u16, Record<'_>)> = None;
+        for &slot in &self.open {
+            let prior = match last {
+                Some((before, record)) if before + 1 == slot => record,
+                _ => rows.record(usize::from(slot) - 1)?,
+            };
+            let record = rows.record(slot.into())?;
+            match compare(&prior, &record, columns) {
+                Some(Ordering::Less) => {}
+                Some(Ordering::Greater | Ordering::Equal) => return None,
+                None => undecided += 1,
+            }
+            last = Some((slot, record));
+        }
+        Some(undecided)
+    }
+}
+
+/// A little-endian number of up to eight bytes.
+#[inline(always)]
+fn unsigned<const N: usize>(bytes: [u8; N]) -> u64 {
+    let mut word = [0; 8];
+    for (to, from) in word.iter_mut().zip(bytes) {
+        *to = from;
+    }
+    u64::from_le_bytes(word)
+}

@@ -1,0 +1,350 @@
+//! Pages whose records are all of one form, audited at one go.
+//!
+//! Nearly every page is such: its records have the same status, fixed length and column count, so that each column lies at
+//! the same place in all of them, and they differ only in where they start, which columns are NULL and how long the
+//! variable ones are. [`UniformRows::load`] proves all that [`Record::data`] and [`Record::index`] would prove of each
+//! record, in one loop without a look-up; what is unusual makes it say no, and nothing is known then. Checks that read a
+//! column of all rows, one after the other, need neither parse a record again nor look up where the column is.
+
+use crate::bytes::u16_at;
+use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, page_flags};
+use crate::record::{MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
+use crate::slots::{MAX_SLOTS, SlotOrder, Span};
+
+/// Columns whose null bits are kept; pages of wider rows are not uniform.
+const MAX_COLUMNS: u16 = 64;
+
+/// Bits of the status byte in which records of one form may differ.
+const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
+
+/// What the records of a page have in common.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Form {
+    /// Their first bytes without the bits that may differ: of data records up to the end of the fixed part's length, of
+    /// index records the status alone.
+    head: u32,
+    /// They are records of an index page.
+    is_index: bool,
+    /// End of the fixed part.
+    fixed_end: u16,
+    /// Columns that the null bitmap counts; 0 without one.
+    column_count: u16,
+    /// Where the variable part begins, if there is one.
+    variable_at: u16,
+}
+
+/// The records of one page at a time; keeps what it allocates.
+#[derive(Default)]
+pub struct UniformRows {
+    form: Form,
+    /// By slot.
+    spans: Vec<Span>,
+    /// By slot: the null bitmap; stale where the form has none.
+    nulls: Vec<u64>,
+    /// By slot: variable columns stored.
+    variables: Vec<u16>,
+    totals: Totals,
+    order: SlotOrder,
+}
+
+/// What is known of all records together.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    /// Columns that are NULL in some record.
+    nulls: u64,
+    fewest_variables: u16,
+    most_variables: u16,
+    has_versions: bool,
+    bytes: u32,
+    padded_bytes: u32,
+}
+
+impl UniformRows {
+    /// Audits the records of a page whose header was found possible: whether they are live rows of one form that lie one
+    /// behind the other, each whole and inside its space. If not, nothing is known.
+    pub fn load(&mut self, page: Page<'_>) -> bool {
+        let header = page.header();
+        let count = usize::from(header.slot_count.get());
+        if count == 0 || count > MAX_SLOTS || header.flags.get() & page_flags::ALIGNED4 != 0 {
+            return false;
+        }
+        let is_index = match header.kind() {
+            Some(PageType::Data) => false,
+            Some(PageType::Index) => true,
+            _ => return false,
+        };
+        if !self.spaces(page, count) {
+            return false;
+        }
+        let Some(form) = self.spans.first().and_then(|first| Form::of(page, *first, is_index)) else { return false };
+        self.form = form;
+        self.nulls.resize(count, 0);
+        self.variables.resize(count, 0);
+        let totals = match (is_index, form.column_count) {
+            (false, _) => self.records::<false, true>(page.bytes()),
+            (true, 0) => self.records::<true, false>(page.bytes()),
+            (true, _) => self.records::<true, true>(page.bytes()),
+        };
+        self.totals = totals.unwrap_or_default();
+        totals.is_some()
+    }
+
+    /// Loads the space of each record: to the next one by place, or to the end of used space. False if a slot is empty,
+    /// points into the header or behind used space, or shares its place with another.
+    fn spaces(&mut self, page: Page<'_>, count: usize) -> bool {
+        let free_data = page.header().free_data.get();
+        let Some(array) = page.bytes().get(PAGE_BYTES - 2 * count..) else { return false };
+        self.spans.resize(count, Span::default());
+        let mut is_ascending = true;
+        let (mut next, mut lowest) = (free_data, u16::MAX);
+        // From the last slot, whose record is the last, to the first: as they lie in the array.
+        for (entry, span) in array.as_chunks().0.iter().zip(self.spans.iter_mut().rev()) {
+            let offset = u16::from_le_bytes(*entry);
+            is_ascending &= offset < next;
+            lowest = lowest.min(offset);
+            *span = Span { offset, length: next.wrapping_sub(offset) };
+            next = offset;
+        }
+        if usize::from(lowest) < HEADER_BYTES {
+            return false;
+        }
+        is_ascending || self.sorted_spaces(page)
+    }
+
+    /// The same where records do not lie in the order of their slots.
+    #[cold]
+    fn sorted_spaces(&mut self, page: Page<'_>) -> bool {
+        self.order.load(page);
+        let mut next = page.header().free_data.get();
+        for entry in self.order.entries().iter().rev() {
+            if entry.offset >= next {
+                return false;
+            }
+            if let Some(span) = self.spans.get_mut(usize::from(entry.slot)) {
+                *span = Span { offset: entry.offset, length: next - entry.offset };
+            }
+            next = entry.offset;
+        }
+        true
+    }
+
+    /// Audits each record, and has its length in place of its space's.
+    fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &PageBytes) -> Option<Totals> {
+        let form = self.form;
+        let fixed_end = usize::from(form.fixed_end);
+        let variable_at = usize::from(form.variable_at);
+        let columns = u64::MAX >> (64 - form.column_count.clamp(1, MAX_COLUMNS));
+        let mut totals = Totals { fewest_variables: u16::MAX, ..Totals::default() };
+        let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
+        for ((span, null), variable) in rows {
+            let start = usize::from(span.offset);
+            let space = page.get(start..start + usize::from(span.length))?;
+            let head = match IS_INDEX {
+                true => u32::from(*space.first()?),
+                false => u32::from_le_bytes(*space.first_chunk()?),
+            };
+            if head & !u32::from(OPTIONAL) != form.head {
+                return None;
+            }
+            if HAS_BITMAP {
+                // A record at the very end of the page is not uniform with others.
+                let (count, bitmap) = page.get(start + fixed_end..)?.split_first_chunk()?;
+                if u16::from_le_bytes(*count) != form.column_count {
+                    return None;
+                }
+                *null = u64::from_le_bytes(*bitmap.first_chunk()?) & columns;
+                totals.nulls |= *null;
+            }
+            let (mut end, mut stored) = (variable_at, 0);
+            if head & u32::from(status::VARIABLE) != 0 {
+                stored = u16_at(space, variable_at)?;
+                let ends = space.get(variable_at + 2..variable_at + 2 + 2 * usize::from(stored))?;
+                end += 2 + ends.len();
+                for next in ends.as_chunks().0 {
+                    let next = usize::from(u16::from_le_bytes(*next));
+                    if next < end {
+                        return None;
+                    }
+                    end = next;
+                }
+            }
+            *variable = stored;
+            totals.fewest_variables = totals.fewest_variables.min(stored);
+            totals.most_variables = totals.most_variables.max(stored);
+            if head & u32::from(status::VERSION_TAG) != 0 {
+                totals.has_versions = true;
+                end += VERSION_TAG_BYTES;
+            }
+            // An end with the mark of a complex column lies behind every space.
+            if end > space.len() {
+                return None;
+            }
+            span.length = end as u16;
+            totals.bytes += end as u32;
+            totals.padded_bytes += end.max(MIN_HEAP_RECORD_BYTES) as u32;
+        }
+        Some(totals)
+    }
+
+    /// Where the records lie, by slot.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Bytes that the records take.
+    pub fn bytes(&self) -> u32 {
+        self.totals.bytes
+    }
+
+    /// The same if very short ones take as much as a forwarding stub.
+    pub fn padded_bytes(&self) -> u32 {
+        self.totals.padded_bytes
+    }
+
+    /// The rows of `page`, which was loaded last.
+    pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
+        Rows { rows: self, page: page.bytes() }
+    }
+}
+
+impl Form {
+    /// The form of a record; `None` if pages of such are not looked at here: deleted, moved and compressed rows, rows
+    /// without null bitmap in tables, more columns than are kept.
+    fn of(page: Page<'_>, span: Span, is_index: bool) -> Option<Self> {
+        let space = span.of(page);
+        let status = *space.first()?;
+        let expected = if is_index { RecordKind::Index } else { RecordKind::Primary };
+        if status & (status::COMPRESSED | status::RESERVED) != 0 || RecordKind::of(status) != expected {
+            return None;
+        }
+        let has_bitmap = status & status::NULL_BITMAP != 0;
+        let (head, fixed_end) = match is_index {
+            true => (u32::from(status), page.header().pminlen.get()),
+            false => (u32::from_le_bytes(*space.first_chunk()?), u16_at(space, 2)?),
+        };
+        // The second status byte of a data record is 0.
+        if !is_index && (!has_bitmap || space.get(1) != Some(&0) || fixed_end < 4) || fixed_end == 0 {
+            return None;
+        }
+        let column_count = if has_bitmap { u16_at(space, fixed_end.into())? } else { 0 };
+        if column_count > MAX_COLUMNS || has_bitmap && column_count == 0 {
+            return None;
+        }
+        let bitmap_bytes = if has_bitmap { 2 + column_count.div_ceil(8) } else { 0 };
+        let variable_at = fixed_end.checked_add(bitmap_bytes)?;
+        Some(Self { head: head & !u32::from(OPTIONAL), is_index, fixed_end, column_count, variable_at })
+    }
+}
+
+/// The rows of a uniform page.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    rows: &'a UniformRows,
+    page: &'a PageBytes,
+}
+
+impl<'a> Rows<'a> {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.rows.spans.len()
+    }
+
+    /// Whether they are rows of an index page.
+    pub fn is_index(&self) -> bool {
+        self.rows.form.is_index
+    }
+
+    /// Columns that their null bitmaps count; 0 if they have none.
+    pub fn column_count(&self) -> u16 {
+        self.rows.form.column_count
+    }
+
+    /// End of their fixed part.
+    pub fn fixed_end(&self) -> u16 {
+        self.rows.form.fixed_end
+    }
+
+    /// The most variable columns that one of them stores.
+    pub fn most_variables(&self) -> u16 {
+        self.rows.totals.most_variables
+    }
+
+    /// The least.
+    pub fn fewest_variables(&self) -> u16 {
+        self.rows.totals.fewest_variables
+    }
+
+    /// Whether one of them ends with a version tag.
+    pub fn has_versions(&self) -> bool {
+        self.rows.totals.has_versions
+    }
+
+    /// Null bits, the first lowest, that are set in some of them.
+    pub fn nulls(&self) -> u64 {
+        self.rows.totals.nulls
+    }
+
+    /// Null bits by slot; empty if none is set in any of them.
+    pub fn nulls_of_each(&self) -> &'a [u64] {
+        if self.nulls() == 0 { &[] } else { &self.rows.nulls }
+    }
+
+    /// The row in a slot.
+    pub fn record(&self, slot: usize) -> Option<Record<'a>> {
+        let span = self.rows.spans.get(slot)?;
+        let bytes = span.of(Page::new(self.page));
+        match self.is_index() {
+            true => Record::index(bytes, self.fixed_end()).ok(),
+            false => Record::data(bytes).ok(),
+        }
+    }
+
+    /// Whether all have `length` bytes at `offset` in their fixed part.
+    pub fn has_fixed(&self, offset: u16, length: u16) -> bool {
+        offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
+    }
+
+    /// The `N` bytes at `offset` of each row, by slot. They lie in the row if [`Self::has_fixed`] says so.
+    #[inline(always)]
+    pub fn fixed<const N: usize>(&self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
+        let page = self.page;
+        self.rows.spans.iter().map(move |span| {
+            let start = usize::from(span.offset) + usize::from(offset);
+            page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
+        })
+    }
+
+    /// The `N` bytes at `offset` of the row in a slot.
+    #[inline(always)]
+    pub fn fixed_of<const N: usize>(&self, slot: usize, offset: u16) -> [u8; N] {
+        let start = self.rows.spans.get(slot).map_or(0, |span| usize::from(span.offset)) + usize::from(offset);
+        self.page.get(start..start + N).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or([0; N])
+    }
+
+    /// The `length` bytes at `offset` of each row, by slot.
+    pub fn slices(&self, offset: u16, length: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
+        let page = self.page;
+        self.rows.spans.iter().map(move |span| {
+            let start = usize::from(span.offset) + usize::from(offset);
+            page.get(start..start + usize::from(length)).unwrap_or_default()
+        })
+    }
+
+    /// Variable column `number`, counted from 1, of each row, by slot; empty where a row does not store it.
+    #[inline(always)]
+    pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
+        let page = self.page;
+        let variable_at = usize::from(self.rows.form.variable_at);
+        let entry = variable_at + 2 * usize::from(number);
+        self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
+            if number == 0 || number > stored {
+                return &[][..];
+            }
+            let start = usize::from(span.offset);
+            let read = |at: usize| u16_at(page, start + at).unwrap_or_default();
+            // The entry before the first is the count.
+            let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
+            page.get(start + first..start + usize::from(read(entry))).unwrap_or_default()
+        })
+    }
+}
