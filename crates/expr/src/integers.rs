@@ -162,7 +162,8 @@ mod tests {
             .iter()
             .map(|row| {
                 let bytes: Vec<[u8; 4]> = program.columns().iter().map(|name| of(row, name).to_le_bytes()).collect();
-                let fields: Vec<Option<&[u8]>> = bytes.iter().map(|bytes| Some(&bytes[..])).collect();
+                let field = |at: usize| bytes.get(at).map(|bytes| &bytes[..]);
+                let fields = [field(0), field(1)];
                 match program.evaluate(&fields, &mut Scratch::default()) {
                     Ok(Datum::Int(value)) => Some(value),
                     _ => None,
