@@ -310,7 +310,7 @@ impl ImageBuilder {
         let complete = match value {
             KeyValue::Null => self.push(&[0]),
             KeyValue::Unknown => false,
-            KeyValue::Bytes(bytes) => self.push(&[1]) && self.value(bytes, column.order),
+            KeyValue::Bytes(bytes) => self.push(&[1]) && self.value(bytes, column.order, column.length),
         };
         if column.descending {
             self.bytes[start..self.length].iter_mut().for_each(|byte| *byte = !*byte);
@@ -318,25 +318,35 @@ impl ImageBuilder {
         complete
     }
 
-    fn value(&mut self, bytes: &[u8], order: KeyOrder) -> bool {
-        const SIGN: u64 = 1 << 63;
+    fn value(&mut self, bytes: &[u8], order: KeyOrder, length: u16) -> bool {
         match order {
-            KeyOrder::Signed => self.push(&(signed(bytes).cast_unsigned() ^ SIGN).to_be_bytes()),
-            KeyOrder::Unsigned => self.push(&unsigned(bytes).to_be_bytes()),
+            KeyOrder::Signed => self.number(signed(bytes), i64::MIN, length),
+            KeyOrder::Unsigned => self.number(unsigned(bytes).cast_signed(), 0, length),
             KeyOrder::Bit(bit) => bit_value(bytes, bit).is_some_and(|value| self.push(&[value.into()])),
-            KeyOrder::DateTime => datetime(bytes).is_some_and(|(days, ticks)| {
-                self.push(&(days.cast_unsigned() ^ SIGN).to_be_bytes()) && self.push(&ticks.to_be_bytes())
+            KeyOrder::DateTime => datetime(bytes)
+                .is_some_and(|(days, ticks)| self.number(days, i64::MIN, 4) && self.number(ticks.cast_signed(), 0, 4)),
+            KeyOrder::SmallDateTime => small_datetime(bytes)
+                .is_some_and(|(days, minutes)| self.number((days << 16 | minutes).cast_signed(), 0, 4)),
+            KeyOrder::DayAndTime(width) => day_and_time(bytes, width).is_some_and(|(days, time)| {
+                self.number(days.cast_signed(), 0, 3) && self.number(time.cast_signed(), 0, width.into())
             }),
-            KeyOrder::SmallDateTime => {
-                small_datetime(bytes).is_some_and(|(days, minutes)| self.push(&(days << 16 | minutes).to_be_bytes()))
-            }
-            KeyOrder::DayAndTime(time) => day_and_time(bytes, time)
-                .is_some_and(|(days, time)| self.push(&(days as u32).to_be_bytes()) && self.push(&time.to_be_bytes())),
             KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
             KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id),
             KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id),
             KeyOrder::Decimal | KeyOrder::Float | KeyOrder::Bytes | KeyOrder::Unknown => false,
         }
+    }
+
+    /// A number as `width` bytes, the most significant first, from `least` on: 0 or the least that so many bytes hold. What
+    /// they do not hold ends the image.
+    fn number(&mut self, value: i64, least: i64, width: u16) -> bool {
+        if !(1..=8).contains(&width) {
+            return false;
+        }
+        let unused = 64 - 8 * u32::from(width);
+        let from_least = value.wrapping_sub(least >> unused).cast_unsigned();
+        let bytes = (from_least << unused).to_be_bytes();
+        from_least << unused >> unused == from_least && self.push(bytes.get(..width.into()).unwrap_or_default())
     }
 
     /// Characters until the first about which nothing is certain. Never complete: folded text that is equal says
