@@ -218,13 +218,25 @@ impl<'a> TableBuilder<'a> {
             index: i32::from(index.is_some()),
             partition: part + 1,
             id,
-            status: 0x202 | if index.is_some_and(|index| index.unique) { 4 } else { 0 },
+            status: self.status(true, index.is_some_and(|index| index.unique)),
             fill_factor: index.map_or(0, |index| index.fill_factor),
             compression: level(self.table.compression),
             layout,
             units,
             rows,
         })
+    }
+
+    /// sysrowsets.status, as rowsets of users have it in real files; only the bit of unique indexes has a known meaning.
+    fn status(&self, is_table: bool, is_unique: bool) -> i64 {
+        let of_tables = if is_table && self.description.version > Version::V611 { 0x200 } else { 0 };
+        let of_trees = if !is_table || self.table.clustered.is_some() { 0x40 } else { 0 };
+        let since = match self.description.version {
+            Version::V957 => 0x1004_0000 | of_trees,
+            Version::V904 => 0x4_0000 | of_trees,
+            _ => 0,
+        };
+        0x2 | of_tables | since | if is_unique { 4 } else { 0 }
     }
 
     fn fill_tree(
@@ -340,7 +352,7 @@ impl<'a> TableBuilder<'a> {
             index: number as i32 + 2,
             partition: part + 1,
             id,
-            status: 0x2 | if index.unique { 4 } else { 0 },
+            status: self.status(false, index.unique),
             fill_factor: index.fill_factor,
             compression: level(index.compression),
             layout,

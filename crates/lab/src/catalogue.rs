@@ -4,15 +4,21 @@ mod objects;
 mod physical;
 mod store;
 
+pub(crate) use objects::TableIds;
+
 use std::collections::BTreeMap;
 
 use crate::build::{BuiltRowset, Ids};
 use crate::description::Description;
 use crate::disk::LabError;
 use crate::facts::{self, ObjectFact};
-use crate::fixed::CREATED;
+use crate::fixed::{CREATED, growth, guid};
 use crate::ids::PageId;
 use crate::space::Space;
+use crate::version::Version;
+
+/// Number of the log file's GUID.
+const LOG_GUID: u64 = 99;
 
 /// Object ids of the base tables that the lab fills itself.
 pub(crate) mod base {
@@ -26,6 +32,7 @@ pub(crate) mod base {
     pub(crate) const SYSHOBTS: i32 = 15;
     pub(crate) const SYSDBFILES: i32 = 20;
     pub(crate) const SYSPHFG: i32 = 23;
+    pub(crate) const SYSSEREFS: i32 = 26;
     pub(crate) const SYSPRUFILES: i32 = 24;
     pub(crate) const SYSSCHOBJS: i32 = 34;
     pub(crate) const SYSCOLPARS: i32 = 41;
@@ -35,6 +42,7 @@ pub(crate) mod base {
     pub(crate) const SYSCLSOBJS: i32 = 64;
     pub(crate) const SYSSINGLEOBJREFS: i32 = 74;
     pub(crate) const SYSMULTIOBJREFS: i32 = 75;
+    pub(crate) const SYSDBFILES_2005: i32 = 76;
 }
 
 /// A row of a base table: a value a column, in column order.
@@ -52,7 +60,7 @@ pub(crate) enum Field<'a> {
     Page(PageId),
 }
 
-use Field::{Number, Text};
+use Field::{Bytes, Number, Text};
 
 /// The catalogue that is being filled.
 pub(crate) struct Catalogue<'a> {
@@ -73,6 +81,10 @@ pub(crate) struct FileEntry {
     pub path: String,
     /// Its length.
     pub pages: u32,
+    /// Pages by which it grows.
+    pub growth: u32,
+    /// The GUID in its header.
+    pub guid: [u8; 16],
 }
 
 impl<'a> Catalogue<'a> {
@@ -129,7 +141,10 @@ impl<'a> Catalogue<'a> {
                 ],
             );
             if number > 0 {
-                for (class, kind) in [(5, ""), (31, "FG")] {
+                // 2005 has only one of the two.
+                let classes = [(31, "FG"), (5, "")];
+                for &(class, kind) in classes.iter().take(if self.description.version == Version::V611 { 1 } else { 2 })
+                {
                     let fields = [
                         ("class", Number(class)),
                         ("id", Number(id)),
@@ -146,24 +161,30 @@ impl<'a> Catalogue<'a> {
             name: format!("{}_log", self.description.name),
             path: files.first().map(|file| file.path.replace(".mdf", "_log.ldf")).unwrap_or_default(),
             pages: 96,
+            growth: growth(self.description.version),
+            guid: guid(self.description.seed, LOG_GUID),
         };
         for file in files.iter().chain([&log]) {
             let is_log = file.group == 0;
-            self.add(
-                base::SYSPRUFILES,
-                &[
-                    ("dbfragid", Number(1)),
-                    ("fileid", Number(i64::from(file.id))),
-                    ("grpid", Number(i64::from(file.group))),
-                    ("status", Number(if is_log { 544 } else { 512 })),
-                    ("filetype", Number(i64::from(is_log))),
-                    ("size", Number(i64::from(file.pages))),
-                    ("maxsize", Number(-1)),
-                    ("growth", Number(1024)),
-                    ("lname", Text(&file.name)),
-                    ("pname", Text(&file.path)),
-                ],
-            );
+            // 2005 had the same columns, and some more, in sysdbfiles.
+            for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
+                self.add(
+                    table,
+                    &[
+                        ("dbfragid", Number(1)),
+                        ("fileid", Number(i64::from(file.id))),
+                        ("grpid", Number(i64::from(file.group))),
+                        ("status", Number(if is_log { 544 } else { 512 })),
+                        ("filetype", Number(i64::from(is_log))),
+                        ("size", Number(i64::from(file.pages))),
+                        ("maxsize", Number(-1)),
+                        ("growth", Number(i64::from(file.growth))),
+                        ("fileguid", Bytes(&file.guid)),
+                        ("lname", Text(&file.name)),
+                        ("pname", Text(&file.path)),
+                    ],
+                );
+            }
             self.add(
                 base::SYSDBFILES,
                 &[("dbfragid", Number(1)), ("fileid", Number(i64::from(file.id))), ("pname", Text(&file.path))],
@@ -191,6 +212,9 @@ impl<'a> Catalogue<'a> {
         }
         for rowset in system.iter().chain(built) {
             self.describe_columns(rowset);
+        }
+        for rowset in system.iter().chain(built) {
+            self.describe_owners(rowset);
         }
         self.count_rows(&mut system, built);
         for rowset in system.iter_mut().filter(|rowset| rowset.object != base::SYSALLOCUNITS) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::build::{Ids, TableBuilder};
-use crate::catalogue::{Catalogue, FileEntry};
+use crate::catalogue::{Catalogue, FileEntry, TableIds};
 use crate::description::Description;
 use crate::disk::{Disk, LabError, file_id};
 use crate::fixed::{self, Boot};
@@ -49,16 +49,23 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     let mut catalogue = Catalogue::new(description);
     let mut ids = Ids::new();
     let mut built = Vec::new();
-    let mut tables = Vec::new();
+    let (mut tables, mut objects) = (Vec::new(), Vec::new());
     for (number, table) in description.tables.iter().enumerate() {
         let object = ids.object(|id| catalogue.is_taken(id));
         let has_key = table.clustered.iter().chain(&table.indexes).any(|index| index.primary_key);
-        let constraint = has_key.then(|| ids.object(|id| catalogue.is_taken(id)));
+        let key = has_key.then(|| ids.object(|id| catalogue.is_taken(id)));
+        let defaults =
+            table.columns.iter().map(|column| column.default.map(|_| ids.object(|id| catalogue.is_taken(id))));
+        let defaults = defaults.collect();
         let rowsets = TableBuilder::new(description, number, object)?.build(&mut space, &mut ids)?;
-        catalogue.describe_table(table, object, constraint, &rowsets);
+        catalogue.describe_table(table, &TableIds { object, key, defaults }, &rowsets);
+        objects.push(object);
         let rows = rowsets.iter().filter(|rowset| rowset.index < 2).map(|rowset| rowset.rows).sum();
         tables.push((table.name.clone(), rows));
         built.extend(rowsets);
+    }
+    for table in 0..description.tables.len() {
+        catalogue.describe_constraints(table, &objects, &mut ids);
     }
     // The system tables come last but lie in front; a little room for their growth decides the length of file 1.
     let pages = space.sizes(description.least_pages);
@@ -69,6 +76,8 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
             name: names[index].clone(),
             path: files[index].display().to_string(),
             pages: pages[index],
+            growth: fixed::growth(description.version),
+            guid: fixed::file_guid(description.seed, index),
         })
         .collect();
     catalogue.describe_files(&entries);

@@ -79,6 +79,23 @@ pub struct Table {
     pub compression: Compression,
     /// Partitions, by row number; up to one: not partitioned.
     pub partitions: u32,
+    /// CHECK constraints: names, and what holds for every row.
+    pub checks: Vec<(String, Filter)>,
+    /// Foreign keys.
+    pub foreign_keys: Vec<ForeignKey>,
+}
+
+/// A foreign key of one column.
+#[derive(Clone, Debug)]
+pub struct ForeignKey {
+    /// Its name.
+    pub name: String,
+    /// The column; every value of it is there in the other table.
+    pub column: usize,
+    /// The table referred to.
+    pub table: String,
+    /// Its column, the only key of a unique index.
+    pub key: usize,
 }
 
 /// A column.
@@ -98,6 +115,8 @@ pub struct Column {
     pub values: Values,
     /// Rows in a hundred that are NULL.
     pub nulls: u8,
+    /// DEFAULT constraint: this number.
+    pub default: Option<i32>,
 }
 
 /// A computed column.
@@ -203,6 +222,16 @@ pub enum Filter {
 }
 
 impl Description {
+    /// Position of the table that a foreign key refers to, and the id of its index.
+    pub(crate) fn referred(&self, key: &ForeignKey) -> Option<(usize, i32)> {
+        let at = self.tables.iter().position(|table| table.name == key.table)?;
+        let table = &self.tables[at];
+        let is_key = |index: &Index| index.unique && index.filter.is_none() && index.keys == [(key.key, false)];
+        let clustered = table.clustered.as_ref().filter(|index| is_key(index)).map(|_| 1);
+        let index = clustered.or_else(|| Some(table.indexes.iter().position(is_key)? as i32 + 2))?;
+        Some((at, index))
+    }
+
     /// Refuses what no version of the format has, the chosen one has not, or nobody has described.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
@@ -225,6 +254,10 @@ impl Description {
                 (compressed && table.versioned_every > 0, "is compressed and has row versions"),
                 (compressed && table.moved_every > 0, "is compressed and has rows that moved, whose form is not known"),
                 (indexes().any(|index| index.keys.is_empty()), "has an index without a key"),
+                (
+                    table.foreign_keys.iter().any(|key| self.referred(key).is_none()),
+                    "has a foreign key to what is no key of another table",
+                ),
             ];
             if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused) {
                 return Err(format!("table {name} {why}"));
@@ -237,7 +270,22 @@ impl Description {
 impl Column {
     /// A NOT NULL column.
     pub fn new(name: &str, ty: SqlType, values: Values) -> Self {
-        Self { name: name.to_owned(), ty, nullable: false, sparse: false, computed: None, values, nulls: 0 }
+        Self {
+            name: name.to_owned(),
+            ty,
+            nullable: false,
+            sparse: false,
+            computed: None,
+            values,
+            nulls: 0,
+            default: None,
+        }
+    }
+
+    /// The same with a DEFAULT constraint.
+    pub fn default(mut self, value: i32) -> Self {
+        self.default = Some(value);
+        self
     }
 
     /// The same, NULL in so many of a hundred rows.

@@ -5,6 +5,7 @@ use crate::disk::{Disk, LabError, file_id};
 use crate::ids::{PageId, UnitId};
 use crate::page::{Lsn, Page, PageVerify, page_type};
 use crate::random::mix;
+use crate::version::Version;
 
 /// dbi_status: simple recovery, torn pages, checksums, shut down in order.
 const SIMPLE: u32 = 0x8;
@@ -24,6 +25,16 @@ pub(crate) fn guid(seed: u64, number: u64) -> [u8; 16] {
     bytes[7] = bytes[7] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;
     bytes
+}
+
+/// The GUID of the file with this index.
+pub(crate) fn file_guid(seed: u64, index: usize) -> [u8; 16] {
+    guid(seed, 100 + index as u64)
+}
+
+/// Pages by which files grow: 64 MB from 2016 on, 1 MB before.
+pub(crate) fn growth(version: Version) -> u32 {
+    if version >= Version::V852 { 8192 } else { 128 }
 }
 
 /// What the boot page names.
@@ -73,9 +84,10 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x188, &description.collation.to_le_bytes());
     put(0x190, &0x6100_0000u32.to_le_bytes());
     put(0x198, &guid(description.seed, 1));
-    put(0x1D8, &guid(description.seed, 2));
+    // The recovery fork of a database that was never restored is its family.
+    put(0x1C8, &guid(description.seed, 1));
     put(0x204, &boot.first_units.bytes());
-    put(0x20A, &facts.number.to_le_bytes());
+    put(0x20A, &facts.model_version.to_le_bytes());
     put(0x2A4, &CREATED);
     let (major, minor, build) = facts.build;
     put(0x2AC, &[build.to_le_bytes()[0], build.to_le_bytes()[1], minor, major]);
@@ -106,14 +118,14 @@ pub(crate) fn write_header(
             3 => group.to_le_bytes().to_vec(),
             4 | 12 => pages.to_le_bytes().to_vec(),
             5 => u32::MAX.to_le_bytes().to_vec(),
-            6 => 1024u32.to_le_bytes().to_vec(),
+            6 => growth(description.version).to_le_bytes().to_vec(),
             7 | 13 | 24 | 50..=52 | 55..=58 => vec![0; 4],
             14 => u32::MAX.to_le_bytes().to_vec(),
             15 => 512u32.to_le_bytes().to_vec(),
             8..=10 | 16 | 18..=20 | 22 | 25 | 38 | 39 | 41 | 49 | 54 => vec![0; 10],
             17 | 40 | 43 => vec![0; 28],
             21 | 28 | 35 | 42 => vec![0; 16],
-            23 => guid(description.seed, 100 + index as u64).to_vec(),
+            23 => file_guid(description.seed, index).to_vec(),
             27 => name.clone(),
             44 | 53 => vec![0; 8],
             45 => vec![0; 600],

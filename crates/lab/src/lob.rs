@@ -5,6 +5,8 @@ use crate::ids::{PageId, RowId};
 use crate::page::{Page, page_type};
 use crate::space::{Space, Unit, fullness};
 
+/// Header flag that nearly all LOB pages of real files have; what it means is not known.
+const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// Data bytes of one fragment.
 const FRAGMENT: usize = 8040;
 /// Links of a root, in the row or as a record.
@@ -143,7 +145,9 @@ impl LobStore {
             if self.unit.first == PageId::NONE {
                 (self.unit.first, self.unit.root) = (id, id);
             }
-            self.page = Some((Page::new(kind, 0, self.unit.id, 0), id));
+            let mut page = Page::new(kind, 0, self.unit.id, 0);
+            page.set_flags(MET_ON_TEXT_PAGES);
+            self.page = Some((page, id));
         }
         let Some((page, id)) = &mut self.page else { return Ok(RowId::default()) };
         let slot = page.push(&record);

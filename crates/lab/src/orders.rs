@@ -3,14 +3,16 @@
 //! * `customers`: clustered on an identity, unique index on a name, sparse columns with a filtered index
 //! * `products`: a heap with rows that moved, empty slots, text and a nonclustered index
 //! * `orders`: clustered, a covering and a descending index
-//! * `order_lines`: the long one, about a hundred rows a page: two nonclustered indexes, one of them on a computed column
+//! * `order_lines`: the long one, about a hundred rows a page: two nonclustered indexes, one of them on a computed column, a
+//!   foreign key
 //! * `documents`: xml, nvarchar(max), values pushed off their rows
 //! * `events`: a heap of ghosts and every plain type
 //! * `price_history`: a page-compressed heap with an index, from 2008 on
 //! * `visits`: rows with the same clustering key, some with a version tag, on pages out of order
 
 use crate::description::{
-    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table,
+    Values,
 };
 use crate::page::PageVerify;
 use crate::types::SqlType;
@@ -75,7 +77,7 @@ fn customers(version: Version, rows: u64) -> Table {
             sparse(Column::new("discount", SqlType::INT, Values::Uniform { low: 1, high: 40 }), 90),
             sparse(Column::new("vat_number", SqlType::varchar(20), text(8, 14)), 95),
             Column::new("credit", SqlType::MONEY, Values::Uniform { low: 0, high: 50_000_000 }),
-            Column::new("active", SqlType::BIT, Values::Uniform { low: 0, high: 1 }),
+            Column::new("active", SqlType::BIT, Values::Uniform { low: 0, high: 1 }).default(1),
         ],
         clustered: Some(Index::on("pk_customers", &[0]).primary_key()),
         indexes: if filtered {
@@ -88,6 +90,7 @@ fn customers(version: Version, rows: u64) -> Table {
         },
         rows,
         ghost_every: 97,
+        checks: vec![("ck_customers_discount".to_owned(), Filter::AtLeast(4, 1))],
         ..Table::default()
     }
     .with_sortable_filter(rows)
@@ -136,7 +139,7 @@ fn orders_table(rows: u64, customers: u64) -> Table {
             Column::new("order_id", SqlType::BIGINT, serial(1)),
             Column::new("customer_id", SqlType::INT, Values::Scattered { per: per_customer }),
             Column::new("ordered_at", SqlType::DATETIME, Values::Grouped { start: 0, per: 3 }),
-            Column::new("status", SqlType::TINYINT, Values::Uniform { low: 0, high: 6 }),
+            Column::new("status", SqlType::TINYINT, Values::Uniform { low: 0, high: 6 }).default(0),
             Column::new("total", SqlType::decimal(19, 4), Values::Uniform { low: 0, high: 90_000_000 }),
             Column::new("reference", SqlType::varchar(30), text(0, 24)).nullable(30),
         ],
@@ -167,6 +170,13 @@ fn order_lines(rows: u64, products: u64) -> Table {
             if long { Index::on("ix_order_lines_product", &[2, 5]) } else { Index::on("ix_order_lines_amount", &[5]) },
             Index::on("ux_order_lines_tracking", &[6]).unique(),
         ],
+        checks: vec![("ck_order_lines_quantity".to_owned(), Filter::AtLeast(3, 1))],
+        foreign_keys: vec![ForeignKey {
+            name: "fk_order_lines_orders".to_owned(),
+            column: 0,
+            table: "orders".to_owned(),
+            key: 0,
+        }],
         rows,
         ..Table::default()
     }

@@ -90,10 +90,19 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
         moved_every: if can_move { every(50) } else { 0 },
         hole_every: if heap { every(50) } else { 0 },
         filegroup: dice.below(filegroups as u64) as usize,
+        checks: checks(number, &columns),
+        foreign_keys: Vec::new(),
         columns,
         clustered,
         indexes,
     }
+}
+
+/// What holds by the values that `table` gives: numbers from 1, and one that is never negative.
+fn checks(number: u64, columns: &[Column]) -> Vec<(String, Filter)> {
+    let b = columns.iter().position(|column| column.name == "b");
+    let conditions = [(0, 1)].into_iter().chain(b.map(|at| (at, 0)));
+    conditions.map(|(at, least)| (format!("ck_{number}_{at}"), Filter::AtLeast(at, least))).collect()
 }
 
 fn column(dice: &mut Random, version: Version, at: u64) -> Column {

@@ -22,6 +22,8 @@ pub enum Version {
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
+    /// Version in which the model database of this one was created: every new database takes it over.
+    pub model_version: u16,
     /// Length of the boot record.
     pub boot_length: u16,
     /// Columns of the file header record, and how many of them are variable and present.
@@ -51,7 +53,8 @@ impl Version {
             Self::V904 => (904, 1768, (56, 55), 150, (15, 0, 2000)),
             Self::V957 => (957, 1786, (60, 59), 160, (16, 0, 1000)),
         };
-        VersionFacts { number, boot_length, header_columns, compatibility, build }
+        let model_version = if number == 661 { 655 } else { 611 };
+        VersionFacts { number, model_version, boot_length, header_columns, compatibility, build }
     }
 
     /// Place among `ALL`.

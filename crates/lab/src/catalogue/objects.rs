@@ -2,14 +2,17 @@
 
 use super::Field::{Bytes, Number, Text};
 use super::{Catalogue, base};
-use crate::build::BuiltRowset;
+use crate::build::{BuiltRowset, Ids};
 use crate::description::{Column, Index, Table};
 use crate::facts::ObjectFact;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
 
 const DBO: i64 = 1;
+/// sysschobjs.status of user tables, DEFAULT and CHECK constraints.
 const USER_TABLE_STATUS: i64 = 0xE_0000;
+const DEFAULT_STATUS: i64 = 0x2_0000;
+const CHECK_STATUS: i64 = 0x12_0000;
 
 /// sysidxstats.status.
 const IS_INDEX: i64 = 0x1;
@@ -17,8 +20,8 @@ const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
 const PRIMARY_KEY: i64 = 0x20;
 const FILTERED: i64 = 0x2_0000;
-/// Of unknown meaning; on every index from 2012 on.
-const SINCE_2012: i64 = 0x8_0000;
+/// Of unknown meaning; on every index from 2019 on.
+const SINCE_2019: i64 = 0x8_0000;
 
 /// sysiscols.status.
 const KEY: i64 = 3;
@@ -33,16 +36,40 @@ const COMPUTED_PERSISTED: i64 = 0xD0;
 const SPARSE: i64 = 0x100_0000;
 
 /// sysobjvalues.valclass.
+const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const FILTER_TEXT: i64 = 66;
 /// sql_variant: int, version 1, 2 = one byte a character.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
-/// syssingleobjrefs.class: primary key or unique constraint to its index.
+/// syssingleobjrefs.class: primary key or unique constraint to its index, from 2012 on.
 const CONSTRAINT_INDEX: i64 = 93;
+/// Foreign key to the table it refers to and that one's index, to its own columns, to the columns it refers to.
+const KEY_TABLE: i64 = 27;
+const KEY_FROM: i64 = 28;
+const KEY_TO: i64 = 29;
 /// sysmultiobjrefs.class.
 const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
+
+/// Object ids that belong to a table.
+pub(crate) struct TableIds {
+    /// Its own.
+    pub object: i32,
+    /// Of its primary key.
+    pub key: Option<i32>,
+    /// Of the DEFAULT constraints, by column.
+    pub defaults: Vec<Option<i32>>,
+}
+
+fn object_status(kind: &str) -> i64 {
+    match kind {
+        "U" => USER_TABLE_STATUS,
+        "D" => DEFAULT_STATUS,
+        "C" => CHECK_STATUS,
+        _ => 0,
+    }
+}
 
 impl Catalogue<'_> {
     /// Adds the rows of a base or internal table, but for its indexes.
@@ -142,7 +169,7 @@ impl Catalogue<'_> {
                 ("id", Number(i64::from(id))),
                 ("name", Text(name)),
                 ("nsid", Number(DBO)),
-                ("status", Number(if kind == "U" { USER_TABLE_STATUS } else { 0 })),
+                ("status", Number(object_status(kind))),
                 ("type", Text(kind)),
                 ("pid", Number(i64::from(parent))),
                 ("pclass", Number(1)),
@@ -151,17 +178,16 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Adds the rows of a table. `constraint` is the object id of its primary key.
-    pub(crate) fn describe_table(
-        &mut self,
-        table: &Table,
-        object: i32,
-        constraint: Option<i32>,
-        built: &[BuiltRowset],
-    ) {
+    /// Adds the rows of a table.
+    pub(crate) fn describe_table(&mut self, table: &Table, ids: &TableIds, built: &[BuiltRowset]) {
+        let &TableIds { object, key: constraint, ref defaults } = ids;
         self.add_object(object, 0, "U", &table.name, table.columns.len());
-        for (at, column) in table.columns.iter().enumerate() {
-            self.describe_table_column(table, object, at as i64 + 1, column);
+        for (at, (column, default)) in table.columns.iter().zip(defaults).enumerate() {
+            self.describe_table_column(table, object, at as i64 + 1, column, *default);
+            if let (Some(id), Some(value)) = (*default, column.default) {
+                self.add_object(id, object, "D", &format!("df_{}_{}", table.name, column.name), at + 1);
+                self.add_text(MODULE_TEXT, id, 0, &format!("(({value}))"));
+            }
         }
         let mut seen = None;
         for rowset in built {
@@ -174,7 +200,7 @@ impl Catalogue<'_> {
                 1 => table.clustered.as_ref(),
                 id => table.indexes.get(id as usize - 2),
             };
-            let since = if self.description.version >= Version::V706 { SINCE_2012 } else { 0 };
+            let since = if self.description.version >= Version::V904 { SINCE_2019 } else { 0 };
             let Some(index) = index else {
                 self.add_index(rowset, "", 0, IS_INDEX | since);
                 continue;
@@ -190,15 +216,32 @@ impl Catalogue<'_> {
             self.describe_index_columns(table, object, rowset.index, index);
             if let (true, Some(constraint)) = (index.primary_key, constraint) {
                 self.add_object(constraint, object, "PK", &index.name, 0);
-                self.add(
-                    base::SYSSINGLEOBJREFS,
-                    &[
-                        ("class", Number(CONSTRAINT_INDEX)),
-                        ("depid", Number(i64::from(constraint))),
-                        ("indepid", Number(i64::from(rowset.index))),
-                    ],
-                );
+                if self.description.version >= Version::V706 {
+                    self.add_single_reference(CONSTRAINT_INDEX, (constraint, 0), (rowset.index, 0));
+                }
             }
+        }
+    }
+
+    /// Adds the rows of a table's CHECK constraints and foreign keys; `objects` are the ids of all tables.
+    pub(crate) fn describe_constraints(&mut self, table: usize, objects: &[i32], ids: &mut Ids) {
+        let description = self.description;
+        let (Some(table), Some(&object)) = (description.tables.get(table), objects.get(table)) else { return };
+        for (name, condition) in &table.checks {
+            let id = ids.object(|id| self.is_taken(id));
+            let column = condition.column() + 1;
+            self.add_object(id, object, "C", name, column);
+            self.add_text(MODULE_TEXT, id, 0, &condition.text(&table.columns));
+            self.add_reference(BOUND_USE, (id, 0), (object, column as i64));
+        }
+        for key in &table.foreign_keys {
+            let Some((referred, index)) = description.referred(key) else { continue };
+            let Some(&referred) = objects.get(referred) else { continue };
+            let id = ids.object(|id| self.is_taken(id));
+            self.add_object(id, object, "F", &key.name, key.column + 1);
+            self.add_single_reference(KEY_TABLE, (id, 0), (referred, i64::from(index)));
+            self.add_single_reference(KEY_FROM, (id, 1), (object, key.column as i64 + 1));
+            self.add_single_reference(KEY_TO, (id, 1), (referred, key.key as i64 + 1));
         }
     }
 
@@ -217,7 +260,7 @@ impl Catalogue<'_> {
         }
     }
 
-    fn describe_table_column(&mut self, table: &Table, object: i32, id: i64, column: &Column) {
+    fn describe_table_column(&mut self, table: &Table, object: i32, id: i64, column: &Column, default: Option<i32>) {
         let ty = column.ty;
         let flag = |set: bool, bit: i64| if set { bit } else { 0 };
         let padded = matches!(ty.xtype, 165 | 167 | 173 | 175 | 231 | 239);
@@ -241,6 +284,7 @@ impl Catalogue<'_> {
                 ("collationid", Number(i64::from(collation as i32))),
                 ("status", Number(status)),
                 ("maxinrow", Number(if max { 8000 } else { i64::from(ty.length) })),
+                ("dflt", Number(i64::from(default.unwrap_or_default()))),
             ],
         );
         if let Some(computed) = &column.computed {
@@ -261,6 +305,19 @@ impl Catalogue<'_> {
                 ("subobjid", Number(part)),
                 ("value", Bytes(&SINGLE_BYTE_TEXT)),
                 ("imageval", Bytes(text.as_bytes())),
+            ],
+        );
+    }
+
+    fn add_single_reference(&mut self, class: i64, from: (i32, i64), to: (i32, i64)) {
+        self.add(
+            base::SYSSINGLEOBJREFS,
+            &[
+                ("class", Number(class)),
+                ("depid", Number(i64::from(from.0))),
+                ("depsubid", Number(from.1)),
+                ("indepid", Number(i64::from(to.0))),
+                ("indepsubid", Number(to.1)),
             ],
         );
     }

@@ -2,7 +2,7 @@
 
 use super::Field::{Number, Page};
 use super::{Catalogue, base};
-use crate::build::BuiltRowset;
+use crate::build::{BuiltRowset, unit_kind};
 use crate::layout::{PhysicalColumn, Source};
 use crate::types::Storage;
 use crate::version::Version;
@@ -123,7 +123,9 @@ impl Catalogue<'_> {
                 ("cmprlevel", Number(i64::from(rowset.compression))),
                 ("dbfragid", Number(1)),
             ];
-            let fields: Vec<_> = head.into_iter().chain(shape).collect();
+            let is_scoped = self.description.version >= Version::V904 && !self.is_taken(rowset.object);
+            let scope = is_scoped.then_some(("scope_id", Number(1)));
+            let fields: Vec<_> = head.into_iter().chain(shape).chain(scope).collect();
             self.add(base::SYSROWSETS, &fields);
             let hobt: Vec<_> = fields
                 .into_iter()
@@ -131,6 +133,20 @@ impl Catalogue<'_> {
                 .chain([("hobtid", Number(rowset.id as i64))])
                 .collect();
             self.add(base::SYSHOBTS, &hobt);
+        }
+    }
+
+    /// Adds the rows of 2005 about whose a rowset's allocation units are.
+    pub(super) fn describe_owners(&mut self, rowset: &BuiltRowset) {
+        for (kind, unit) in &rowset.units {
+            let class = match *kind {
+                unit_kind::LOB => 0,
+                unit_kind::OVERFLOW => 2,
+                _ => 1,
+            };
+            let owner = [("depid", Number(rowset.id as i64)), ("indepid", Number(unit.id.0 as i64))];
+            let fields: Vec<_> = [("class", Number(class))].into_iter().chain(owner).collect();
+            self.add(base::SYSSEREFS, &fields);
         }
     }
 
