@@ -12,7 +12,7 @@ use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
 use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
-use crate::positioned::read_fully_at;
+use crate::positioned::{read_fully_at, will_need};
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
 /// The data files of one database, opened shared and read-only.
@@ -146,15 +146,6 @@ impl PageSource for DataFiles {
         }
     }
 }
-
-/// A hint, which may fail without harm.
-#[cfg(target_os = "linux")]
-fn will_need(file: &File, offset: u64, bytes: u64) {
-    let _ = rustix::fs::fadvise(file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn will_need(_file: &File, _offset: u64, _bytes: u64) {}
 
 #[cfg(target_os = "linux")]
 fn open_direct(path: &Path) -> io::Result<File> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
 use super::xpress;
@@ -74,7 +74,8 @@ pub(crate) struct BadRecord {
     pub(crate) checksums: Option<(u32, u32)>,
 }
 
-type Decoded = (usize, Arc<[u8]>);
+/// An entry and what it holds, once a thread has decompressed it; `None` when it cannot be.
+type Decoded = (usize, Arc<OnceLock<Option<Box<[u8]>>>>);
 
 /// A compressed container, open for reading.
 #[derive(Debug)]
@@ -121,8 +122,8 @@ impl Compressed {
         let cache = Mutex::new(VecDeque::new());
         let this = Self { version, entries, steps, length: at, is_whole, seen, bad: Mutex::new(bad), cache };
         // A first record that cannot be decompressed: encrypted, or another algorithm.
-        let is_readable =
-            this.entries.first().is_some_and(|entry| entry.is(Entry::LOST)) || this.decoded(file, 0).is_ok();
+        let is_readable = this.entries.first().is_some_and(|entry| entry.is(Entry::LOST))
+            || this.copy_part(file, 0, 0, &mut []).is_ok();
         Ok(is_readable.then_some(this))
     }
 
@@ -134,18 +135,13 @@ impl Compressed {
         while let (true, Some(entry)) = (done < buffer.len(), self.entries.get(number)) {
             let rest = &mut buffer[done..];
             let bytes = entry.bytes();
-            let taken = if skip == 0 && rest.len() >= bytes {
-                match self.cached(number) {
-                    Some(decoded) => rest[..bytes].copy_from_slice(&decoded),
-                    None => self.decode(file, number, &mut rest[..bytes])?,
+            let taken = match rest.get_mut(..bytes) {
+                // The whole of it is wanted: straight to where it goes.
+                Some(whole) if skip == 0 => {
+                    self.decode(file, number, whole)?;
+                    bytes
                 }
-                bytes
-            } else {
-                let decoded = self.decoded(file, number)?;
-                let part = decoded.get(skip..).unwrap_or_default();
-                let part = &part[..part.len().min(rest.len())];
-                rest[..part.len()].copy_from_slice(part);
-                part.len()
+                _ => self.copy_part(file, number, skip, rest)?,
             };
             done += taken;
             skip = 0;
@@ -185,22 +181,53 @@ impl Compressed {
         None
     }
 
-    fn cached(&self, number: usize) -> Option<Arc<[u8]>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.iter().find(|(cached, _)| *cached == number).map(|(_, decoded)| decoded.clone())
+    /// Copies what an entry holds from place `skip` on, as far as `out` has room; returns how much that is. Of threads that
+    /// want the same entry one decompresses it, and the others wait.
+    fn copy_part(&self, file: &File, number: usize, skip: usize, out: &mut [u8]) -> io::Result<usize> {
+        let slot = {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            match cache.iter().find(|(cached, _)| *cached == number) {
+                Some((_, slot)) => slot.clone(),
+                None => {
+                    let slot = Arc::new(OnceLock::new());
+                    cache.truncate(CACHED - 1);
+                    cache.push_front((number, slot.clone()));
+                    slot
+                }
+            }
+        };
+        let mut failed = None;
+        let decoded = slot.get_or_init(|| {
+            let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
+            match self.decode(file, number, &mut decoded) {
+                Ok(()) => Some(decoded.into_boxed_slice()),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        let Some(decoded) = decoded else {
+            // Another thread may have had the error; what is damaged stays so.
+            let again =
+                || self.decode(file, number, &mut vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())]);
+            return Err(failed.or_else(|| again().err()).unwrap_or_else(|| damaged("no such record")));
+        };
+        let part = decoded.get(skip..).unwrap_or_default();
+        let taken = part.len().min(out.len());
+        if let (Some(to), Some(from)) = (out.get_mut(..taken), part.get(..taken)) {
+            to.copy_from_slice(from);
+        }
+        Ok(taken)
     }
 
-    fn decoded(&self, file: &File, number: usize) -> io::Result<Arc<[u8]>> {
-        if let Some(decoded) = self.cached(number) {
-            return Ok(decoded);
-        }
-        let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
-        self.decode(file, number, &mut decoded)?;
-        let decoded: Arc<[u8]> = decoded.into();
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.truncate(CACHED - 1);
-        cache.push_front((number, decoded.clone()));
-        Ok(decoded)
+    /// The bytes of the file that hold those of the tape from `at` on.
+    pub(crate) fn stored(&self, at: u64, length: u64) -> Option<(u64, u64)> {
+        let (first, _) = self.entry_at(at)?;
+        let last = self.entry_at(at.saturating_add(length)).map_or(self.entries.len(), |(number, _)| number);
+        let start = self.entries.get(first)?.offset();
+        let end = self.entries.get(last.saturating_add(1)).or(self.entries.last())?.offset();
+        Some((start, end.saturating_sub(start)))
     }
 
     /// Decompresses an entry into `out`, which has its size.
@@ -274,10 +301,19 @@ fn damaged(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Checksum of a record: words XORed, the sum rotated by one bit before each.
+/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last one is filled up with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
-    let (words, rest) = bytes.as_chunks::<4>();
-    let sum = words.iter().fold(0u32, |sum, word| sum.rotate_left(1) ^ u32::from_le_bytes(*word));
+    // Words that lie 32 apart are rotated alike: they are added up side by side.
+    let (groups, rest) = bytes.as_chunks::<128>();
+    let mut lanes = [0u32; 32];
+    for group in groups {
+        for (lane, word) in lanes.iter_mut().zip(group.as_chunks::<4>().0) {
+            *lane ^= u32::from_le_bytes(*word);
+        }
+    }
+    let sum = lanes.iter().fold(0u32, |sum, lane| sum.rotate_left(1) ^ lane);
+    let (words, rest) = rest.as_chunks::<4>();
+    let sum = words.iter().fold(sum, |sum, word| sum.rotate_left(1) ^ u32::from_le_bytes(*word));
     if rest.is_empty() {
         return sum;
     }
@@ -404,5 +440,14 @@ mod tests {
         assert_eq!(checksum(&[1, 0, 0, 0, 2]), 2 ^ 2);
         assert_eq!(checksum(&[1, 0, 0, 0, 2, 0, 0, 0]), checksum(&[1, 0, 0, 0, 2]));
         assert_eq!(checksum(&[0, 0, 0, 0x80, 0, 0, 0, 0]), 1, "the top bit comes back below");
+        let bytes: Vec<u8> = (0..1003u32).map(|n| (n * n / 8) as u8).collect();
+        for length in 0..bytes.len() {
+            let one_by_one = bytes[..length].chunks(4).fold(0u32, |sum, chunk| {
+                let mut word = [0; 4];
+                word[..chunk.len()].copy_from_slice(chunk);
+                sum.rotate_left(1) ^ u32::from_le_bytes(word)
+            });
+            assert_eq!(checksum(&bytes[..length]), one_by_one, "{length} bytes");
+        }
     }
 }

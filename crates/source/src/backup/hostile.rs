@@ -6,8 +6,13 @@ use super::xpress;
 /// How many bytes to get (u16), and a compressed block.
 pub fn xpress(bytes: &[u8]) {
     let Some((&size, block)) = bytes.split_first_chunk() else { return };
-    let mut out = vec![0; u16::from_le_bytes(size).into()];
-    let _ = xpress::decompress(block, &mut out);
+    let _ = decompressed(block, u16::from_le_bytes(size).into());
+}
+
+/// The `size` bytes that a compressed block holds.
+pub fn decompressed(block: &[u8], size: usize) -> Option<Vec<u8>> {
+    let mut out = vec![0; size];
+    xpress::decompress(block, &mut out).ok().map(|()| out)
 }
 
 /// A block of a log.

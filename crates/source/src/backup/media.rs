@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::compressed::{Compressed, MAGIC};
 use super::damage::{Damage, DamageKind};
-use crate::positioned::read_fully_at;
+use crate::positioned::{read_fully_at, will_need};
 
 /// A backup file; reads are positioned in the tape, which for a compressed backup is what its records hold.
 #[derive(Debug)]
@@ -57,6 +57,17 @@ impl Media {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the backup ends before the data that must be here"))
+    }
+
+    /// Says that so many bytes from place `at` of the tape on will be read soon.
+    pub(crate) fn prefetch(&self, at: u64, length: u64) {
+        let stored = match &self.compressed {
+            Some(compressed) => compressed.stored(at, length),
+            None => Some((at, length)),
+        };
+        if let Some((at, length)) = stored {
+            will_need(&self.file, at, length);
+        }
     }
 
     /// Damage of the compressed container; all of it is read that was not read before.

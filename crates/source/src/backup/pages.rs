@@ -195,6 +195,17 @@ impl PageSource for BackupPages {
         Ok(wanted)
     }
 
+    fn prefetch(&self, first: PageId, pages: u32) {
+        let places = self.places.iter().find(|places| places.file_id == first.file);
+        let Some((Place::At(tape, at), extents)) = places.map(|places| places.locate(first.page / EXTENT_PAGES)) else {
+            return;
+        };
+        let length = u64::from(extents.min(pages.div_ceil(EXTENT_PAGES))) * FRAME_BYTES;
+        if let Some(media) = self.media.get(usize::from(tape)) {
+            media.prefetch(at, length);
+        }
+    }
+
     fn backup(&self) -> Option<&BackupPages> {
         Some(self)
     }

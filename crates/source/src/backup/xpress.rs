@@ -3,19 +3,23 @@
 //! A block starts with the code lengths of 512 symbols, four bits each. Symbols below 256 are bytes; the others are matches:
 //! four bits of length, four bits that say how many bits of distance follow. Bits come in 16-bit words, highest first; long
 //! lengths stand between these words, at the place up to which words were taken.
+//!
+//! Nearly all of a block is decoded by [`run`]: one look-up a symbol, one refill, a copy of a whole stride.
+//! Its last bytes, where a refill or a stride would reach over the end, are left to [`finish`].
 
-/// The code lengths in front of the codes.
-const TABLE_BYTES: usize = 256;
-const SYMBOLS: usize = 512;
-/// Longest code.
-const MAX_BITS: u32 = 15;
-/// Codes up to this length are decoded by one look-up, longer ones by search.
-const FAST_BITS: u32 = 11;
+mod bits;
+mod codes;
+
+use bits::Bits;
+use codes::{Counts, Entry, LITERAL, LONG, TABLE_BYTES, Table};
+
 /// Behind the last code comes the one that ends the block, and what is left of its words: 5 bytes at most in real backups.
 /// More means that the block holds more than it should.
 const MOST_LEFT: usize = 8;
-/// Shortest match.
-const MIN_MATCH: usize = 3;
+/// Bytes that a copy moves at once.
+const STRIDE: usize = 16;
+/// Room that [`run`] wants behind what it writes: a few bytes and a stride.
+const ROOM: usize = 64;
 
 /// The compressed bytes are not what they must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,28 +27,149 @@ pub(crate) struct Malformed;
 
 /// Decompresses one block into `out`, which has the size of the result (64 KiB at most, the reach of a distance).
 pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
-    let (lengths, codes) = block.split_at_checked(TABLE_BYTES).ok_or(Malformed)?;
-    let table = Table::new(lengths)?;
-    let mut bits = Bits::new(codes);
+    let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
+    let counts = Counts::of(lengths);
+    let bits = Bits { bytes: codes, at: 0, window: 0, count: 0 };
+    if counts.has_runs() {
+        decode::<true>(lengths, &counts, bits, out)
+    } else {
+        decode::<false>(lengths, &counts, bits, out)
+    }
+}
+
+/// `RUNS`: whether bytes come in runs, for which tables and loops are made another way.
+fn decode<const RUNS: bool>(
+    lengths: &[u8; TABLE_BYTES],
+    counts: &Counts,
+    mut bits: Bits<'_>,
+    out: &mut [u8],
+) -> Result<(), Malformed> {
+    let mut table = Table::<RUNS>::EMPTY;
+    table.fill(lengths, counts)?;
+    let at = run(&table, &mut bits, out)?;
+    finish(&table, &mut bits, out, at)
+}
+
+/// Decodes as long as both sides have room; returns how much of `out` is written.
+///
+/// A byte is treated as a match whose first byte is replaced, so that no branch depends on which of the two comes next:
+/// nothing could foretell it. Where bytes come in runs, they are taken for themselves first.
+fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
+    // By value, so that it stays in registers.
+    let mut bits = *state;
+    // The first symbol has nothing before it.
     let mut at = 0;
-    while at < out.len() {
-        // 32 bits are enough for a code and a distance.
-        bits.refill();
-        let entry = table.entry(bits).ok_or(Malformed)?;
-        bits.take(u32::from(entry & 15));
-        let symbol = entry >> 4;
-        if symbol < 256 {
-            out[at] = symbol as u8;
-            at += 1;
+    if !bits.refill_whole() || out.len() < ROOM {
+        return Ok(at);
+    }
+    let mut entry = table.entry(bits.window).ok_or(Malformed)?;
+    if entry & LITERAL == 0 {
+        return Err(Malformed);
+    }
+    let [first, second, ..] = Entry::<RUNS>::literal(entry).to_le_bytes();
+    (out[0], out[1]) = (first, second);
+    at += Entry::<RUNS>::length(entry);
+    bits.take(Entry::<RUNS>::bits(entry));
+    entry = table.look_up(bits.window);
+    while at + ROOM <= out.len() && bits.refill_whole() {
+        // 48 bits at least.
+        if RUNS && entry & LITERAL != 0 {
+            for _ in 0..2 {
+                let [first, second, ..] = Entry::<RUNS>::literal(entry).to_le_bytes();
+                (out[at], out[at + 1]) = (first, second);
+                at += Entry::<RUNS>::length(entry);
+                bits.take(Entry::<RUNS>::bits(entry));
+                entry = table.look_up(bits.window);
+                if entry & LITERAL == 0 {
+                    break;
+                }
+            }
             continue;
         }
-        let mut length = usize::from(symbol & 15);
-        if length == 15 {
-            (length, bits) = bits.long_length()?;
+        if entry == 0 {
+            entry = table.entry(bits.window).ok_or(Malformed)?;
+        }
+        let mut length = Entry::<RUNS>::length(entry);
+        let mut distance = Entry::<RUNS>::distance(entry, bits.window);
+        if length < LONG {
+            bits.take(Entry::<RUNS>::bits(entry));
+        } else {
+            bits.take(Entry::<RUNS>::bits(entry) - Entry::<RUNS>::distance_bits(entry));
+            length = bits.long_length()?;
+            if !bits.refill_whole() {
+                bits.refill();
+            }
+            distance = bits.distance(Entry::<RUNS>::distance_bits(entry));
+        }
+        // 18 bits at least are left: enough to look ahead before there are more.
+        let next = table.look_up(bits.window);
+        // A byte takes its copy from where nothing was written just now, which a load would have to wait for.
+        let mask = Entry::<RUNS>::mask(entry);
+        let from = at.wrapping_sub(distance) & mask as usize;
+        if from >= at {
+            return Err(Malformed);
+        }
+        if length <= STRIDE && length <= distance {
+            // What is written too far is written again later.
+            let [low, high] = two(out, from);
+            put_two(out, at, [low & mask | Entry::<RUNS>::literal(entry), high]);
+        } else {
+            if length > out.len() - at {
+                return Err(Malformed);
+            }
+            copy(out, at, distance, length);
+        }
+        at += length;
+        entry = next;
+    }
+    *state = bits;
+    Ok(at)
+}
+
+/// Sixteen bytes from `at` on.
+#[inline(always)]
+fn two(bytes: &[u8], at: usize) -> [u64; 2] {
+    let stride = bytes.get(at..).and_then(|rest| rest.first_chunk::<STRIDE>());
+    let [low, high] = stride.and_then(|stride| stride.as_chunks::<8>().0.first_chunk().copied()).unwrap_or_default();
+    [u64::from_le_bytes(low), u64::from_le_bytes(high)]
+}
+
+#[inline(always)]
+fn put_two(bytes: &mut [u8], at: usize, [low, high]: [u64; 2]) {
+    let mut stride = [0; STRIDE];
+    stride[..8].copy_from_slice(&low.to_le_bytes());
+    stride[8..].copy_from_slice(&high.to_le_bytes());
+    if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = stride;
+    }
+}
+
+/// Decodes from `at` of `out` on to the end, and looks whether the block ends there too.
+fn finish<const RUNS: bool>(
+    table: &Table<RUNS>,
+    bits: &mut Bits<'_>,
+    out: &mut [u8],
+    mut at: usize,
+) -> Result<(), Malformed> {
+    while at < out.len() {
+        bits.refill();
+        let entry = table.entry(bits.window).ok_or(Malformed)?;
+        let mut length = Entry::<RUNS>::length(entry);
+        if entry & LITERAL != 0 {
+            bits.take(Entry::<RUNS>::bits(entry));
+            // Behind the last byte there may be bits that look like one more.
+            for (place, byte) in out[at..].iter_mut().zip(Entry::<RUNS>::literal(entry).to_le_bytes()).take(length) {
+                *place = byte;
+                at += 1;
+            }
+            continue;
+        }
+        bits.take(Entry::<RUNS>::bits(entry) - Entry::<RUNS>::distance_bits(entry));
+        if length == LONG {
+            length = bits.long_length()?;
             bits.refill();
         }
-        let distance = bits.distance(u32::from(symbol >> 4 & 15));
-        length += MIN_MATCH;
+        let distance = bits.distance(Entry::<RUNS>::distance_bits(entry));
         if bits.is_exhausted() || distance > at || length > out.len() - at {
             return Err(Malformed);
         }
@@ -55,201 +180,25 @@ pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> 
 }
 
 /// Copies `length` bytes that lie `distance` before `at`; they may overlap what is written. The caller checked both.
+#[inline(always)]
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
-    const STRIDE: usize = 16;
     let from = at - distance;
     if distance >= STRIDE && at + length + STRIDE <= out.len() {
         // Whole strides: what is written too far is written again later.
-        let mut done = 0;
-        while done < length {
-            let (behind, ahead) = out.split_at_mut(at + done);
-            if let (Some(source), Some(target)) =
-                (behind.get(from + done..).and_then(|bytes| bytes.first_chunk::<STRIDE>()), ahead.first_chunk_mut())
-            {
-                *target = *source;
-            }
-            done += STRIDE;
+        for done in (0..length).step_by(STRIDE) {
+            out.copy_within(from + done..from + done + STRIDE, at + done);
         }
     } else if distance == 1 {
         let byte = out[from];
         out[at..at + length].fill(byte);
-    } else if distance >= length {
-        out.copy_within(from..from + length, at);
     } else {
-        for to in at..at + length {
-            out[to] = out[to - distance];
+        // As much as is there, which doubles each time.
+        let mut done = 0;
+        while done < length {
+            let part = (distance + done).min(length - done);
+            out.copy_within(from..from + part, at + done);
+            done += part;
         }
-    }
-}
-
-/// Canonical Huffman codes, ordered by length and symbol.
-struct Table {
-    /// By the next [`FAST_BITS`] bits: symbol << 4 | length; 0 where the code is longer.
-    fast: [u16; 1 << FAST_BITS],
-    /// Symbols in the order of their codes.
-    sorted: [u16; SYMBOLS],
-    /// By length: first code behind those of this length, left-aligned to [`MAX_BITS`] bits.
-    ends: [u32; MAX_BITS as usize + 1],
-    /// By length: index in `sorted` of the first symbol.
-    firsts: [u16; MAX_BITS as usize + 1],
-}
-
-impl Table {
-    fn new(lengths: &[u8]) -> Result<Self, Malformed> {
-        let mut counts = [0u16; MAX_BITS as usize + 1];
-        for &byte in lengths {
-            counts[usize::from(byte & 15)] += 1;
-            counts[usize::from(byte >> 4)] += 1;
-        }
-        counts[0] = 0;
-        let mut table = Self {
-            fast: [0; 1 << FAST_BITS],
-            sorted: [0; SYMBOLS],
-            ends: [0; MAX_BITS as usize + 1],
-            firsts: [0; MAX_BITS as usize + 1],
-        };
-        let (mut index, mut end) = (0u16, 0u32);
-        for length in 1..=MAX_BITS {
-            let count = counts[length as usize];
-            table.firsts[length as usize] = index;
-            index += count;
-            end += u32::from(count) << (MAX_BITS - length);
-            table.ends[length as usize] = end;
-        }
-        if end > 1 << MAX_BITS {
-            return Err(Malformed);
-        }
-        let mut next = table.firsts;
-        for (pair, &byte) in lengths.iter().enumerate() {
-            for (symbol, length) in [(2 * pair, byte & 15), (2 * pair + 1, byte >> 4)] {
-                if length == 0 {
-                    continue;
-                }
-                let place = &mut next[usize::from(length)];
-                if let Some(slot) = table.sorted.get_mut(usize::from(*place)) {
-                    *slot = symbol as u16;
-                }
-                *place += 1;
-            }
-        }
-        let mut code = 0usize;
-        for length in 1..=FAST_BITS {
-            let span = 1usize << (FAST_BITS - length);
-            let first = usize::from(table.firsts[length as usize]);
-            for &symbol in table.sorted[first..].iter().take(usize::from(counts[length as usize])) {
-                table.fast[code..code + span].fill(symbol << 4 | length as u16);
-                code += span;
-            }
-        }
-        Ok(table)
-    }
-
-    /// The next symbol << 4 and the length of its code.
-    #[inline(always)]
-    fn entry(&self, bits: Bits<'_>) -> Option<u16> {
-        match self.fast[(bits.window >> (64 - FAST_BITS)) as usize] {
-            0 => self.long_entry((bits.window >> (64 - MAX_BITS)) as u32),
-            entry => Some(entry),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn long_entry(&self, code: u32) -> Option<u16> {
-        for length in FAST_BITS + 1..=MAX_BITS {
-            if code < self.ends[length as usize] {
-                let start = self.ends[length as usize - 1];
-                let index = u32::from(self.firsts[length as usize]) + ((code - start) >> (MAX_BITS - length));
-                return Some(self.sorted.get(index as usize)? << 4 | length as u16);
-            }
-        }
-        None
-    }
-}
-
-/// The bits of the codes, highest first. Handed over by value where it matters, so that it stays in registers.
-#[derive(Clone, Copy)]
-struct Bits<'a> {
-    bytes: &'a [u8],
-    /// Next byte to take.
-    at: usize,
-    /// Bits taken from `bytes` and not yet used, highest first.
-    window: u64,
-    /// How many.
-    count: u32,
-}
-
-impl<'a> Bits<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, window: 0, count: 0 }
-    }
-
-    /// Makes sure that 32 bits are there; behind the end they are zeros.
-    #[inline(always)]
-    fn refill(&mut self) {
-        if self.count >= 32 {
-            return;
-        }
-        let word = match self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<4>()) {
-            Some(four) => u32::from_le_bytes(*four).rotate_left(16),
-            None => {
-                let byte = |at: usize| u32::from(self.bytes.get(at).copied().unwrap_or_default());
-                (byte(self.at) | byte(self.at + 1) << 8) << 16 | byte(self.at + 2) | byte(self.at + 3) << 8
-            }
-        };
-        self.window |= u64::from(word) << (32 - self.count);
-        self.count += 32;
-        self.at += 4;
-    }
-
-    #[inline(always)]
-    fn take(&mut self, bits: u32) {
-        self.window <<= bits;
-        self.count -= bits;
-    }
-
-    /// The distance of a match: a one, followed by so many bits.
-    #[inline(always)]
-    fn distance(&mut self, bits: u32) -> usize {
-        let low = (self.window >> 32 >> (32 - bits)) as usize;
-        self.take(bits);
-        (1 << bits) + low
-    }
-
-    /// A length of 15 or more: a byte, or if that is not enough two, or four. They lie where a decoder that holds 16 to 31
-    /// bits in advance would take its next word.
-    #[cold]
-    #[inline(never)]
-    fn long_length(mut self) -> Result<(usize, Self), Malformed> {
-        while self.count >= 32 {
-            self.count -= 16;
-            self.at -= 2;
-        }
-        self.window &= !(u64::MAX >> self.count);
-        let mut next = || {
-            let byte = self.bytes.get(self.at).copied().ok_or(Malformed)?;
-            self.at += 1;
-            Ok(usize::from(byte))
-        };
-        let first = next()?;
-        if first < 255 {
-            return Ok((first + 15, self));
-        }
-        let mut length = next()? | next()? << 8;
-        if length == 0 {
-            length = next()? | next()? << 8 | next()? << 16 | next()? << 24;
-        }
-        if length < 15 { Err(Malformed) } else { Ok((length, self)) }
-    }
-
-    /// Bytes that were not used.
-    fn left(&self) -> usize {
-        (self.bytes.len() + self.count as usize / 8).saturating_sub(self.at)
-    }
-
-    /// Whether bits behind the end were used: words ahead of use are no use.
-    fn is_exhausted(&self) -> bool {
-        self.at.saturating_sub(self.count as usize / 8) > self.bytes.len()
     }
 }
 
