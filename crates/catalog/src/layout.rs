@@ -125,6 +125,9 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
+            // Behind the columns of when the record was written, its bytes are others': a bit column shares those of
+            // older ones, and the number of a variable column may be that of a forwarded row's back pointer.
+            _ if known.is_none() && null_bit > 0 && record.column_count() > 0 => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
@@ -230,5 +233,38 @@ impl RowLayout {
     /// The column with id `id`, dropped ones excepted.
     pub fn column(&self, id: u32) -> Option<&RowsetColumn> {
         self.columns.iter().find(|column| column.id == id && !column.is_dropped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(kind: u8, leaf_offset: i16, leaf_null_bit: u16, leaf_bit: u8) -> RowsetColumn {
+        RowsetColumn {
+            id: 1,
+            physical: 1,
+            info: TypeInfo { length: 1, ..TypeInfo::from_ti(kind.into()) },
+            collation: CollationId(0),
+            status: 0,
+            key_ordinal: 0,
+            leaf_offset,
+            node_offset: 0,
+            leaf_null_bit,
+            node_null_bit: 0,
+            default: None,
+            leaf_bit,
+            node_bit: 0,
+        }
+    }
+
+    #[test]
+    fn a_column_that_a_record_does_not_know_is_absent_whatever_lies_in_its_place() {
+        // One bit column, set, and a back pointer as only variable column.
+        let bytes = [0x32, 0, 5, 0, 0b11, 1, 0, 0, 1, 0, 22, 0x80, 0, 4, 7, 0, 0, 0, 1, 0, 3, 0];
+        let record = Record::data(&bytes).unwrap();
+        assert_eq!(column(xtype::BIT, 4, 1, 0).stored(Level::Leaf, &record), Stored::Plain(&[0b11]));
+        assert_eq!(column(xtype::BIT, 4, 2, 1).stored(Level::Leaf, &record), Stored::Absent);
+        assert_eq!(column(xtype::VARCHAR, -1, 2, 0).stored(Level::Leaf, &record), Stored::Absent);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use format::bytes::utf16;
 use format::collation::CollationId;
 use format::compressed::Expansion;
-use format::types::{datetime_text, xtype};
+use format::types::{TypeInfo, datetime_text, fixed_length, xtype};
 use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
 
@@ -363,9 +363,8 @@ impl Loader<'_> {
         }
         let mut defaults = Vec::new();
         self.scan(database, (SYSSEOBJVALUES, "sysseobjvalues"), |row| {
-            let value = row.bytes("value").and_then(variant_value);
-            if let (CLASS_DEFAULT, Some(value)) = (row.number("valclass"), value) {
-                defaults.push((row.number("id"), row.number("subid") as u32, Box::from(value)));
+            if let (CLASS_DEFAULT, Some(value)) = (row.number("valclass"), row.bytes("value")) {
+                defaults.push((row.number("id"), row.number("subid") as u32, value.to_vec()));
             }
         });
         for (rowset_id, physical, value) in defaults {
@@ -373,7 +372,7 @@ impl Loader<'_> {
             let columns = at.ok().and_then(|at| database.rowsets.get_mut(at)).map(|rowset| &mut rowset.layout.columns);
             let column = columns.and_then(|columns| columns.iter_mut().find(|column| column.physical == physical));
             if let Some(column) = column {
-                column.default = Some(value);
+                column.default = default_of(&value, column.info);
             }
         }
     }
@@ -442,6 +441,24 @@ impl Loader<'_> {
         database.filegroups = filegroups;
         database.files = files;
     }
+}
+
+/// The value in a sql_variant, if its bytes are just those that a column of type `info` would have.
+fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
+    let value = variant_value(variant)?;
+    let scale_at = match info.xtype {
+        xtype::DECIMAL | xtype::NUMERIC => Some(3),
+        xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => Some(2),
+        _ => None,
+    };
+    let length = match info.xtype {
+        xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
+        _ => fixed_length(info),
+    };
+    let is_one = variant.first() == Some(&info.xtype)
+        && scale_at.is_none_or(|at| variant.get(at) == Some(&info.scale))
+        && length.is_none_or(|length| value.len() == usize::from(length));
+    is_one.then(|| Box::from(value))
 }
 
 /// The value in a sql_variant: behind base type, version and the properties of the type (format.md 9).

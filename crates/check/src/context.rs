@@ -135,9 +135,11 @@ impl<'a> Context<'a> {
     /// What audits of a unit's pages must know.
     pub(crate) fn known(&self, unit: &Unit) -> Known<'_> {
         let expansion = self.expansion(unit);
+        let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
         Known {
             clean: self.is_clean(),
             rows_hold_versions: self.rows_hold_versions,
+            rows_may_hold_versions: version >= VERSION_2019,
             expansion,
             row_by_row: self.options.row_by_row,
         }
@@ -222,6 +224,9 @@ impl<'a> Context<'a> {
         unit.row.and_then(|row| self.database.units.get(row)).map_or(PageId::NONE, |row| row.root)
     }
 }
+
+/// Internal version of SQL Server 2019, the first with accelerated database recovery.
+const VERSION_2019: u16 = 904;
 
 /// More key columns than any index can have (32, and a locator of as many) are a damaged catalogue's.
 const MAX_KEY_COLUMNS: usize = 64;

@@ -31,9 +31,12 @@ impl CollationId {
         self.0 >> 17 & 7
     }
 
-    /// A binary SQL sort order (ids 30, 40, 50) without the bit that says so: nothing is certain.
+    /// A SQL sort order of which nothing is certain: a binary one without the bit that says so (ids 30, 40, 50), one that
+    /// prefers capitals (33, 43, 53, 58, 183 to 186), that of version 1 (49), EBCDIC's, with digits behind letters
+    /// (210 to 217).
     fn is_doubtful(self) -> bool {
-        matches!(self.0 >> 24, 30 | 40 | 50) && !self.is_bin() && !self.is_bin2()
+        let is_binary = self.is_bin() || self.is_bin2();
+        !is_binary && matches!(self.0 >> 24, 30 | 33 | 40 | 43 | 49 | 50 | 53 | 58 | 183..=186 | 210..=217)
     }
 
     /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction.
@@ -182,8 +185,8 @@ fn may_contract(first: u16, second: u16, collation: CollationId) -> bool {
         b"aa", b"ch", b"cs", b"dd", b"dh", b"dz", b"ff", b"gh", b"gj", b"gy", b"lj", b"ll", b"ly", b"ng", b"nh", b"nj",
         b"ny", b"ph", b"rh", b"rr", b"sh", b"sz", b"th", b"ty", b"xh", b"zh", b"zs",
     ];
-    // tr also in languages whose collations came with SQL Server 2008.
-    const PAIRS_OF_SOME: [&[u8; 2]; 4] = [b"gi", b"kh", b"qu", b"tr"];
+    // tr also in languages whose collations came with SQL Server 2008; ie in Maltese, one of these.
+    const PAIRS_OF_SOME: [&[u8; 2]; 5] = [b"gi", b"ie", b"kh", b"qu", b"tr"];
     let fold = |unit: u16| u8::try_from(unit).map_or(0, |byte| byte.to_ascii_lowercase());
     let (first, second) = (fold(first), fold(second));
     let is_one_of = |pairs: &[&[u8; 2]]| pairs.iter().any(|pair| pair[0] == first && pair[1] == second);
@@ -389,6 +392,13 @@ mod tests {
         // Letters of their own, or of which another code page has another in this place.
         assert_eq!(order("\u{f8}re", "pre", WINDOWS), None);
         assert_eq!(order_of_bytes("M\u{e9}xico", "Montreal", WINDOWS), None);
+    }
+
+    #[test]
+    fn sql_sort_orders_of_their_own_decide_nothing() {
+        // SQL_EBCDIC037_CP1_CS_AS has digits behind letters, SQL_Latin1_General_Pref_CP1_CI_AS capitals first.
+        assert_eq!(order("a", "1", CollationId(0xD200_C008)), None);
+        assert_eq!(order("a", "b", CollationId(0x3500_D008)), None);
     }
 
     #[test]

@@ -136,6 +136,11 @@ pub fn compare_across(
             (KeyValue::Null, KeyValue::Bytes(_)) => Ordering::Less,
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => match compare_values(left, right, a_column.order) {
+                // Unlike bytes that count as equal: trailing zeros and blanks, negative zeros, another offset of a moment.
+                Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
+                    is_identical = false;
+                    Ordering::Equal
+                }
                 Some(order) => order,
                 // The next column decides; but nothing is called a duplicate that is not the same byte for byte.
                 None if is_equal_but_for_case(left, right, a_column.order) => {

@@ -2,6 +2,7 @@
 
 use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
+use format::record::status::VERSION_TAG;
 use format::slots::{SlotOrder, Span};
 use format::uniform::{Rows, UniformRows};
 use format::{PAGE_BYTES, Page, PageId, PageType};
@@ -32,6 +33,8 @@ pub(crate) struct Known<'a> {
     pub(crate) clean: bool,
     /// Rows may hold versions of themselves.
     pub(crate) rows_hold_versions: bool,
+    /// The release knows accelerated database recovery. While nothing is in its store, nothing tells whether it is on.
+    pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
     /// Every record is audited by itself, as if no page were uniform.
@@ -77,7 +80,7 @@ impl Audit {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        Known { clean, rows_hold_versions, expansion, row_by_row }: Known<'_>,
+        Known { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: Known<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         self.is_uniform = false;
@@ -98,7 +101,7 @@ impl Audit {
         }
         let is_leaf = crate::sweep::is_leaf(unit.shape, page);
         let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
-        let content = match expansion {
+        let mut content = match expansion {
             _ if self.is_uniform => self.records.of_uniform(&self.uniform),
             _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
             Some(expansion) if !holds_versions => {
@@ -109,7 +112,28 @@ impl Audit {
         if clean && page.header().flags.get() & page_flags::IN_SYSXACT != 0 {
             findings.push(Finding::new(&registry::PAGE_IN_SYSXACT).owner(unit.owner).page(id));
         }
+        if rows_may_hold_versions && self.rows_are_longer(page, &content) {
+            (content.records_are_audited, content.lengths_are_known) = (false, false);
+        }
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
+    }
+
+    /// Whether rows with version tags take more than their columns do: perhaps an older version of them.
+    fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
+        let header = page.header();
+        let is_versioned = |span: &Span| span.of(page).first().is_some_and(|status| status & VERSION_TAG != 0);
+        header.flags.get() & page_flags::VERSION_INFO != 0
+            && content.records_are_audited
+            && content.lengths_are_known
+            && i64::from(header.free_count.get()) < self.free_bytes(page)
+            && self.records.spans().iter().any(is_versioned)
+    }
+
+    /// What records and slot array leave free.
+    fn free_bytes(&self, page: Page<'_>) -> i64 {
+        let header = page.header();
+        let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
+        (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get()) - self.records.used_bytes(aligned)
     }
 
     /// Fields that are wrong whatever the page holds.
@@ -241,12 +265,11 @@ impl Audit {
         }
         let free = (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get());
         let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
-        let computed = free - self.records.used_bytes(aligned);
         if !self.records.can_use(free - i64::from(header.free_count.get()), aligned) {
             findings.push(
                 test(&registry::PAGE_FREE_COUNT, owner, id, "m_freeCnt == freeCnt")
                     .number("value", header.free_count.get())
-                    .number("against", computed),
+                    .number("against", self.free_bytes(page)),
             );
             return false;
         }

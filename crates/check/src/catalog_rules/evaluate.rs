@@ -189,6 +189,7 @@ fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
 
 /// Follows all references.
 pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    let is_of_the_server = is_of_the_server(tables.database);
     for base in bases(REFERENCES.iter().map(|reference| reference.rows.base)) {
         let mut columns = Columns::default();
         let mut plans = Vec::new();
@@ -209,6 +210,7 @@ pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec
                 {
                     let identity: Vec<_> = identity.iter().map(|place| row.get(*place).copied().flatten()).collect();
                     match dangling(reference, key, &identity) {
+                        _ if is_of_the_server => coverage.note(WHAT, scope(reference), OF_THE_SERVER, 1),
                         Some(finding) => findings.push(finding.at_record(at)),
                         None => coverage.note(WHAT, scope(reference), UNPROVEN, 1),
                     }
@@ -234,6 +236,17 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
 /// Why a row that leads nowhere is no finding.
 const UNPROVEN: &str =
     "they refer to what does not exist; too few such rows were met in sound databases to call it damage";
+
+const OF_THE_SERVER: &str = "they refer to what this catalogue does not have, and it describes the server too";
+
+/// Whether the catalogue is that of master or of the resource database: rows may refer to logins and to what the server
+/// has built in. No such database was at hand.
+fn is_of_the_server(database: &Database) -> bool {
+    const RESOURCE: u16 = 32767;
+    let has_rows = |id: i32| database.rowsets.iter().any(|rowset| rowset.object_id == id && rowset.rows > 0);
+    let has_logins = || database.objects.values().any(|object| object.name == "sysxlgns" && has_rows(object.id));
+    database.boot.as_ref().is_some_and(|boot| boot.database_id == RESOURCE) || has_logins()
+}
 
 /// The rows of a reference: base table, kind, columns that refer.
 fn scope(reference: &Reference) -> String {
