@@ -262,6 +262,10 @@ impl<'a> Pointer<'a> {
         let (Some(&kind @ (2 | 4)), Some(id)) = (bytes.first(), u64_at(bytes, 4)) else { return Self::Undescribed };
         let links = bytes.len().saturating_sub(POINTER_LINKS.first);
         let stride = POINTER_LINKS.stride();
+        if bytes.len() == POINTER_LINKS.first {
+            // Perhaps a value from which all was taken away.
+            return Self::Undescribed;
+        }
         if links == 0 || !links.is_multiple_of(stride) {
             return Self::Malformed;
         }
@@ -292,6 +296,7 @@ mod tests {
         let Pointer::InlineRoot { id, level, links } = Pointer::read(&root) else { panic!("in-row root") };
         assert_eq!((id, level, links.size()), (0x6952_0000, 1, 50_000));
         assert_eq!(Pointer::read(&root[..20]), Pointer::Malformed);
+        assert_eq!(Pointer::read(&root[..12]), Pointer::Undescribed, "no links");
         assert_eq!(Pointer::read(&[5, 0, 1, 0, 1, 0, 10, 0]), Pointer::Undescribed);
         assert!(matches!(Pointer::read(&[0; 16]), Pointer::Text { id: 0, .. }));
     }

@@ -93,7 +93,9 @@ impl Place {
                 }
             }
             Self::Bit { offset, bit, null_bit } => {
-                if !rows.has_fixed(offset, 1) {
+                // A bit of a column added later lies in a byte that older rows have too.
+                let is_later = (1..null_bit).contains(&rows.column_count());
+                if is_later || !rows.has_fixed(offset, 1) {
                     return None;
                 }
                 let values = rows.fixed(offset).map(|[byte]: [u8; 1]| u64::from(byte >> bit & 1));
