@@ -15,6 +15,15 @@ const SAMPLE_NANOS: u64 = 1_000_000_000;
 /// Samples of one run at most; a longer one has every second of them, then every fourth.
 const MAX_SAMPLES: usize = 4096;
 
+/// What threads share, one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lock {
+    /// The sums of all, to which each thread adds its own once.
+    Merge,
+    /// The findings of all.
+    Findings,
+}
+
 /// Counters of a run, shared by all threads.
 pub(crate) struct Meter {
     start: Instant,
@@ -22,7 +31,7 @@ pub(crate) struct Meter {
     reads: AtomicU64,
     read_nanos: AtomicU64,
     idle_nanos: AtomicU64,
-    lock_nanos: AtomicU64,
+    lock_nanos: [AtomicU64; 2],
     next_sample_nanos: AtomicU64,
     series: Mutex<Series>,
 }
@@ -47,7 +56,7 @@ impl<'a> Metered<'a> {
             reads: AtomicU64::new(0),
             read_nanos: AtomicU64::new(0),
             idle_nanos: AtomicU64::new(0),
-            lock_nanos: AtomicU64::new(0),
+            lock_nanos: [const { AtomicU64::new(0) }; 2],
             next_sample_nanos: AtomicU64::new(SAMPLE_NANOS),
             series: Mutex::new(Series { samples: Vec::new(), step_nanos: SAMPLE_NANOS }),
         };
@@ -95,8 +104,10 @@ impl Meter {
     }
 
     /// A thread waited for a lock.
-    pub(crate) fn locked(&self, time: Duration) {
-        add(&self.lock_nanos, time);
+    pub(crate) fn locked(&self, lock: Lock, time: Duration) {
+        if let Some(nanos) = self.lock_nanos.get(lock as usize) {
+            add(nanos, time);
+        }
     }
 
     /// Seconds since the run began.
@@ -150,15 +161,16 @@ pub(crate) struct Phases<'a> {
 struct Totals {
     seconds: f64,
     cpu: Option<Cpu>,
-    counters: [u64; 7],
+    counters: [u64; 8],
 }
 
 impl Totals {
     fn now(meter: &Meter, space: &Space) -> Self {
-        let counters = [&meter.bytes, &meter.reads, &meter.read_nanos, &meter.idle_nanos, &meter.lock_nanos]
+        let [merge, findings] = &meter.lock_nanos;
+        let counters = [&meter.bytes, &meter.reads, &meter.read_nanos, &meter.idle_nanos, merge, findings]
             .map(|counter| counter.load(Ordering::Relaxed));
-        let [bytes, reads, read, idle, lock] = counters;
-        let counters = [bytes, reads, read, idle, lock, space.spilled_bytes(), space.spill_nanos()];
+        let [bytes, reads, read, idle, merge, findings] = counters;
+        let counters = [bytes, reads, read, idle, merge, findings, space.spilled_bytes(), space.spill_nanos()];
         Self { seconds: meter.seconds(), cpu: Cpu::now(), counters }
     }
 }
@@ -172,11 +184,11 @@ impl<'a> Phases<'a> {
     /// A phase ends and the next begins.
     pub(crate) fn end(&mut self, name: &'static str, space: &Space) {
         let now = Totals::now(self.meter, space);
-        let mut counted = [0; 7];
+        let mut counted = [0; 8];
         for ((counted, now), last) in counted.iter_mut().zip(now.counters).zip(self.last.counters) {
             *counted = now - last;
         }
-        let [bytes, reads, read, idle, lock, spilled_bytes, spill] = counted;
+        let [bytes, reads, read, idle, merge, findings, spilled_bytes, spill] = counted;
         let cpu = now.cpu.zip(self.last.cpu);
         self.list.push(PhaseStatistics {
             name,
@@ -185,11 +197,12 @@ impl<'a> Phases<'a> {
             reads,
             read_wait_seconds: seconds(read),
             idle_seconds: seconds(idle),
-            lock_wait_seconds: seconds(lock),
+            lock_waits: [("merge", seconds(merge)), ("findings", seconds(findings))],
             spilled_bytes,
             spill_wait_seconds: seconds(spill),
             cpu_user_seconds: cpu.map(|(now, last)| now.user_seconds - last.user_seconds),
             cpu_system_seconds: cpu.map(|(now, last)| now.system_seconds - last.system_seconds),
+            memory_peak: peak_memory_bytes(),
         });
         self.last = now;
     }

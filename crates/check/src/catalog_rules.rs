@@ -6,13 +6,12 @@ mod listing;
 mod rules;
 mod table;
 
-use std::collections::BTreeSet;
-
 use catalog::{Database, Unread, read_base_table};
 use source::PageSource;
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 pub use listing::{CatalogReference, catalog_references};
 
@@ -24,19 +23,13 @@ const WHAT: &str = "catalogue references";
 
 /// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
 /// row that it lacks may be lost with them (checkdb.md 1.0).
-pub(crate) fn check(
-    source: &dyn PageSource,
-    database: &Database,
-    findings: &mut Vec<Finding>,
-    coverage: &mut Coverage,
-) {
+pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if let Some(reason) = unusable(database) {
         coverage.note(WHAT, "database", reason, 0);
         return;
     }
-    let flawed: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
     let tables = Tables { source, database };
-    let keys = KeySets::read(&tables, &flawed, coverage);
+    let keys = KeySets::read(&tables, findings.objects(), coverage);
     evaluate::references(&tables, &keys, findings, coverage);
     if keys.has_indexes() {
         index_of_key(&tables, findings);
@@ -63,7 +56,7 @@ fn unusable(database: &Database) -> Option<&'static str> {
 }
 
 /// The index of a primary key or unique constraint (class 93, 706 and later) is one of the constraint's table: 430 of 430.
-fn index_of_key(tables: &Tables<'_>, findings: &mut Vec<Finding>) {
+fn index_of_key(tables: &Tables<'_>, findings: &mut Ledger) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
     let mut dangling = Vec::new();

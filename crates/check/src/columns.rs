@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
@@ -435,7 +436,7 @@ fn undecided_reason(column: &Column) -> &'static str {
 }
 
 /// After the sweep: what was not verified.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     if context.options.physical_only {
         return;
     }

@@ -11,6 +11,7 @@ use crate::audit;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
+use crate::ledger::Ledger;
 use crate::registry::{self, Check};
 
 /// Row groups have at most 2^20 rows.
@@ -48,7 +49,7 @@ impl Fault {
 }
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
     let database = context.database;
     let store = &database.columnstore;
     for table in &store.unread {

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{locator_of, partly_known_units};
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
@@ -123,7 +124,7 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
 pub(crate) fn reckon(
     context: &Context<'_>,
     swept: &mut Partial,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Vec<ConstraintResult> {
     let mut results = Vec::new();
@@ -177,7 +178,7 @@ fn settle(
     context: &Context<'_>,
     plan: &Plan,
     verdict: Verdict,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> ConstraintResult {
     let check = match plan.demand {

@@ -5,6 +5,7 @@ use source::{BackupPages, PageSource};
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry::{self, Check};
 
 /// Stripes that were not given: what lies there is not verified.
@@ -16,7 +17,7 @@ pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Cover
 }
 
 /// Findings of the container. Reads all of it that was not read yet.
-pub(crate) fn check(source: &dyn PageSource, findings: &mut Vec<Finding>, errors: &mut Vec<String>) {
+pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, errors: &mut Vec<String>) {
     let Some(backup) = source.backup() else { return };
     let (damage, unread) = backup.container_damage();
     findings.extend(damage.iter().map(finding));

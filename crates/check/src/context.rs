@@ -119,8 +119,12 @@ impl<'a> Context<'a> {
 
     /// Key bounds that are in memory at once.
     pub(crate) fn bounds_in_memory(&self) -> usize {
-        let bytes = Needs::of(self.source, self.database, self.options).bytes_for_facts(self.options);
-        bytes as usize / size_of::<PageBounds>()
+        self.bytes_for_facts() / size_of::<PageBounds>()
+    }
+
+    /// What the facts of one phase may take of the grant.
+    pub(crate) fn bytes_for_facts(&self) -> usize {
+        Needs::of(self.source, self.database, self.options).bytes_for_facts(self.options) as usize
     }
 
     /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what

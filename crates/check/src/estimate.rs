@@ -7,6 +7,7 @@ use source::PageSource;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::ledger::Ledger;
 use crate::memory::{CHUNK_PAGES, Needs};
 use crate::options::{Options, Scope};
 use crate::spill::{Fact, Space};
@@ -36,12 +37,12 @@ pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, option
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
     let needs = Needs::of(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
-    let (mut findings, mut coverage) = (Vec::new(), Coverage::default());
+    let space = Space::default();
+    let (mut findings, mut coverage) = (Ledger::new(needs.bytes_for_findings(options), &space), Coverage::default());
     let mut units = Units::of(database);
     let mut facts = 0;
     if !encryption::is_encrypted(source) {
         let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
-        let space = Space::default();
         let context = Context::new(source, database, options, units, survey, &space);
         if options.scope != Scope::Allocation {
             estimate.read_bytes = swept_pages(&context) * PAGE_BYTES as u64;

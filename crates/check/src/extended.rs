@@ -11,6 +11,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::index_match::partly_known_units;
+use crate::ledger::Ledger;
 use crate::lob::is_live;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
@@ -23,7 +24,7 @@ const WHAT: &str = "extended logical checks";
 const CELLS: usize = 1 << 12;
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
     }
@@ -127,7 +128,7 @@ impl Documents {
         Ok(Some(hasher.finish()))
     }
 
-    fn compare(&self, context: &Context<'_>, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+    fn compare(&self, context: &Context<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
         let units = BTreeSet::from([self.base, self.nodes]);
         let cell_of = |hash: (u64, u64)| hash.0 as usize % CELLS;
         let mut cells = vec![[Sum::default(); 2]; CELLS];

@@ -1,5 +1,7 @@
 //! What a check found: values, from which every output is made.
 
+mod codec;
+
 use std::fmt::Write;
 
 use catalog::UnitKind;
@@ -206,7 +208,7 @@ impl Finding {
 
     /// Order in which findings are listed: by object and index, there as the check's row says ([`Listed`]), then by unit,
     /// page and message.
-    pub fn sort_key(&self) -> impl Ord + use<> {
+    pub fn sort_key(&self) -> impl Ord + use<'_> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
         let (group, page) = match self.check.listed {
             Listed::ByPage => (0, self.page),
@@ -218,8 +220,19 @@ impl Finding {
             (owner.map(|owner| (owner.object_id, owner.index_id)), group, owner.map(|owner| owner.alloc_unit)),
             (page, self.check.listed, self.page, self.slot, self.check.msg, self.state),
             (self.ref_page, self.ref_slot),
-            self.evidence.clone(),
+            self.evidence.as_slice(),
         )
+    }
+
+    /// Whether it says no more than `other`: what several phases find is told once.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.check == other.check
+            && self.owner == other.owner
+            && self.page == other.page
+            && self.slot == other.slot
+            && self.ref_page == other.ref_page
+            && self.ref_slot == other.ref_slot
+            && self.evidence == other.evidence
     }
 
     /// Whether the summary counts it, and how.

@@ -11,8 +11,8 @@ use format::types::xtype;
 use crate::beyond::IdentityResult;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::Finding;
 use crate::index_match::{are_readable, locator_of, partly_known_units, units_of};
+use crate::ledger::Ledger;
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
@@ -158,7 +158,7 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
 pub(crate) fn reckon(
     context: &Context<'_>,
     swept: &mut Partial,
-    findings: &[Finding],
+    findings: &Ledger,
     coverage: &mut Coverage,
 ) -> Vec<IdentityResult> {
     if context.identities.plans.is_empty() {

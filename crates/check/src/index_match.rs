@@ -19,6 +19,7 @@ use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
+use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::registry::Phase;
 use crate::sweep::{Forwarding, Partial, forwarding};
@@ -196,7 +197,7 @@ pub(crate) fn row(
 }
 
 /// After the sweep: indexes whose sums differ get a second, exact look.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let what = "index rows against table rows";
     let mut compared = Compared::default();
     for (name, reason) in context.indexes.left_out() {
@@ -247,9 +248,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
     swept.indexes.compared = compared;
     for at in differing {
         let Some(plan) = context.indexes.plans().get(at) else { continue };
-        let found = pinpoint::index_rows(context, plan, at, swept.indexes.get(at));
-        findings.extend(found.findings);
-        if found.has_more {
+        if pinpoint::index_rows(context, plan, at, swept.indexes.get(at), findings) {
             coverage.note(what, &plan.name, "more rows without counterpart than are listed", 0);
         }
     }
@@ -268,7 +267,7 @@ fn unread_rows<'u>(swept: &Partial, units: impl Iterator<Item = &'u UnitIndex>) 
 }
 
 /// Units that are damaged, or of whose rows not all is known.
-pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
     let mut units = damaged_units(context, swept, findings);
     let doubtful = swept.units.iter().enumerate().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
     units.extend(doubtful.map(|(at, _)| at as UnitIndex));
@@ -276,7 +275,7 @@ pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, finding
 }
 
 /// Units whose pages were lost to the run, or whose structure is damaged.
-fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -> HashSet<UnitIndex> {
+fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
     let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
@@ -285,8 +284,7 @@ fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &[Finding]) -
     damaged
 }
 
-/// Units that findings of some phases name.
-fn named(context: &Context<'_>, findings: &[Finding], phases: fn(Phase) -> bool) -> impl Iterator<Item = UnitIndex> {
-    let findings = findings.iter().filter(move |finding| phases(finding.check.phase));
-    findings.filter_map(|finding| context.units.index_of(finding.owner?.alloc_unit))
+/// Units of the catalogue that findings of some phases name.
+fn named(context: &Context<'_>, findings: &Ledger, phases: fn(Phase) -> bool) -> impl Iterator<Item = UnitIndex> {
+    findings.units(phases).filter_map(|unit| context.units.index_of(unit))
 }

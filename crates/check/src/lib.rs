@@ -18,16 +18,19 @@ mod expanded;
 mod extended;
 mod facts;
 pub mod finding;
+mod findings;
 mod hash;
 mod identity;
 mod in_flight;
 mod index_match;
 mod inventory;
+mod ledger;
 mod lob;
 mod memory;
 mod metadata;
 mod off_row;
 mod options;
+mod page_set;
 mod partitions;
 mod pinpoint;
 mod progress;
@@ -47,6 +50,7 @@ pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
 pub use facts::facts;
 pub use finding::{Finding, Names, Owner, Value};
+pub use findings::{Findings, Group};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::hash::Sum;
+use crate::ledger::Ledger;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 use crate::{pinpoint, registry};
@@ -171,7 +172,7 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
 }
 
 /// After the sweep: what the sums say.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let mut planned = vec![false; context.units.list().len()];
     for plan in context.lob.rowsets() {
         for unit in &plan.text_units {
@@ -193,13 +194,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Vec<
     }
 }
 
-fn rowset(
-    context: &Context<'_>,
-    plan: &RowsetPlan,
-    swept: &Partial,
-    findings: &mut Vec<Finding>,
-    coverage: &mut Coverage,
-) {
+fn rowset(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let sums = |unit: &UnitIndex| swept.lob.get(*unit);
     let differs = |sums: UnitSums| sums.named != sums.found || sums.expected != sums.actual;
     let weight: u64 = plan.text_units.iter().map(|unit| sums(unit).fragments.max(sums(unit).references)).sum();

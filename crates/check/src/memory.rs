@@ -20,8 +20,10 @@ const BYTES_A_THREAD: u64 = 1 << 20;
 const BASE_BYTES: u64 = 12 << 20;
 /// What a table column costs: its rows in the catalogue, and the programs made of it.
 const BYTES_A_COLUMN: u64 = 1500;
-/// Facts need so much at least: windows of runs that were spilled.
+/// Facts and findings need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
+/// More would only save writing what few databases ever have.
+const MOST_FOR_FINDINGS: u64 = 16 << 20;
 
 /// Chunks in memory at once when threads read for others: one in each hand, and one waiting for each that judges.
 pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
@@ -69,9 +71,18 @@ impl Needs {
         options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
     }
 
+    fn bytes_that_grow(&self, options: &Options) -> u64 {
+        self.granted_bytes(options).saturating_sub(self.fixed).max(LEAST_FOR_FACTS)
+    }
+
     /// What of the grant is left for facts.
     pub(crate) fn bytes_for_facts(&self, options: &Options) -> u64 {
-        self.granted_bytes(options).saturating_sub(self.fixed).max(LEAST_FOR_FACTS)
+        self.bytes_that_grow(options) - self.bytes_for_findings(options) as u64
+    }
+
+    /// What of the grant is left for findings.
+    pub(crate) fn bytes_for_findings(&self, options: &Options) -> usize {
+        (self.bytes_that_grow(options) / 8).min(MOST_FOR_FINDINGS) as usize
     }
 
     /// What a run would take if its facts took `facts` bytes.

@@ -5,6 +5,7 @@ use format::PageId;
 
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner, Value};
+use crate::ledger::Ledger;
 use crate::registry;
 
 /// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
@@ -14,7 +15,7 @@ const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
 /// Findings and gaps of the catalogue as it was read.
-pub(crate) fn check(database: &Database, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn check(database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if database.boot.is_none() {
         coverage.note("catalogue", "database", "the boot page is damaged or cannot be read", 0);
         return;

@@ -76,6 +76,11 @@ impl Seen {
         }
     }
 
+    /// Most rows contradict the boundaries as they were read: it is those that are wrong.
+    fn is_contradicted(self) -> bool {
+        self.outside > self.inside + self.on_low + self.on_high
+    }
+
     fn add(&mut self, other: Self) {
         self.inside += other.inside;
         self.on_low += other.on_low;
@@ -152,6 +157,10 @@ pub(crate) fn row(
                     Place::Boundary(number) => head.number(BOUNDARY, number as i64),
                 };
                 let detail = Finding::new(&registry::PARTITION_WRONG_DETAIL).owner(unit.owner).at_record(at);
+                let detail = match place {
+                    Place::Partition(_) => detail,
+                    Place::Boundary(number) => detail.number(BOUNDARY, number as i64),
+                };
                 let identity = work.identity(record, locator);
                 [
                     head.number("partition", work.partition as i64),
@@ -162,7 +171,7 @@ pub(crate) fn row(
     }
 }
 
-/// Name under which a finding has its boundary until the side of boundaries is known.
+/// Name under which both findings of a row have its boundary until the side of boundaries is known.
 const BOUNDARY: &str = "boundary";
 
 /// How a row lies to its partition.
@@ -210,9 +219,11 @@ fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
     Some(Place::Partition(low + 1))
 }
 
-/// After the sweep: which of the findings are proofs, and what could not be told.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
-    const WHAT: &str = "partition of each row";
+/// What is noted of rows whose partition is not verified.
+const WHAT: &str = "partition of each row";
+
+/// After the sweep: what could not be told.
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, coverage: &mut Coverage) {
     for (name, units, reason) in context.partitions.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
             coverage.note(WHAT, name, reason, units.len() as u64);
@@ -224,48 +235,47 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
             let reason = "values off the row, or whose order the collation decides";
             coverage.note(WHAT, &plan.name, reason, seen.undecided);
         }
-        let side = seen.side();
-        if side == Side::Both {
+        if seen.side() == Side::Both {
             let reason = "equal to a boundary value; rows on both sides of such leave open to which it belongs";
             coverage.note(WHAT, &plan.name, reason, seen.on_low + seen.on_high);
         }
-        if seen.outside == 0 {
-            continue;
-        }
-        let is_own = |finding: &Finding| {
-            let of_unit = finding.owner.and_then(|owner| context.units.index_of(owner.alloc_unit));
-            of_unit.is_some_and(|unit| plan.units.contains(&unit))
-                && (finding.check == &registry::PARTITION_WRONG || finding.check == &registry::PARTITION_WRONG_DETAIL)
-        };
-        if seen.outside > seen.inside + seen.on_low + seen.on_high {
-            findings.retain(|finding| !is_own(finding));
+        if seen.is_contradicted() {
             let reason = "most rows contradict the boundary values as they were read";
             coverage.note(WHAT, &plan.name, reason, seen.outside);
-            continue;
-        }
-        let mut open = Vec::new();
-        for finding in findings.iter_mut().filter(|finding| is_own(finding)) {
-            let Some((name, Value::Number(number))) = finding.evidence.iter_mut().find(|(name, _)| *name == BOUNDARY)
-            else {
-                continue;
-            };
-            match side {
-                Side::Left => {}
-                Side::Right => *number += 1,
-                Side::NotSeen | Side::Both => open.extend(finding.page.zip(finding.slot)),
-            }
-            *name = "expected";
-        }
-        if !open.is_empty() {
-            open.sort_unstable();
-            let is_open = |finding: &Finding| {
-                finding.page.zip(finding.slot).is_some_and(|place| open.binary_search(&place).is_ok())
-            };
-            findings.retain(|finding| !(is_own(finding) && is_open(finding)));
-            let reason = "in a wrong partition, and equal to a boundary value: nothing tells to which side it belongs";
-            coverage.note(WHAT, &plan.name, reason, open.len() as u64);
         }
     }
+}
+
+/// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
+pub(crate) fn proven(
+    context: &Context<'_>,
+    sums: &Sums,
+    mut finding: Finding,
+    coverage: &mut Coverage,
+) -> Option<Finding> {
+    let is_head = finding.check == &registry::PARTITION_WRONG;
+    if !is_head && finding.check != &registry::PARTITION_WRONG_DETAIL {
+        return Some(finding);
+    }
+    let unit = finding.owner.and_then(|owner| context.units.index_of(owner.alloc_unit))?;
+    let plan = context.partitions.work(unit)?.plan;
+    let seen = sums.plans.get(plan).filter(|seen| !seen.is_contradicted())?;
+    let Some(at) = finding.evidence.iter().position(|(name, _)| *name == BOUNDARY) else { return Some(finding) };
+    let (_, value) = finding.evidence.remove(at);
+    let next = match seen.side() {
+        Side::Left => 0,
+        Side::Right => 1,
+        Side::NotSeen | Side::Both => {
+            let reason = "in a wrong partition, and equal to a boundary value: nothing tells to which side it belongs";
+            let name = context.partitions.plans().get(plan).map_or("", |plan| plan.name.as_str());
+            coverage.note(WHAT, name, reason, u64::from(is_head));
+            return None;
+        }
+    };
+    if let (true, Value::Number(number)) = (is_head, value) {
+        finding.evidence.insert(at, ("expected", Value::Number(number + next)));
+    }
+    Some(finding)
 }
 
 #[cfg(test)]

@@ -4,12 +4,14 @@ mod forwarding;
 mod index_rows;
 mod lob;
 mod tree;
+mod tree_facts;
 mod unmatched;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use format::record::Record;
-use format::{Page, PageId, RecordId};
+use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
 use crate::sweep::{self, Target, Verdict};
@@ -20,38 +22,74 @@ pub(crate) use index_rows::index_rows;
 pub(crate) use lob::lob;
 pub(crate) use tree::tree;
 
-/// The pages that `units` own, in page order, gathered in one walk over the maps.
-pub(crate) fn pages_of(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Vec<PageId>> {
-    let mut pages: BTreeMap<UnitIndex, Vec<PageId>> = units.iter().map(|unit| (*unit, Vec::new())).collect();
-    if units.is_empty() {
-        return pages;
+/// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    first: PageId,
+    last: PageId,
+}
+
+impl Stretch {
+    /// Its part of a file of so many pages.
+    fn of(self, file: u16, pages: u32) -> Range<u32> {
+        let start = if file < self.first.file {
+            pages
+        } else if file == self.first.file {
+            self.first.page
+        } else {
+            0
+        };
+        let end = if file > self.last.file {
+            0
+        } else if file == self.last.file {
+            self.last.page + 1
+        } else {
+            pages
+        };
+        start..end
     }
-    for file in &context.survey.files {
+}
+
+/// Where the pages of `units` lie, found in one walk over the maps.
+pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Stretch> {
+    let mut stretches: BTreeMap<UnitIndex, Stretch> = BTreeMap::new();
+    for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
         for page in 0..file.pages {
-            if let Some(list) = file.owner(page).and_then(|unit| pages.get_mut(&unit)) {
-                list.push(PageId::new(file.file_id, page));
+            if let Some(unit) = file.owner(page).filter(|unit| units.contains(unit)) {
+                let id = PageId::new(file.file_id, page);
+                stretches.entry(unit).or_insert(Stretch { first: id, last: id }).last = id;
             }
         }
     }
-    pages
+    stretches
 }
 
-/// Calls `visit` with each of `pages` that is a sound page of `unit`.
+/// Calls `visit` with each sound page of `unit`, whose pages lie in `stretch`, in the order of pages.
 fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
-    pages: &[PageId],
+    stretch: Stretch,
     mut visit: impl FnMut(PageId, Page<'_>, &Target),
 ) {
     let mut target = Target::default();
-    for &id in pages {
-        let Some(mut bytes) = context.source.read_page(id) else { continue };
-        if let Verdict::Sound(found, _) = target.look(context, id, &mut bytes)
-            && found == unit
-        {
-            visit(id, Page::new(&bytes), &target);
+    for file in &context.survey.files {
+        for page in stretch.of(file.file_id, file.pages) {
+            let id = PageId::new(file.file_id, page);
+            if file.owner(page) != Some(unit) {
+                continue;
+            }
+            if let Some(bytes) = sound(context, &mut target, unit, id) {
+                visit(id, Page::new(&bytes), &target);
+            }
         }
     }
+}
+
+/// A page, if it is a sound one of `unit`; `target` then knows its records.
+fn sound(context: &Context<'_>, target: &mut Target, unit: UnitIndex, id: PageId) -> Option<Box<PageBytes>> {
+    let mut bytes = context.source.read_page(id)?;
+    let is_sound = matches!(target.look(context, id, &mut bytes), Verdict::Sound(found, _) if found == unit);
+    is_sound.then_some(bytes)
 }
 
 /// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included, in the order of pages.
@@ -78,10 +116,7 @@ fn rows_of_page(
     id: PageId,
     visit: &mut dyn FnMut(RecordId, &Record<'_>),
 ) {
-    let Some(mut bytes) = context.source.read_page(id) else { return };
-    if !matches!(target.look(context, id, &mut bytes), Verdict::Sound(found, _) if found == unit) {
-        return;
-    }
+    let Some(bytes) = sound(context, target, unit, id) else { return };
     let page = Page::new(&bytes);
     if !sweep::is_leaf_of(context, unit, page) {
         return;

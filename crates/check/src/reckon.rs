@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::progress::Progress;
 use crate::sweep::{Partial, UnitTally};
@@ -19,7 +19,7 @@ use crate::{columns, columnstore, computed, extended, index_match, lob};
 pub(crate) fn reckon(
     context: &Context<'_>,
     swept: &mut Partial,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
     progress: &dyn Progress,
 ) {
@@ -46,19 +46,21 @@ pub(crate) fn reckon(
             suspects.insert(index);
         }
     }
-    for (unit, pages) in pinpoint::pages_of(context, &suspects) {
-        let is_heap = context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap);
-        findings.extend(if is_heap {
-            pinpoint::forwarding(context, unit, &pages)
+    if !context.options.physical_only {
+        // First: what it kept of the sweep gives room to all that follows.
+        bounds::check(context, swept, findings, coverage);
+    }
+    for (unit, stretch) in pinpoint::stretches(context, &suspects) {
+        if context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
+            pinpoint::forwarding(context, unit, stretch, findings);
         } else {
-            pinpoint::tree(context, unit, &pages)
-        });
+            pinpoint::tree(context, unit, stretch, findings);
+        }
     }
     if !context.options.physical_only {
         columns::reckon(context, swept, findings, coverage);
         computed::reckon(context, swept, coverage);
         lob::reckon(context, swept, findings, coverage);
-        bounds::check(context, swept, findings, coverage);
         counts::check(context, findings);
         // Last: what is damaged otherwise is not compared.
         index_match::reckon(context, swept, findings, coverage);

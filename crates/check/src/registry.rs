@@ -38,6 +38,23 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Primitive,
+        Self::Allocation,
+        Self::Metadata,
+        Self::Page,
+        Self::Record,
+        Self::Column,
+        Self::CrossPage,
+        Self::CrossRow,
+        Self::OffRow,
+        Self::Catalog,
+        Self::Counts,
+        Self::Constraint,
+        Self::Container,
+    ];
+
     /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,9 +87,10 @@ pub enum Class {
 }
 
 /// The least repair that CHECKDB would name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Repair {
     /// No repair exists: restore.
+    #[default]
     None,
     /// REPAIR_REBUILD.
     Rebuild,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use crate::beyond::Beyond;
-use crate::finding::{Finding, Names};
+use crate::finding::Names;
+use crate::findings::Findings;
 use crate::options::Options;
-use crate::registry::{Class, Repair};
+use crate::registry::Repair;
 
 /// Result of a run.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub struct Report {
     /// Objects and indexes in scope, by object id, index id, partition.
     pub rowsets: Vec<RowsetCounts>,
     /// What was found, in the order in which it is listed.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// What was asked for beyond CHECKDB.
     pub beyond: Beyond,
     /// What was asked for and could not be verified.
@@ -225,8 +226,9 @@ pub struct PhaseStatistics {
     pub read_wait_seconds: f64,
     /// Time that threads had nothing to do while the slowest worked: SQL Server's CXPACKET.
     pub idle_seconds: f64,
-    /// Time that threads waited for the lock under which sums are merged, once a thread.
-    pub lock_wait_seconds: f64,
+    /// Time that threads waited for locks, by name: under "merge" each thread adds its sums to those of all, once; under
+    /// "findings" it hands over what it found.
+    pub lock_waits: [(&'static str, f64); 2],
     /// Bytes of facts that went to temporary files.
     pub spilled_bytes: u64,
     /// Time that threads waited for writing them.
@@ -235,6 +237,8 @@ pub struct PhaseStatistics {
     pub cpu_user_seconds: Option<f64>,
     /// Processor time in the system.
     pub cpu_system_seconds: Option<f64>,
+    /// Largest resident memory in bytes from the start of the run to the end of the phase, where the system tells.
+    pub memory_peak: Option<u64>,
 }
 
 /// Totals at one moment of a run.
@@ -274,31 +278,14 @@ impl Report {
         Names { database: &self.database.name, database_id: self.database.id, command: self.options.scope.command() }
     }
 
-    /// Counts over the findings of one object, or of none (`None`).
-    pub fn counts_of(&self, object_id: Option<i32>) -> ErrorCounts {
-        self.count(|finding| finding.object_id() == object_id)
-    }
-
     /// Counts over all findings.
     pub fn counts(&self) -> ErrorCounts {
-        self.count(|_| true)
-    }
-
-    fn count(&self, counted: impl Fn(&Finding) -> bool) -> ErrorCounts {
-        let mut counts = ErrorCounts::default();
-        for finding in self.findings.iter().filter(|finding| counted(finding)) {
-            match finding.class() {
-                Class::Allocation => counts.allocation += 1,
-                Class::Consistency => counts.consistency += 1,
-                Class::Uncounted => {}
-            }
-        }
-        counts
+        self.findings.counts()
     }
 
     /// The minimum repair level: the highest over all findings; [`Repair::None`] when none can be repaired.
     pub fn repair(&self) -> Repair {
-        self.findings.iter().map(Finding::repair).max().unwrap_or(Repair::None)
+        self.findings.repair()
     }
 
     /// Whether everything asked for was verified.

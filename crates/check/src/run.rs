@@ -1,7 +1,5 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
-use std::collections::BTreeSet;
-
 use catalog::{Database, UnitKind, column_status};
 use format::PageId;
 use format::page::PAGE_BYTES;
@@ -12,12 +10,15 @@ use crate::beyond::Beyond;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::findings::{Findings, List};
+use crate::ledger::Ledger;
 use crate::options::{Options, Scope};
+use crate::page_set::PageSet;
 use crate::progress::Progress;
 use crate::registry::Phase;
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
-use crate::sweep::Partial;
+use crate::sweep::{Partial, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
     broker, catalog_rules, columns, constraints, container, encryption, identity, in_flight, inventory, memory,
@@ -33,7 +34,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let source: &dyn PageSource = &metered;
     let space = Space::new(options.temp_dir.clone());
     let mut phases = Phases::new(&metered.meter, &space);
-    let mut findings = Vec::new();
+    let mut findings = Ledger::new(memory::Needs::of(source, database, options).bytes_for_findings(options), &space);
     let mut coverage = Coverage::default();
     if encryption::is_encrypted(source) {
         let reason = "encrypted (TDE): only the key's owner can read what is behind the page headers";
@@ -59,18 +60,17 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     for batch in 0..batches {
         context.batch = (batches > 1).then_some((batch, batches));
         let mut part = if options.scope.reads_pages() {
-            sweep::sweep(&context, &metered.meter, progress)
+            sweep::sweep(&context, &mut findings, &metered.meter, progress)
         } else {
             Partial::new(context.units.list().len())
         };
-        findings.append(&mut part.findings);
         phases.end("sweep", &space);
         reckon::reckon(&context, &mut part, &mut findings, &mut coverage, progress);
         phases.end("reckon", &space);
         swept.merge(part);
     }
     context.batch = None;
-    partitions::reckon(&context, &mut swept, &mut findings, &mut coverage);
+    partitions::reckon(&context, &mut swept, &mut coverage);
     let mut service_broker = Vec::new();
     if options.scope.checks_catalog() && !options.physical_only {
         progress.phase("catalogue", 0);
@@ -92,9 +92,10 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         container::check(source, &mut findings, &mut read_errors);
     }
 
-    let findings = settle(&context, findings, &mut coverage);
+    let findings = settle(&context, &swept, findings, &mut coverage);
+    phases.end("settle", &space);
     note_unchecked(&context, &swept, &mut coverage);
-    read_errors.extend(unread_pages(&context, &swept.read_errors));
+    read_errors.extend(unread_pages(&context, swept.unread.clone()));
     read_errors.extend(space.error());
     let rowsets = inventory::rowsets(&context, &swept);
     if options.scope == Scope::Database && !options.physical_only {
@@ -139,7 +140,7 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
         database: summary(source, database),
         options: options.clone(),
         rowsets: Vec::new(),
-        findings: Vec::new(),
+        findings: Findings::default(),
         beyond: Beyond::default(),
         not_verified: coverage.into_list(),
         read_errors: Vec::new(),
@@ -150,7 +151,7 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
 }
 
 /// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
-fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage) -> Vec<Finding> {
+fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Findings {
     type Depends = fn(&Finding) -> bool;
     let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
     let unsettled: Option<(&str, Depends)> = if in_flight.is_none() && needs_the_log(context) {
@@ -160,40 +161,43 @@ fn settle(context: &Context<'_>, findings: Vec<Finding>, coverage: &mut Coverage
     } else {
         None
     };
-    let mut kept = Vec::new();
-    let mut withheld = BTreeSet::new();
-    for finding in findings.into_iter().filter(|finding| is_asked_for(context, finding)) {
+    let limit = findings.limit_bytes();
+    let mut kept = List::new(limit, context.space);
+    let mut explained = PageSet::new(&context.survey.files);
+    let mut withheld = PageSet::new(&context.survey.files);
+    let mut withhold = |finding: &Finding, reason: &str, coverage: &mut Coverage| {
+        coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
+        finding.page.into_iter().for_each(|page| withheld.insert(page));
+    };
+    for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
+        let Some(finding) = partitions::proven(context, &swept.partitions, finding, coverage) else { continue };
         if in_flight.is_some_and(|in_flight| in_flight.touches(&finding, depends_on_the_log(&finding))) {
-            coverage.note(&format!("message {}", finding.check.msg), "database", in_flight::REASON, 1);
-            withheld.extend(finding.page);
+            withhold(&finding, in_flight::REASON, coverage);
             continue;
         }
         match unsettled {
-            Some((reason, depends)) if depends(&finding) => {
-                coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
-                withheld.extend(finding.page);
+            Some((reason, depends)) if depends(&finding) => withhold(&finding, reason, coverage),
+            _ => {
+                if finding.check.msg != 8928 {
+                    finding.page.into_iter().for_each(|page| explained.insert(page));
+                }
+                kept.push(finding);
             }
-            _ => kept.push(finding),
         }
     }
+    let kept = kept.finish();
+    if withheld.is_empty() {
+        return kept;
+    }
     // 8928 says that another message says why: it goes with that one.
-    let explained: BTreeSet<PageId> =
-        kept.iter().filter(|finding| finding.check.msg != 8928).filter_map(|finding| finding.page).collect();
-    kept.retain(|finding| {
+    let mut proven = List::new(limit, context.space);
+    for finding in &kept {
         let page = finding.page.unwrap_or_default();
-        finding.check.msg != 8928 || explained.contains(&page) || !withheld.contains(&page)
-    });
-    kept.sort_by_cached_key(Finding::sort_key);
-    kept.dedup_by(|a, b| {
-        a.check == b.check
-            && a.owner == b.owner
-            && a.page == b.page
-            && a.slot == b.slot
-            && a.ref_page == b.ref_page
-            && a.ref_slot == b.ref_slot
-            && a.evidence == b.evidence
-    });
-    kept
+        if finding.check.msg != 8928 || explained.contains(page) || !withheld.contains(page) {
+            proven.push(finding.into_owned());
+        }
+    }
+    proven.finish()
 }
 
 /// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
@@ -287,27 +291,18 @@ fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<Stri
 }
 
 /// Pages that the system could not read, a line a file: the first with its cause, and how many.
-fn unread_pages(context: &Context<'_>, errors: &[(PageId, String)]) -> Vec<String> {
-    let mut errors = errors.to_vec();
+fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
     for &page in &context.survey.unread {
         let mut bytes = [0; PAGE_BYTES];
         if let Err(error) = context.source.read(page, &mut bytes) {
-            errors.push((page, error.to_string()));
+            unread.add(page, || error.to_string());
         }
     }
-    errors.sort();
-    errors.dedup_by_key(|(page, _)| *page);
-    let mut lines = Vec::new();
-    for of_file in errors.chunk_by(|(a, _), (b, _)| a.file == b.file) {
-        if let Some((page, error)) = of_file.first() {
-            let more = match of_file.len() {
-                1 => String::new(),
-                pages => format!("; {pages} pages in all"),
-            };
-            lines.push(format!("{error} (page {page}{more})"));
-        }
-    }
-    lines
+    let line = |(page, error, pages): (PageId, String, u64)| match pages {
+        1 => format!("{error} (page {page})"),
+        pages => format!("{error} (page {page}; {pages} pages in all)"),
+    };
+    unread.into_files().map(line).collect()
 }
 
 /// Data files that the catalogue names and that were not given.

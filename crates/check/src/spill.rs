@@ -1,16 +1,21 @@
 //! Facts about pages in bounded memory: what does not fit goes to temporary files.
 //!
 //! Each thread has one run: what it keeps, and sorted segments in a file. All of them are read back side by side, a window
-//! of pages at a time. Without a spill nothing is written or copied, and there is one window.
+//! of pages at a time. Without a spill nothing is written or copied, and there is one window. What is needed in an order
+//! of its own goes through a [`Sorter`].
+
+mod sorter;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use format::PageId;
+
+pub(crate) use sorter::{Item, Reader, Sorter, read_item, write_item};
 
 /// Something noted of a page, of fixed size.
 pub(crate) trait Fact: Copy {
@@ -27,9 +32,12 @@ pub(crate) trait Fact: Copy {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Where runs spill to, shared by all threads.
+/// Where runs spill to. Its clones are one space, shared by all threads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Space(Arc<Shared>);
+
 #[derive(Debug, Default)]
-pub(crate) struct Space {
+struct Shared {
     directory: Option<PathBuf>,
     bytes: AtomicU64,
     nanos: AtomicU64,
@@ -39,36 +47,51 @@ pub(crate) struct Space {
 impl Space {
     /// Files in `directory`, or in the system's place for them.
     pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, ..Self::default() }
+        Self(Arc::new(Shared { directory, ..Shared::default() }))
     }
 
     /// Bytes written.
     pub(crate) fn spilled_bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.0.bytes.load(Ordering::Relaxed)
     }
 
     /// Time that threads waited for writing, in nanoseconds.
     pub(crate) fn spill_nanos(&self) -> u64 {
-        self.nanos.load(Ordering::Relaxed)
+        self.0.nanos.load(Ordering::Relaxed)
     }
 
     /// Why facts were lost, if any were: one line.
     pub(crate) fn error(&self) -> Option<String> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether there is no place for files.
+    fn has_failed(&self) -> bool {
+        self.0.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn waited(&self, time: Duration) {
+        self.0.nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that go to a file.
+    pub(crate) fn wrote(&self, bytes: u64) {
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn path(&self) -> PathBuf {
-        self.directory.clone().unwrap_or_else(std::env::temp_dir)
+        self.0.directory.clone().unwrap_or_else(std::env::temp_dir)
     }
 
     /// A file without a name: it is gone with its handle, however the run ends.
-    fn file(&self) -> io::Result<File> {
+    pub(crate) fn file(&self) -> io::Result<File> {
         tempfile::tempfile_in(self.path())
     }
 
-    fn failed(&self, error: &io::Error) {
+    /// Notes why facts could not be kept, or read again.
+    pub(crate) fn failed(&self, error: &io::Error) {
         let text = format!("{}: cannot keep facts there: {error}; see --temp-dir and --memory", self.path().display());
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        self.0.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
     }
 }
 
@@ -106,7 +129,7 @@ impl<F: Fact> Run<F> {
         if let Err(error) = self.write(space) {
             space.failed(&error);
         }
-        space.nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        space.waited(start.elapsed());
         self.kept.clear();
     }
 
@@ -126,7 +149,7 @@ impl<F: Fact> Run<F> {
             }
             spilled.file.write_all(&buffer)?;
             end += buffer.len() as u64;
-            space.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+            space.wrote(buffer.len() as u64);
         }
         spilled.segments.push((start, end));
         Ok(())

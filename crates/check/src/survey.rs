@@ -13,7 +13,7 @@ use format::allocation::EXTENT_PAGES;
 use source::PageSource;
 
 use crate::coverage::Coverage;
-use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::report::FileTotals;
 use crate::units::{UnitIndex, Units};
 
@@ -74,7 +74,7 @@ pub(crate) fn survey(
     source: &dyn PageSource,
     database: &Database,
     units: &mut Units,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Survey {
     let mut files: Vec<FileMap> =

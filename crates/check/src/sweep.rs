@@ -15,23 +15,36 @@ use format::PageId;
 use format::page::PAGE_BYTES;
 use source::{PageBuffer, ReadError};
 
-use crate::accounting::Meter;
+use crate::accounting::{Lock, Meter};
 use crate::context::Context;
+use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
 
 use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
-pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
+pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally, UnreadPages};
 pub(crate) use target::{Forwarding, Role, Target, Verdict, any_in_scope, forwarding, is_leaf, is_leaf_of, role};
 pub(crate) use tree_page::{child, level_of, record};
 
+/// Findings that a thread gathers before it hands them over.
+const FINDINGS_A_THREAD: usize = 256;
+
 /// Reads every page of the scope once.
-pub(crate) fn sweep(context: &Context<'_>, meter: &Meter, progress: &dyn Progress) -> Partial {
+pub(crate) fn sweep(context: &Context<'_>, findings: &mut Ledger, meter: &Meter, progress: &dyn Progress) -> Partial {
     let chunks = Chunks::of(&context.survey.files);
     progress.phase("sweep", chunks.pages());
-    let sweep = Sweep { context, meter, progress, chunks: &chunks, merged: Mutex::default(), ends: Mutex::default() };
+    let sweep = Sweep {
+        context,
+        findings: Mutex::new(findings),
+        meter,
+        progress,
+        chunks: &chunks,
+        merged: Mutex::default(),
+        ends: Mutex::default(),
+    };
     let threads = context.options.threads();
     match context.options.readers {
         Readers::Own => sweep.own(threads),
@@ -56,6 +69,7 @@ pub(crate) fn sweep(context: &Context<'_>, meter: &Meter, progress: &dyn Progres
 
 struct Sweep<'a> {
     context: &'a Context<'a>,
+    findings: Mutex<&'a mut Ledger>,
     meter: &'a Meter,
     progress: &'a dyn Progress,
     chunks: &'a Chunks,
@@ -109,7 +123,7 @@ impl Sweep<'_> {
         let mut target = Target::default();
         let mut used = None;
         while let Some(mut loaded) = next(used.take()) {
-            judge(context, &mut loaded, &mut target, &mut partial);
+            self.judge(&mut loaded, &mut target, &mut partial);
             if let Some(run) = partial.bounds.first_mut() {
                 run.bound(context.bounds_a_thread(), context.space);
             }
@@ -117,31 +131,43 @@ impl Sweep<'_> {
             self.progress.advance(loaded.chunk.pages.into());
             used = Some(loaded.buffer);
         }
+        self.hand_over(&mut partial.findings);
         let waits = Instant::now();
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
-        self.meter.locked(waits.elapsed());
+        self.meter.locked(Lock::Merge, waits.elapsed());
         match merged.as_mut() {
             Some(merged) => merged.merge(partial),
             None => *merged = Some(partial),
         }
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
-}
 
-/// Judges the pages of a chunk. Where the whole of it could not be read, each is read by itself, so that a bad sector
-/// costs one page.
-fn judge(context: &Context<'_>, loaded: &mut Loaded, target: &mut Target, partial: &mut Partial) {
-    let (first, failed) = (loaded.chunk.first, loaded.failed);
-    for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
-        let id = PageId::new(first.file, page);
-        if failed && let Err(error) = context.source.read(id, bytes) {
-            unread(context, id, &error, partial);
-            continue;
+    /// Judges the pages of a chunk. Where the whole of it could not be read, each is read by itself, so that a bad sector
+    /// costs one page.
+    fn judge(&self, loaded: &mut Loaded, target: &mut Target, partial: &mut Partial) {
+        let context = self.context;
+        let (first, failed) = (loaded.chunk.first, loaded.failed);
+        for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
+            let id = PageId::new(first.file, page);
+            if failed && let Err(error) = context.source.read(id, bytes) {
+                unread(context, id, &error, partial);
+                continue;
+            }
+            partial.pages_read += 1;
+            if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
+                target.page(context, id, bytes, partial);
+            }
+            if partial.findings.len() >= FINDINGS_A_THREAD {
+                self.hand_over(&mut partial.findings);
+            }
         }
-        partial.pages_read += 1;
-        if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
-            target.page(context, id, bytes, partial);
-        }
+    }
+
+    fn hand_over(&self, found: &mut Vec<Finding>) {
+        let waits = Instant::now();
+        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
+        self.meter.locked(Lock::Findings, waits.elapsed());
+        findings.extend(found.drain(..));
     }
 }
 
@@ -150,7 +176,10 @@ fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Pa
     if !target::is_in_scope(context, id) {
         return;
     }
-    partial.read_errors.push((id, error.to_string()));
+    // The survey has told of those that it read.
+    if !context.survey.unread.contains(&id) {
+        partial.unread.add(id, || error.to_string());
+    }
     if let Some(unit) = context.survey.owner(id)
         && let Some(tally) = partial.units.get_mut(unit as usize)
     {

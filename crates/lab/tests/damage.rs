@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use std::borrow::Cow;
+
 use check::{Finding, Options, Silent};
 use lab::damage::{Damage, Kind, damage};
 use lab::{PageVerify, Version, orders};
@@ -10,7 +12,8 @@ use lab::{PageVerify, Version, orders};
 fn findings(files: &[PathBuf]) -> Vec<Finding> {
     let source = source::DataFiles::open(files).unwrap();
     let database = catalog::load(&source);
-    check::run(&source, &database, &Options::default(), &Silent).findings
+    let report = check::run(&source, &database, &Options::default(), &Silent);
+    report.findings.iter().map(Cow::into_owned).collect()
 }
 
 fn names_the_page(finding: &Finding, done: &Damage) -> bool {

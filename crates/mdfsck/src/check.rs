@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
     let written = report::write(format, &report, view, out.as_mut()).and_then(|()| out.flush());
-    for error in &report.read_errors {
+    for error in report.read_errors.iter().map(String::as_str).chain(report.findings.error()) {
         complain(error);
     }
     if format == Format::TableResults {
@@ -84,7 +84,7 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
     if !report.findings.is_empty() {
         status |= Failure::CORRUPT;
     }
-    if !report.read_errors.is_empty() {
+    if !report.read_errors.is_empty() || report.findings.error().is_some() {
         status |= Failure::BLIND;
     }
     if !report.complete() && !zero_on_incomplete {
@@ -198,7 +198,7 @@ mod tests {
             database: check::DatabaseSummary::default(),
             options: Options::default(),
             rowsets: Vec::new(),
-            findings: Vec::new(),
+            findings: check::Findings::default(),
             beyond: check::Beyond::default(),
             not_verified: Vec::new(),
             read_errors: Vec::new(),
@@ -207,7 +207,7 @@ mod tests {
             statistics: check::Statistics::default(),
         };
         assert_eq!(status(&report, false), 0);
-        report.findings.push(check::Finding::new(&registry::CATALOG_UNUSABLE));
+        report.findings = vec![check::Finding::new(&registry::CATALOG_UNUSABLE)].into();
         report.read_errors.push("a.mdf: cannot read".to_owned());
         let entry =
             NotVerified { what: "columns".into(), scope: "database".into(), reason: "no catalogue".into(), count: 0 };

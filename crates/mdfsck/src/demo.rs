@@ -1,5 +1,6 @@
 //! `mdfsck demo`: a sound database, damaged in five ways, and what a check says of each.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -87,7 +88,7 @@ fn tell(
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
     // The same message says little the second time.
-    let mut shown: Vec<&Finding> = Vec::new();
+    let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
     for finding in &report.findings {
         if shown.len() < SHOWN && shown.iter().all(|other| other.check.msg != finding.check.msg) {
             shown.push(finding);

@@ -13,7 +13,7 @@ pub(crate) fn report(database: &str, id: u16) -> Report {
         database: DatabaseSummary { name: database.to_owned(), id, version: 957, ..DatabaseSummary::default() },
         options: Options::default(),
         rowsets: Vec::new(),
-        findings: Vec::new(),
+        findings: check::Findings::default(),
         beyond: check::Beyond::default(),
         not_verified: Vec::new(),
         read_errors: Vec::new(),
@@ -95,7 +95,8 @@ pub(crate) fn case_16() -> Report {
             .page(page)
             .ref_at(PageId::NONE, 0)
             .page_value("other_page", PageId::NONE),
-    ];
+    ]
+    .into();
     report
 }
 

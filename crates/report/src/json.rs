@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::{ConstraintResult, Finding, IdentityResult, Options, Owner, Report, RowsetCounts, Scope, Value};
+use check::{ConstraintResult, Finding, Group, IdentityResult, Options, Owner, Report, RowsetCounts, Scope, Value};
 use format::PageId;
 use serde_json::{Map, Value as Json, json};
 
-use crate::listing::{self, Listing};
+use crate::listing::Listing;
 use crate::{Gate, View, statistics};
 
 /// Version of the lines; it changes when a key changes its meaning.
@@ -29,11 +29,9 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     let objects: BTreeMap<i32, String> =
         listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?))).collect();
     let mut gate = Gate::new(view);
-    let groups = [&listing.before_heading, &listing.unattributed];
-    let of_objects = listing.objects.iter().map(|object| &object.findings);
-    for found in groups.into_iter().chain(of_objects).flatten() {
-        if gate.pass() {
-            line(&finding(report, found, &objects), out)?;
+    for group in report.findings.groups() {
+        for found in gate.pass(report, group) {
+            line(&finding(report, &found, &objects), out)?;
         }
     }
     if !report.service_broker.is_empty() {
@@ -45,7 +43,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for result in &report.beyond.identities {
         line(&identity(result), out)?;
     }
-    for text in &report.read_errors {
+    for text in report.read_errors.iter().map(String::as_str).chain(report.findings.error()) {
         line(&json!({"kind": "error", "text": text}), out)?;
     }
     for entry in &report.not_verified {
@@ -208,8 +206,8 @@ fn identity(result: &IdentityResult) -> Json {
 }
 
 fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> Json {
-    let counted = |object_id: Option<i32>, object: Option<String>, findings: &[&Finding]| {
-        let counts = listing::counts(findings);
+    let counted = |object_id: Option<i32>, object: Option<String>, group: &Group| {
+        let counts = group.counts;
         counts.any().then(|| {
             json!({
                 "object_id": object_id, "object": object, "allocation_errors": counts.allocation,

@@ -22,7 +22,10 @@ pub mod text;
 mod text_alloc;
 mod text_table;
 
+use std::borrow::Cow;
 use std::io;
+
+use check::{Finding, Group, Report};
 
 pub use message::identity_behind;
 
@@ -50,7 +53,7 @@ pub enum Format {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(format: Format, report: &check::Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         Format::Text => text::write(report, view, out),
         Format::Json => json::write(report, view, out),
@@ -69,15 +72,12 @@ impl Gate {
         Self { left: view.max_findings.unwrap_or(usize::MAX), hidden: 0 }
     }
 
-    /// Whether the next finding is shown.
-    fn pass(&mut self) -> bool {
-        let pass = self.left > 0;
-        if pass {
-            self.left -= 1;
-        } else {
-            self.hidden += 1;
-        }
-        pass
+    /// Those of the next findings that are shown.
+    fn pass<'a>(&mut self, report: &'a Report, group: &Group) -> impl Iterator<Item = Cow<'a, Finding>> + use<'a> {
+        let shown = self.left.min(group.len());
+        self.left -= shown;
+        self.hidden += group.len() - shown;
+        report.findings.of(group).take(shown)
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use check::registry::{Class, Phase, Repair};
-use check::{ErrorCounts, Finding, Report, RowsetCounts};
+use check::{Group, Report, RowsetCounts};
 
 use crate::message::{self, Message};
 
 /// A report, grouped as DBCC lists it.
+#[derive(Default)]
 pub(crate) struct Listing<'a> {
     /// Findings of the pre-checks: they stand in front of the heading.
-    pub(crate) before_heading: Vec<&'a Finding>,
+    pub(crate) before_heading: Group,
     /// Findings that belong to no single object.
-    pub(crate) unattributed: Vec<&'a Finding>,
+    pub(crate) unattributed: Group,
     /// Objects that have something to say, by ascending object id.
     pub(crate) objects: Vec<ObjectListing<'a>>,
 }
@@ -22,26 +22,28 @@ pub(crate) struct ObjectListing<'a> {
     pub(crate) id: i32,
     /// Its rowsets in scope; none for an object that only findings name.
     pub(crate) rowsets: Vec<&'a RowsetCounts>,
-    pub(crate) findings: Vec<&'a Finding>,
+    pub(crate) findings: Group,
 }
 
 impl<'a> Listing<'a> {
     pub(crate) fn of(report: &'a Report) -> Self {
-        let (mut before_heading, mut unattributed) = (Vec::new(), Vec::new());
+        let mut listing = Self::default();
         let mut objects: BTreeMap<i32, ObjectListing<'a>> = BTreeMap::new();
-        let empty = |id| ObjectListing { id, rowsets: Vec::new(), findings: Vec::new() };
+        let empty = |id| ObjectListing { id, rowsets: Vec::new(), findings: Group::default() };
         for rowset in &report.rowsets {
             let id = rowset.object_id;
             objects.entry(id).or_insert_with(|| empty(id)).rowsets.push(rowset);
         }
-        for finding in &report.findings {
-            match finding.object_id() {
-                _ if finding.check.phase == Phase::Primitive => before_heading.push(finding),
-                None => unattributed.push(finding),
-                Some(id) => objects.entry(id).or_insert_with(|| empty(id)).findings.push(finding),
-            }
+        for group in report.findings.groups() {
+            let place = match group.object_id {
+                _ if group.is_primitive => &mut listing.before_heading,
+                None => &mut listing.unattributed,
+                Some(id) => &mut objects.entry(id).or_insert_with(|| empty(id)).findings,
+            };
+            place.clone_from(group);
         }
-        Self { before_heading, unattributed, objects: objects.into_values().collect() }
+        listing.objects = objects.into_values().collect();
+        listing
     }
 }
 
@@ -77,15 +79,4 @@ impl ObjectListing<'_> {
         base.peek()?;
         Some(base.fold((0, 0), |(rows, pages), rowset| (rows + rowset.rows, pages + rowset.data_pages)))
     }
-}
-
-/// How the summary messages count `findings`.
-pub(crate) fn counts(findings: &[&Finding]) -> ErrorCounts {
-    let of = |class| findings.iter().filter(|finding| finding.class() == class).count() as u64;
-    ErrorCounts { allocation: of(Class::Allocation), consistency: of(Class::Consistency) }
-}
-
-/// The minimum repair level of `findings`.
-pub(crate) fn repair(findings: &[&Finding]) -> Repair {
-    findings.iter().map(|finding| finding.repair()).max().unwrap_or(Repair::None)
 }

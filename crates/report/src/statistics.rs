@@ -3,7 +3,7 @@
 use std::io;
 
 use check::Report;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::text_table::TextTable;
 
@@ -13,7 +13,7 @@ use crate::text_table::TextTable;
 /// Those of `out`.
 pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     let statistics = &report.statistics;
-    let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     table.row([
         "phase",
         "seconds",
@@ -22,14 +22,17 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         "MB read",
         "MB/s",
         "read wait s",
-        "idle s",
-        "lock wait s",
+        "queue wait s",
+        "merge lock s",
+        "findings lock s",
         "MB spilled",
         "spill wait s",
+        "peak MB",
     ]);
     for phase in &statistics.phases {
         let megabytes = phase.bytes as f64 / 1e6;
         let time = |seconds: f64| format!("{seconds:.3}");
+        let [merge, findings] = phase.lock_waits.map(|(_, seconds)| time(seconds));
         let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
         table.row([
             phase.name,
@@ -40,9 +43,11 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
             &format!("{:.0}", megabytes / phase.seconds.max(1e-9)),
             &time(phase.read_wait_seconds),
             &time(phase.idle_seconds),
-            &time(phase.lock_wait_seconds),
+            &merge,
+            &findings,
             &format!("{:.1}", phase.spilled_bytes as f64 / 1e6),
             &time(phase.spill_wait_seconds),
+            &phase.memory_peak.map_or_else(|| "-".to_owned(), |peak| (peak >> 20).to_string()),
         ]);
     }
     table.write(0, out)?;
@@ -86,6 +91,8 @@ pub fn write_figures(
 pub(crate) fn line(report: &Report) -> Json {
     let statistics = &report.statistics;
     let phase = |phase: &check::PhaseStatistics| {
+        let lock_waits: Map<String, Json> =
+            phase.lock_waits.iter().map(|(name, seconds)| ((*name).to_owned(), (*seconds).into())).collect();
         json!({
             "name": phase.name,
             "seconds": phase.seconds,
@@ -95,9 +102,10 @@ pub(crate) fn line(report: &Report) -> Json {
             "cpu_system_seconds": phase.cpu_system_seconds,
             "read_wait_seconds": phase.read_wait_seconds,
             "idle_seconds": phase.idle_seconds,
-            "lock_wait_seconds": {"merge": phase.lock_wait_seconds},
+            "lock_wait_seconds": lock_waits,
             "spilled_bytes": phase.spilled_bytes,
             "spill_wait_seconds": phase.spill_wait_seconds,
+            "memory_peak": phase.memory_peak,
         })
     };
     let sample = |sample: &check::Sample| {

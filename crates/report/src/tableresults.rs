@@ -6,10 +6,10 @@
 use std::io;
 
 use check::registry::LEVEL;
-use check::{ErrorCounts, Finding, Report, Scope};
+use check::{ErrorCounts, Finding, Group, Report, Scope};
 use format::{AllocUnitId, PageId};
 
-use crate::listing::{self, Listing, ObjectListing};
+use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::{Gate, View};
 
@@ -106,7 +106,7 @@ impl Rows<'_> {
             self.summary(&message::broker_count(kind), 0)?;
         }
         self.findings(&listing.unattributed)?;
-        let counts = listing::counts(&listing.unattributed);
+        let counts = listing.unattributed.counts;
         let is_checkcatalog = report.options.scope == Scope::Catalog;
         if counts.any() && !is_checkcatalog {
             self.summary(&message::found_unattributed(command, counts), 0)?;
@@ -129,7 +129,7 @@ impl Rows<'_> {
             self.summary(&counted, object.id)?;
         }
         self.findings(&object.findings)?;
-        let counts = listing::counts(&object.findings);
+        let counts = object.findings.counts;
         if counts.any() {
             let command = self.report.options.scope.command();
             self.summary(&message::found_in_table(command, counts, &name, object.id), object.id)?;
@@ -137,11 +137,9 @@ impl Rows<'_> {
         Ok(())
     }
 
-    fn findings(&mut self, findings: &[&Finding]) -> io::Result<()> {
-        for finding in findings {
-            if self.gate.pass() {
-                self.finding(finding)?;
-            }
+    fn findings(&mut self, group: &Group) -> io::Result<()> {
+        for finding in self.gate.pass(self.report, group) {
+            self.finding(&finding)?;
         }
         Ok(())
     }

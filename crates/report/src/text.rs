@@ -3,9 +3,9 @@
 use std::io;
 
 use check::registry::LEVEL;
-use check::{Finding, Report, Scope};
+use check::{Group, Report, Scope};
 
-use crate::listing::{self, Listing, ObjectListing};
+use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::text_table::printable;
 use crate::{Gate, View, not_verified, text_alloc};
@@ -45,7 +45,7 @@ impl Text<'_> {
             self.info(&message::broker_count(kind))?;
         }
         self.findings(&listing.unattributed)?;
-        let counts = listing::counts(&listing.unattributed);
+        let counts = listing.unattributed.counts;
         if counts.any() {
             self.message(&message::found_unattributed(command, counts))?;
         }
@@ -53,7 +53,7 @@ impl Text<'_> {
             self.object(object)?;
             if is_checktable {
                 // CHECKTABLE checks one table a statement: each has a repair level of its own.
-                let level = listing::repair(&object.findings).max(listing::repair(&listing.unattributed));
+                let level = object.findings.repair.max(listing.unattributed.repair);
                 self.repair_level(level, object.qualified_name().as_deref())?;
             }
         }
@@ -114,7 +114,7 @@ impl Text<'_> {
             }
             self.identities(object.id)?;
         }
-        let counts = listing::counts(&object.findings);
+        let counts = object.findings.counts;
         if counts.any() {
             self.message(&message::found_in_table(command, counts, &name, object.id))?;
         }
@@ -140,13 +140,11 @@ impl Text<'_> {
         }
     }
 
-    fn findings(&mut self, findings: &[&Finding]) -> io::Result<()> {
-        for finding in findings {
-            if self.gate.pass() {
-                let (number, state, text) = message::of_finding(self.report, finding);
-                writeln!(self.out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
-                writeln!(self.out, "{}", printable(&text))?;
-            }
+    fn findings(&mut self, group: &Group) -> io::Result<()> {
+        for finding in self.gate.pass(self.report, group) {
+            let (number, state, text) = message::of_finding(self.report, &finding);
+            writeln!(self.out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
+            writeln!(self.out, "{}", printable(&text))?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::table::REFERENCES;
 use super::{WHAT, table};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 
 /// Keys have one or two columns; the second is 0 then.
@@ -188,7 +189,7 @@ fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
 }
 
 /// Follows all references.
-pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Ledger, coverage: &mut Coverage) {
     let is_of_the_server = is_of_the_server(tables.database);
     for base in bases(REFERENCES.iter().map(|reference| reference.rows.base)) {
         let mut columns = Columns::default();

@@ -8,6 +8,7 @@ use format::types::xtype;
 use super::RowCheck;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::units::Units;
 
@@ -33,7 +34,7 @@ pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetCol
 }
 
 /// No table has the column, and no finished index.
-pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Ledger, coverage: &mut Coverage) {
     for rowset in database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && column(rowset).is_some()) {
         let unit = rowset.units.iter().find_map(|unit| database.units.get(*unit));
         let owner = unit.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| units.owner_of(unit.id));

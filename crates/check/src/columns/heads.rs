@@ -8,7 +8,7 @@ use format::types::xtype;
 use super::program::Column;
 use super::{Sums, purity_finding};
 use crate::context::Context;
-use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::off_row::Reader;
 use crate::units::UnitIndex;
 
@@ -88,7 +88,7 @@ impl Heads {
 }
 
 /// Reads the values and judges them; what cannot be judged is counted as not verified.
-pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Ledger) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {
         return sums.add_unverified(heads.seen);

@@ -11,6 +11,7 @@ use super::plan::RowsetPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::registry;
 use crate::sweep::Partial;
@@ -87,7 +88,7 @@ pub(super) fn reckon(
     context: &Context<'_>,
     plan: &RowsetPlan,
     swept: &Partial,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) {
     let Some(unit) = context.units.get(plan.in_row) else { return };

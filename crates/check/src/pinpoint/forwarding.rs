@@ -1,50 +1,129 @@
 //! Forwarding stubs against forwarded rows of one heap: 8971, 8972, 8993, 8994.
+//!
+//! What stubs and rows say is sorted by the row that it is about, so that each row is judged by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
 
-use format::{PageId, RecordId};
+use format::RecordId;
 
-use super::for_each_sound;
+use super::{Stretch, for_each_sound};
 use crate::context::Context;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
+use crate::spill::{Item, Sorter};
 use crate::sweep::{Forwarding, forwarding as forwarding_of};
 use crate::units::UnitIndex;
 
+/// What is said of the place of a forwarded row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Said {
+    row: RecordId,
+    what: What,
+    other: RecordId,
+}
+
+/// In the order in which it must be known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// The row is there, and points back to this stub.
+    Is,
+    /// This stub leads there: said once to know all of them, and once to judge each.
+    Named,
+    Judged,
+}
+
+const BYTES: usize = 17;
+
+impl Item for Said {
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.what as u8);
+        for at in [self.row, self.other] {
+            out.extend(at.page.page.to_le_bytes());
+            out.extend(at.page.file.to_le_bytes());
+            out.extend(at.slot.to_le_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
+        let what = match bytes.first()? {
+            0 => What::Is,
+            1 => What::Named,
+            _ => What::Judged,
+        };
+        Some(Self { what, row: RecordId::read(bytes, 1)?, other: RecordId::read(bytes, 9)? })
+    }
+}
+
+/// What is known of the row looked at.
+#[derive(Default)]
+struct Row {
+    at: RecordId,
+    back: Option<RecordId>,
+    /// The stub to which it points back leads to it.
+    back_agrees: bool,
+    is_named: bool,
+}
+
 /// Names the pairs that do not match.
-pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, pages: &[PageId]) -> Vec<Finding> {
-    let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return Vec::new() };
-    let mut stubs: BTreeMap<RecordId, RecordId> = BTreeMap::new();
-    let mut rows: BTreeMap<RecordId, RecordId> = BTreeMap::new();
-    for_each_sound(context, unit, pages, |id, page, target| {
+pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, stretch: Stretch, findings: &mut Ledger) {
+    let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return };
+    let mut sorter = Sorter::new(context.bytes_for_facts(), context.space);
+    for_each_sound(context, unit, stretch, |id, page, target| {
         for (slot, span) in target.spans().iter().enumerate() {
             let here = RecordId { page: id, slot: slot as u16 };
             match forwarding_of(span.of(page)) {
-                Some(Forwarding::Stub(row)) => stubs.insert(here, row),
-                Some(Forwarding::Row(stub)) => rows.insert(here, stub),
-                None => None,
-            };
+                Some(Forwarding::Stub(row)) => {
+                    for what in [What::Named, What::Judged] {
+                        sorter.push(Said { row, what, other: here });
+                    }
+                }
+                Some(Forwarding::Row(stub)) => sorter.push(Said { row: here, what: What::Is, other: stub }),
+                None => {}
+            }
         }
     });
-    let mut findings = Vec::new();
-    let named_rows: BTreeSet<RecordId> = stubs.values().copied().collect();
-    for (&stub, &row) in &stubs {
-        let at = |check| Finding::new(check).owner(owner).at_record(stub).ref_at(row.page, row.slot);
-        match rows.get(&row) {
-            None => findings.push(at(&registry::HEAP_STUB_WITHOUT_ROW)),
-            Some(&back) if back == stub => {}
-            Some(&back) => {
-                let shared = stubs.get(&back) == Some(&row);
-                let check = if shared { &registry::HEAP_FORWARD_SHARED } else { &registry::HEAP_FORWARD_MISMATCH };
-                findings.push(at(check).page_value("back_page", back.page).number("back_slot", back.slot));
+    let lone = |row: &Row| {
+        let back = row.back.filter(|_| !row.is_named)?;
+        let finding = Finding::new(&registry::HEAP_ROW_WITHOUT_STUB).owner(owner);
+        Some(finding.at_record(row.at).ref_at(back.page, back.slot))
+    };
+    let mut row = Row::default();
+    for Said { row: at, what, other } in sorter.into_sorted() {
+        if at != row.at {
+            findings.extend(lone(&row));
+            row = Row { at, ..Row::default() };
+        }
+        match what {
+            What::Is => row.back = Some(other),
+            What::Named => {
+                row.is_named = true;
+                row.back_agrees |= row.back == Some(other);
+            }
+            What::Judged => {
+                let stub = |check| Finding::new(check).owner(owner).at_record(other).ref_at(at.page, at.slot);
+                match row.back {
+                    None => findings.push(stub(&registry::HEAP_STUB_WITHOUT_ROW)),
+                    Some(back) if back == other => {}
+                    Some(back) => {
+                        let check = match row.back_agrees {
+                            true => &registry::HEAP_FORWARD_SHARED,
+                            false => &registry::HEAP_FORWARD_MISMATCH,
+                        };
+                        findings.push(stub(check).page_value("back_page", back.page).number("back_slot", back.slot));
+                    }
+                }
             }
         }
     }
-    for (&row, &back) in &rows {
-        if stubs.get(&back) != Some(&row) && !named_rows.contains(&row) {
-            let finding = Finding::new(&registry::HEAP_ROW_WITHOUT_STUB).owner(owner);
-            findings.push(finding.at_record(row).ref_at(back.page, back.slot));
-        }
-    }
-    findings
+    findings.extend(lone(&row));
 }

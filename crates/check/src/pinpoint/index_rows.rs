@@ -13,6 +13,7 @@ use super::{each_row, rows_of_page};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{Cell, Desk, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
+use crate::ledger::Ledger;
 use crate::memory::Needs;
 use crate::registry;
 use crate::sweep::Target;
@@ -32,16 +33,14 @@ const MAX_LISTED: usize = 20_000;
 /// Bytes of a value off the row that are shown.
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
-/// What became of an index whose sums differ.
-pub(crate) struct Found {
-    /// The rows without counterpart.
-    pub(crate) findings: Vec<Finding>,
-    /// There are more than are listed.
-    pub(crate) has_more: bool,
-}
-
-/// Names the rows without counterpart of a plan, the one at `plan_index`.
-pub(crate) fn index_rows(context: &Context<'_>, plan: &Plan, plan_index: usize, sums: PlanSums) -> Found {
+/// Names the rows without counterpart of a plan, the one at `plan_index`. Whether there are more than are listed.
+pub(crate) fn index_rows(
+    context: &Context<'_>,
+    plan: &Plan,
+    plan_index: usize,
+    sums: PlanSums,
+    findings: &mut Ledger,
+) -> bool {
     let units = plan.table_units.iter().chain(&plan.index_units);
     let work = |unit| context.indexes.work(unit).iter().find(|work| work.plan == plan_index);
     let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
@@ -52,7 +51,8 @@ pub(crate) fn index_rows(context: &Context<'_>, plan: &Plan, plan_index: usize, 
     let batch = (facts / FACT_BYTES_A_ROW).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end());
     let bounds = Bounds { cells, batch_rows: batch as usize, listed: MAX_LISTED };
     let unmatched = unmatched(bounds, |visit| look.each(visit));
-    Found { findings: look.findings(&unmatched.rows), has_more: unmatched.has_more }
+    look.findings(&unmatched.rows, findings);
+    unmatched.has_more
 }
 
 /// Both sides of an index.
@@ -76,8 +76,8 @@ impl Look<'_> {
     }
 
     /// The messages about rows, with their values.
-    fn findings(&self, rows: &[Vec<RecordId>; 2]) -> Vec<Finding> {
-        let (mut findings, mut target, mut desk) = (Vec::new(), Target::default(), Desk::default());
+    fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut Ledger) {
+        let (mut target, mut desk) = (Target::default(), Desk::default());
         let owner = self.plan.index_units.first().and_then(|unit| self.context.units.get(*unit));
         let owner = owner.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
         let table = self.context.database.object_name(self.plan.object_id);
@@ -104,7 +104,6 @@ impl Look<'_> {
                 findings.push(detail.text_value("identity", identity).text_value("values", values));
             });
         }
-        findings
     }
 
     /// How messages print the row's identity and its values: `a = 1 and b = 'x'`.

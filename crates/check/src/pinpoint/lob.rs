@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::lob::Fragment;
 use format::{PageId, RecordId};
 
-use super::{for_each_sound, pages_of};
+use super::{Stretch, for_each_sound, stretches};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
@@ -52,7 +52,7 @@ struct Suspect {
 struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a RowsetPlan,
-    pages: BTreeMap<UnitIndex, Vec<PageId>>,
+    stretches: BTreeMap<UnitIndex, Stretch>,
     /// Text pages that passed their audit.
     sound: BTreeSet<PageId>,
     suspects: BTreeMap<RecordId, Suspect>,
@@ -72,7 +72,7 @@ pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whol
     let mut look = Look {
         context,
         plan,
-        pages: pages_of(context, &units),
+        stretches: stretches(context, &units),
         sound: BTreeSet::new(),
         suspects: BTreeMap::new(),
         lost: BTreeSet::new(),
@@ -114,12 +114,12 @@ impl Look<'_> {
 
     /// Calls `visit` with all that the rowset's sound pages say.
     fn each(&self, units: &[UnitIndex], visit: &mut dyn FnMut(Fact)) {
-        for (&unit, pages) in self.pages.iter().filter(|(unit, _)| units.contains(unit)) {
+        for (&unit, &stretch) in self.stretches.iter().filter(|(unit, _)| units.contains(unit)) {
             if unit == self.plan.in_row {
-                self.each_row(pages, visit);
+                self.each_row(stretch, visit);
                 continue;
             }
-            for_each_sound(self.context, unit, pages, |id, page, target| {
+            for_each_sound(self.context, unit, stretch, |id, page, target| {
                 visit(Fact::TextPage(id));
                 for (slot, span) in target.spans().iter().enumerate() {
                     let Ok(fragment) = Fragment::read(span.of(page)) else { continue };
@@ -132,10 +132,10 @@ impl Look<'_> {
         }
     }
 
-    fn each_row(&self, pages: &[PageId], visit: &mut dyn FnMut(Fact)) {
+    fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) {
         let unit = self.plan.in_row;
         let Some(plan) = self.context.lob.rows(unit) else { return };
-        for_each_sound(self.context, unit, pages, |id, page, target| {
+        for_each_sound(self.context, unit, stretch, |id, page, target| {
             if !is_leaf_of(self.context, unit, page) {
                 return;
             }
@@ -155,7 +155,7 @@ impl Look<'_> {
     /// Keeps what is said of places that the two sides see differently.
     fn gather(&mut self, weight: u64) {
         let context = self.context;
-        let units: Vec<UnitIndex> = self.pages.keys().copied().collect();
+        let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
         let wanted = (weight / FRAGMENTS_A_CELL).clamp(*CELLS.start(), *CELLS.end()).next_power_of_two();
         let cell_of = |at: RecordId| (context.hash.spread(at) & (wanted - 1)) as usize;
         let mut cells = vec![(Sum::default(), Sum::default()); wanted as usize];

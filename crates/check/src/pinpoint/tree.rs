@@ -1,24 +1,20 @@
 //! The links of one B-tree, fact by fact: which message CHECKDB prints for what is missing (checkdb.md 1.3).
-
-use std::collections::{BTreeMap, BTreeSet};
+//!
+//! Each page says something of itself, of its right neighbour and of its children. All that is said is sorted by the page
+//! that it is about, so that each page is judged by itself, however many are damaged.
 
 use format::{Page, PageId};
 
-use super::for_each_sound;
+use super::tree_facts::{End, EndKind, Said, What};
+use super::{Stretch, for_each_sound, sound};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
+use crate::ledger::Ledger;
+use crate::page_set::PageSet;
 use crate::registry;
+use crate::spill::Sorter;
 use crate::sweep::{Role, Target, TreeLevel, Verdict, child, level_of, role};
 use crate::units::{Shape, UnitIndex};
-
-/// What a page says of itself.
-struct Fact {
-    level: TreeLevel,
-    prev: PageId,
-    next: PageId,
-    /// Children in order; empty for a leaf.
-    children: Vec<PageId>,
-}
 
 /// A parent entry that names a page.
 #[derive(Clone, Copy)]
@@ -27,56 +23,61 @@ struct Parent {
     slot: u16,
     /// The child before; `None` when the page that would name it was not seen.
     prev_child: Option<PageId>,
+    /// Level of the parent; `None` for what names the root.
+    level: Option<TreeLevel>,
 }
 
 struct Tree<'a> {
     context: &'a Context<'a>,
+    index: UnitIndex,
+    stretch: Stretch,
     owner: Owner,
     shape: Shape,
     root: PageId,
     /// How entries name their children is known: not in compressed trees.
     entries_are_known: bool,
-    pages: BTreeMap<PageId, Fact>,
-    parents: BTreeMap<PageId, Vec<Parent>>,
-    /// Pages whose next pointer names a page.
-    siblings: BTreeMap<PageId, Vec<PageId>>,
-    findings: Vec<Finding>,
 }
 
 /// Names what is wrong with the links of a B-tree.
-pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, pages: &[PageId]) -> Vec<Finding> {
-    let Some(unit) = context.units.get(index) else { return Vec::new() };
-    let mut tree = Tree {
+pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, stretch: Stretch, findings: &mut Ledger) {
+    let Some(unit) = context.units.get(index) else { return };
+    let tree = Tree {
         context,
+        index,
+        stretch,
         owner: unit.owner,
         shape: unit.shape,
         root: context.root(unit),
         entries_are_known: !unit.compressed,
-        pages: BTreeMap::new(),
-        parents: BTreeMap::new(),
-        siblings: BTreeMap::new(),
-        findings: Vec::new(),
     };
-    for_each_sound(context, index, pages, |id, page, target| {
-        let header = page.header();
-        let children = if !tree.entries_are_known {
-            Vec::new()
-        } else if matches!(role(context, index, page), Role::Node | Role::Misplaced { is_node: true }) {
-            target.spans().iter().filter_map(|span| child(page, *span)).collect()
-        } else {
-            Vec::new()
-        };
-        let fact = Fact { level: level_of(page), prev: header.prev(), next: header.next(), children };
-        tree.pages.insert(id, fact);
-    });
-    tree.forget_entries_of_leaves();
-    tree.gather();
-    let targets: BTreeSet<PageId> =
-        tree.pages.keys().chain(tree.parents.keys()).chain(tree.siblings.keys()).copied().collect();
-    for page in targets {
-        if tree.pages.contains_key(&page) { tree.seen(page) } else { tree.unseen(page) }
+    let mut judged = Judged::of(PageId::NONE);
+    for Said { about, what } in tree.gather().into_sorted() {
+        if about != judged.page {
+            tree.close(&judged, findings);
+            judged = Judged::of(about);
+        }
+        tree.hear(&mut judged, what, findings);
     }
-    tree.findings
+    tree.close(&judged, findings);
+}
+
+/// What was said of the page looked at, in the order of [`What`].
+struct Judged {
+    page: PageId,
+    /// Its level and neighbours, if it exists.
+    seen: Option<(TreeLevel, PageId, PageId)>,
+    /// The first two entries that name it.
+    parents: [Option<Parent>; 2],
+    /// The first page whose next pointer names it.
+    left: Option<PageId>,
+    /// Of a page that does not exist here: where it does, once that was looked up.
+    elsewhere: Option<Option<(Owner, PageId)>>,
+}
+
+impl Judged {
+    fn of(page: PageId) -> Self {
+        Self { page, seen: None, parents: [None; 2], left: None, elsewhere: None }
+    }
 }
 
 impl Tree<'_> {
@@ -84,94 +85,195 @@ impl Tree<'_> {
         Finding::new(check).owner(self.owner).page(page)
     }
 
-    /// Pages that by their place below the root are leaves name no children, whatever their level number says.
-    fn forget_entries_of_leaves(&mut self) {
-        if self.shape != Shape::Nonclustered {
-            return;
+    /// Half of the memory for facts: that of two sorters at once.
+    fn sorter<T: crate::spill::Item>(&self) -> Sorter<T> {
+        Sorter::new(self.context.bytes_for_facts() / 2, self.context.space)
+    }
+
+    /// Calls `visit` with the children that the entries of a page name, with their slots.
+    fn children(&self, page: Page<'_>, target: &Target, mut visit: impl FnMut(u16, PageId)) {
+        if self.names_children(page) {
+            let children = target.spans().iter().filter_map(|span| child(page, *span));
+            children.zip(0..).for_each(|(child, slot)| visit(slot, child));
         }
-        let mut reached = BTreeSet::new();
-        let mut queue = vec![(self.root, None)];
-        while let Some((page, expected_level)) = queue.pop() {
-            let Some(fact) = self.pages.get_mut(&page).filter(|_| reached.insert(page)) else { continue };
-            let level = expected_level.unwrap_or(number(fact.level));
-            if expected_level == Some(0) {
-                fact.children.clear();
+    }
+
+    fn names_children(&self, page: Page<'_>) -> bool {
+        let is_node = matches!(role(self.context, self.index, page), Role::Node | Role::Misplaced { is_node: true });
+        self.entries_are_known && is_node
+    }
+
+    /// All that the pages say.
+    fn gather(&self) -> Sorter<Said> {
+        let leaves = self.leaves_with_entries();
+        let (mut said, mut ends) = (self.sorter(), self.sorter());
+        if !self.root.is_none() {
+            let prev_child = Some(PageId::NONE);
+            said.push(Said {
+                about: self.root,
+                what: What::Parent { by: PageId::NONE, slot: 0, prev_child, level: None },
+            });
+        }
+        for_each_sound(self.context, self.index, self.stretch, |id, page, target| {
+            let header = page.header();
+            let (level, prev, next) = (level_of(page), header.prev(), header.next());
+            said.push(Said { about: id, what: What::Seen { level, prev, next } });
+            if !next.is_none() {
+                said.push(Said { about: next, what: What::Left { by: id, level } });
             }
-            if let Some(below) = level.checked_sub(1) {
-                queue.extend(fact.children.iter().map(|child| (*child, Some(below))));
+            if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
+                return;
+            }
+            let mut prev_child = None;
+            self.children(page, target, |slot, child| {
+                match prev_child {
+                    // What comes before the first child only the left neighbour knows.
+                    None if !prev.is_none() => {
+                        ends.push(End { of: prev, what: EndKind::Wanted { child, by: id, slot, level } });
+                    }
+                    None | Some(_) => {
+                        let prev_child = Some(prev_child.unwrap_or(PageId::NONE));
+                        said.push(Said {
+                            about: child,
+                            what: What::Parent { by: id, slot, prev_child, level: Some(level) },
+                        });
+                    }
+                }
+                prev_child = Some(child);
+            });
+            if let Some(last) = prev_child {
+                ends.push(End { of: id, what: EndKind::LastChild(last) });
+            }
+        });
+        let mut last = None;
+        for End { of, what } in ends.into_sorted() {
+            match what {
+                EndKind::LastChild(child) => last = Some((of, child)),
+                EndKind::Wanted { child, by, slot, level } => {
+                    let prev_child = last.filter(|(page, _)| *page == of).map(|(_, child)| child);
+                    said.push(Said { about: child, what: What::Parent { by, slot, prev_child, level: Some(level) } });
+                }
+            }
+        }
+        said
+    }
+
+    /// Pages that by their place below the root are leaves name no children, whatever their level number says. Of a
+    /// clustered index the type of the page tells.
+    fn leaves_with_entries(&self) -> Option<PageSet> {
+        if self.shape != Shape::Nonclustered {
+            return None;
+        }
+        let files = &self.context.survey.files;
+        // Pages with entries that were not reached yet, those of the level looked at, and of the one below.
+        let (mut nodes, mut level) = (PageSet::new(files), PageSet::new(files));
+        let mut number = None;
+        for_each_sound(self.context, self.index, self.stretch, |id, page, _| {
+            if self.names_children(page) {
+                nodes.insert(id);
+            }
+            if id == self.root {
+                number = Some(page.header().level);
+            }
+        });
+        if nodes.remove(self.root) {
+            level.insert(self.root);
+        }
+        let mut target = Target::default();
+        for _ in 0..number.unwrap_or_default() {
+            let mut below = PageSet::new(files);
+            for id in level.iter() {
+                let Some(bytes) = sound(self.context, &mut target, self.index, id) else { continue };
+                self.children(Page::new(&bytes), &target, |_, child| {
+                    if nodes.remove(child) {
+                        below.insert(child);
+                    }
+                });
+            }
+            level = below;
+        }
+        // A root of level 0 is a leaf by its number, and is left as it is.
+        number.filter(|number| *number > 0).map(|_| level)
+    }
+
+    /// Judges what is said of a page, as far as it is known when it is said.
+    fn hear(&self, judged: &mut Judged, what: What, findings: &mut Ledger) {
+        match what {
+            What::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
+            What::Parent { by, slot, prev_child, level } => {
+                let parent = Parent { page: by, slot, prev_child, level };
+                if let Some(free) = judged.parents.iter_mut().find(|parent| parent.is_none()) {
+                    *free = Some(parent);
+                }
+            }
+            What::Left { by, level } => {
+                judged.left = judged.left.or(Some(by));
+                match judged.seen {
+                    Some(seen) => self.with_left(judged.page, seen, by, level, findings),
+                    None => self.unseen_next(judged, by, findings),
+                }
             }
         }
     }
 
-    /// Turns pointers into facts about the pages they name.
-    fn gather(&mut self) {
-        if !self.root.is_none() {
-            let parent = Parent { page: PageId::NONE, slot: 0, prev_child: Some(PageId::NONE) };
-            self.parents.entry(self.root).or_default().push(parent);
-        }
-        for (&page, fact) in &self.pages {
-            if !fact.next.is_none() {
-                self.siblings.entry(fact.next).or_default().push(page);
-            }
-            let mut prev_child = match fact.prev.is_none() {
-                true => Some(PageId::NONE),
-                false => self.pages.get(&fact.prev).and_then(|left| left.children.last().copied()),
-            };
-            for (slot, &child) in fact.children.iter().enumerate() {
-                let parent = Parent { page, slot: slot as u16, prev_child };
-                self.parents.entry(child).or_default().push(parent);
-                prev_child = Some(child);
-            }
+    /// Judges a page of which all was said.
+    fn close(&self, judged: &Judged, findings: &mut Ledger) {
+        match judged.seen {
+            Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
+            None => findings.extend(self.unseen(judged)),
         }
     }
 
     /// A page that exists.
-    fn seen(&mut self, page: PageId) {
-        let Some(fact) = self.pages.get(&page) else { return };
-        let (level, prev, next) = (fact.level, fact.prev, fact.next);
-        let parents = self.parents.get(&page).cloned().unwrap_or_default();
-        let siblings = self.siblings.get(&page).cloned().unwrap_or_default();
-        let mut found = Vec::new();
-        match parents.as_slice() {
+    fn seen(&self, judged: &Judged, level: TreeLevel, prev: PageId, next: PageId, findings: &mut Ledger) {
+        let page = judged.page;
+        let has_left = judged.left.is_some();
+        match judged.parents {
             _ if !self.entries_are_known => {
-                if siblings.is_empty() && !prev.is_none() {
-                    found.push(self.finding(&registry::TREE_PREV_UNSEEN, page).ref_page(prev));
+                if !has_left && !prev.is_none() {
+                    findings.push(self.finding(&registry::TREE_PREV_UNSEEN, page).ref_page(prev));
                 }
             }
-            [] => {
+            [None, _] => {
                 // Without neighbours it looks like a root that the catalogue does not name.
-                let alone = siblings.is_empty() && (!prev.is_none() || next.is_none());
-                found.push(if alone {
+                let alone = !has_left && (!prev.is_none() || next.is_none());
+                findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)
                 } else {
                     self.finding(&registry::TREE_PARENT_UNSEEN, page)
                 });
             }
-            [parent] => self.with_parent(page, level, prev, *parent, &siblings, &mut found),
-            [first, second, ..] => found.push(
+            [Some(parent), None] => self.with_parent(page, level, prev, parent, has_left, findings),
+            [Some(first), Some(second)] => findings.push(
                 self.finding(&registry::TREE_TWO_PARENTS, page)
                     .ref_at(first.page, first.slot)
                     .page_value("other_page", second.page)
                     .number("other_slot", second.slot),
             ),
         }
-        for &left in &siblings {
-            if prev != left {
-                found.push(
-                    self.finding(&registry::TREE_CHAIN_LINKAGE, page).ref_page(left).page_value("found_prev", prev),
-                );
-            }
-            let left_level = self.pages.get(&left).map(|fact| number(fact.level));
-            if let Some(left_level) = left_level.filter(|left_level| *left_level != number(level)) {
-                found.push(
-                    self.finding(&registry::TREE_LEVEL_SIBLING, page)
-                        .ref_page(left)
-                        .number("level", number(level))
-                        .number("ref_level", left_level),
-                );
-            }
+    }
+
+    /// A page that exists and that is named by the next pointer of another.
+    fn with_left(
+        &self,
+        page: PageId,
+        (level, prev, _): (TreeLevel, PageId, PageId),
+        left: PageId,
+        left_level: TreeLevel,
+        findings: &mut Ledger,
+    ) {
+        if prev != left {
+            let finding = self.finding(&registry::TREE_CHAIN_LINKAGE, page);
+            findings.push(finding.ref_page(left).page_value("found_prev", prev));
         }
-        self.findings.extend(found);
+        if number(left_level) != number(level) {
+            findings.push(
+                self.finding(&registry::TREE_LEVEL_SIBLING, page)
+                    .ref_page(left)
+                    .number("level", number(level))
+                    .number("ref_level", number(left_level)),
+            );
+        }
     }
 
     fn with_parent(
@@ -180,29 +282,27 @@ impl Tree<'_> {
         level: TreeLevel,
         prev: PageId,
         parent: Parent,
-        siblings: &[PageId],
-        found: &mut Vec<Finding>,
+        has_left: bool,
+        findings: &mut Ledger,
     ) {
         let as_expected = parent.prev_child.is_none_or(|expected| expected == prev);
         if !as_expected {
-            found.push(
+            findings.push(
                 self.finding(&registry::TREE_PREV_NOT_AS_PARENT, page)
                     .ref_at(parent.page, parent.slot)
                     .page_value("found_prev", prev)
                     .page_value("expected_prev", parent.prev_child.unwrap_or(PageId::NONE)),
             );
         }
-        if siblings.is_empty() && as_expected && !prev.is_none() {
-            found.push(self.finding(&registry::TREE_PREV_UNSEEN, page).ref_page(prev));
+        if !has_left && as_expected && !prev.is_none() {
+            findings.push(self.finding(&registry::TREE_PREV_UNSEEN, page).ref_page(prev));
         }
-        if let Some(above) = self.pages.get(&parent.page)
-            && !self.is_one_below(level, above.level)
-        {
-            found.push(
+        if let Some(above) = parent.level.filter(|above| !self.is_one_below(level, *above)) {
+            findings.push(
                 self.finding(&registry::TREE_LEVEL_PARENT, page)
                     .ref_page(parent.page)
                     .number("level", number(level))
-                    .number("ref_level", number(above.level)),
+                    .number("ref_level", number(above)),
             );
         }
     }
@@ -217,39 +317,36 @@ impl Tree<'_> {
         }
     }
 
-    /// A page that others name and that does not exist in the tree.
-    fn unseen(&mut self, page: PageId) {
-        let parents = self.parents.get(&page).cloned().unwrap_or_default();
-        let siblings = self.siblings.get(&page).cloned().unwrap_or_default();
-        let elsewhere = self.elsewhere(page);
-        let mut found = Vec::new();
-        match (parents.first(), siblings.first()) {
-            (Some(parent), _) if elsewhere.is_some() && !parent.page.is_none() => {
-                if let Some((other, prev)) = elsewhere {
-                    found.push(self.child_of_other(page, *parent, other, prev));
-                }
+    /// A page that others name and that does not exist in the tree: what its first parent entry says of it.
+    fn unseen(&self, judged: &Judged) -> Option<Finding> {
+        let page = judged.page;
+        let parent = judged.parents[0]?;
+        if !parent.page.is_none()
+            && let Some((other, prev)) = judged.elsewhere.unwrap_or_else(|| self.elsewhere(page))
+        {
+            return Some(self.child_of_other(page, parent, other, prev));
+        }
+        let (check, other) = match judged.left {
+            Some(left) => (&registry::TREE_CHILD_UNSEEN, left),
+            None => (&registry::TREE_CHILDREN_UNSEEN, parent.prev_child.unwrap_or(PageId::NONE)),
+        };
+        let finding = self.finding(check, page).ref_at(parent.page, parent.slot);
+        Some(finding.page_value("other_page", other))
+    }
+
+    /// A page that does not exist in the tree and that is named by a next pointer.
+    fn unseen_next(&self, judged: &mut Judged, left: PageId, findings: &mut Ledger) {
+        let page = judged.page;
+        let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
+        match elsewhere {
+            Some((other, _)) => {
+                findings.push(self.finding(&registry::TREE_NEXT_OF_OTHER, page).ref_page(left).other_owner(other))
             }
-            (Some(parent), Some(left)) => found.push(
-                self.finding(&registry::TREE_CHILD_UNSEEN, page)
-                    .ref_at(parent.page, parent.slot)
-                    .page_value("other_page", *left),
-            ),
-            (Some(parent), None) => found.push(
-                self.finding(&registry::TREE_CHILDREN_UNSEEN, page)
-                    .ref_at(parent.page, parent.slot)
-                    .page_value("other_page", parent.prev_child.unwrap_or(PageId::NONE)),
-            ),
-            (None, _) => {}
+            None if judged.parents[0].is_none() => {
+                findings.push(self.finding(&registry::TREE_NEXT_UNSEEN, page).ref_page(left));
+            }
+            None => {}
         }
-        if parents.is_empty() || elsewhere.is_some() {
-            found.extend(siblings.iter().map(|left| match elsewhere {
-                Some((other, _)) => {
-                    self.finding(&registry::TREE_NEXT_OF_OTHER, page).ref_page(*left).other_owner(other)
-                }
-                None => self.finding(&registry::TREE_NEXT_UNSEEN, page).ref_page(*left),
-            }));
-        }
-        self.findings.extend(found);
     }
 
     fn child_of_other(&self, page: PageId, parent: Parent, other: Owner, prev: PageId) -> Finding {

@@ -12,13 +12,14 @@ use format::{Page, PageBytes, PageId};
 use crate::context::{Context, Keys};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::spill::{Window, Windows};
 use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, Verdict, child, is_leaf, record};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Vec<Finding>, coverage: &mut Coverage) {
+pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let mut undecided = vec![0u64; swept.units.len()];
     let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_in_memory(), context.space);
     while let Some(window) = windows.advance() {
@@ -55,7 +56,7 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     bounds: &'a Window<'a, PageBounds>,
     target: Target,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Ledger,
     undecided: &'a mut [u64],
 }
 

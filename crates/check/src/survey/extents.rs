@@ -11,6 +11,7 @@ use super::iam::{Chains, expected_type_bits};
 use super::maps::{Allocation, FileMap};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::report::FileTotals;
 use crate::units::{UnitIndex, Units};
@@ -21,7 +22,7 @@ pub(super) fn check(
     files: &[FileMap],
     chains: &Chains,
     units: &Units,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Vec<FileTotals> {
     let mut totals = Vec::new();
@@ -48,7 +49,7 @@ struct Checker<'a> {
     file: &'a FileMap,
     chains: &'a Chains,
     units: &'a Units,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
     totals: FileTotals,
 }

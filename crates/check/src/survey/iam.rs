@@ -12,6 +12,7 @@ use super::maps::{Allocation, FileMap, Single};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::units::{UnitIndex, Units};
 
@@ -67,7 +68,7 @@ struct Follower<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
     units: &'a mut Units,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
     seen: BTreeMap<PageId, Candidate>,
     broken: BTreeSet<UnitIndex>,
@@ -81,7 +82,7 @@ pub(super) fn follow(
     database: &Database,
     units: &mut Units,
     files: &mut [FileMap],
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Chains {
     let mut follower = Follower {

@@ -15,6 +15,7 @@ use source::{DataFile, PageSource};
 use crate::audit::{self, FixedFault};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::ledger::Ledger;
 use crate::registry;
 use crate::units::{UnitIndex, Units};
 
@@ -161,7 +162,7 @@ pub(crate) fn load(
     source: &dyn PageSource,
     file: &DataFile,
     units: &Units,
-    findings: &mut Vec<Finding>,
+    findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> FileMap {
     // A file grown on disk whose header was not written yet ends, for the database, where the header says.
@@ -228,7 +229,7 @@ pub(crate) fn load(
 struct FixedPages<'a> {
     source: &'a dyn PageSource,
     units: &'a Units,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
 }

@@ -1,5 +1,7 @@
 //! What a sweep adds up. Everything merges in any order.
 
+use std::collections::BTreeMap;
+
 use format::PageId;
 use format::bytes::u32_at;
 use format::key::{IMAGE_BYTES, KeyImage};
@@ -14,7 +16,7 @@ use crate::{columns, computed, constraints, identity, index_match, lob, partitio
 pub(crate) struct Partial {
     /// By unit ordinal.
     pub(crate) units: Vec<UnitTally>,
-    /// What was found on single pages.
+    /// What was found on single pages and not handed over yet.
     pub(crate) findings: Vec<Finding>,
     /// Non-leaf pages.
     pub(crate) nodes: Vec<NodePage>,
@@ -34,8 +36,8 @@ pub(crate) struct Partial {
     pub(crate) partitions: partitions::Sums,
     /// Values of identity columns.
     pub(crate) identities: identity::Sums,
-    /// Pages that could not be read, and why.
-    pub(crate) read_errors: Vec<(PageId, String)>,
+    /// Pages that could not be read.
+    pub(crate) unread: UnreadPages,
     /// Pages read.
     pub(crate) pages_read: u64,
     /// Pages in use.
@@ -184,6 +186,39 @@ impl LevelSums {
     }
 }
 
+/// Pages that could not be read: of each file the first, why, and how many.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct UnreadPages(BTreeMap<u16, (PageId, String, u64)>);
+
+impl UnreadPages {
+    /// Adds a page.
+    pub(crate) fn add(&mut self, page: PageId, why: impl FnOnce() -> String) {
+        match self.0.get_mut(&page.file) {
+            Some((first, error, pages)) => {
+                *pages += 1;
+                if page < *first {
+                    (*first, *error) = (page, why());
+                }
+            }
+            None => _ = self.0.insert(page.file, (page, why(), 1)),
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (page, error, pages) in other.into_files() {
+            self.add(page, || error);
+            if let Some((.., all)) = self.0.get_mut(&page.file) {
+                *all += pages - 1;
+            }
+        }
+    }
+
+    /// By file.
+    pub(crate) fn into_files(self) -> impl Iterator<Item = (PageId, String, u64)> {
+        self.0.into_values()
+    }
+}
+
 /// A non-leaf page: one in a hundred, so that each can be remembered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct NodePage {
@@ -264,7 +299,7 @@ impl Partial {
             constraints: constraints::Sums::default(),
             partitions: partitions::Sums::default(),
             identities: identity::Sums::default(),
-            read_errors: Vec::new(),
+            unread: UnreadPages::default(),
             pages_read: 0,
             pages_allocated: 0,
             unclaimed_pages: 0,
@@ -286,7 +321,7 @@ impl Partial {
         self.constraints.merge(other.constraints);
         self.partitions.merge(other.partitions);
         self.identities.merge(other.identities);
-        self.read_errors.extend(other.read_errors);
+        self.unread.merge(other.unread);
         self.pages_read += other.pages_read;
         self.pages_allocated += other.pages_allocated;
         self.unclaimed_pages += other.unclaimed_pages;
@@ -302,6 +337,5 @@ impl Partial {
     /// Brings facts into an order that does not depend on which thread found them.
     pub(crate) fn sort(&mut self) {
         self.nodes.sort_unstable();
-        self.read_errors.sort();
     }
 }

@@ -2,6 +2,7 @@
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
+use std::borrow::Cow;
 
 use crate::Corpus;
 use crate::base_table::BaseTable;
@@ -51,11 +52,11 @@ fn trial(corpus: &Corpus, name: &str, test: fn(&Corpus) -> Result<(), Failed>) -
 }
 
 /// Findings of the catalogue checks.
-fn of_catalog(report: &Report) -> Vec<&Finding> {
+fn of_catalog(report: &Report) -> Vec<Cow<'_, Finding>> {
     report.findings.iter().filter(|finding| matches!(finding.check.msg, 8992 | 8997)).collect()
 }
 
-fn texts(report: &Report, findings: &[&Finding]) -> String {
+fn texts(report: &Report, findings: &[Cow<'_, Finding>]) -> String {
     findings.iter().map(|finding| finding.text(&report.names())).collect::<Vec<_>>().join("\n")
 }
 
@@ -131,7 +132,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
     let Some(number) = reference.message() else { return not_verified(report, reference, &found) };
     let message = format!("Msg {number}, State 1: ");
     let text = |finding: &Finding| finding.text(&report.names());
-    let is_told = |finding: &&Finding| {
+    let is_told = |finding: &Cow<'_, Finding>| {
         let text = text(finding);
         let says = match number {
             9000.. => text.ends_with(&format!(" with ID {nobody}.")),
@@ -145,7 +146,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
         return Err(format!("not told: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
     }
     // Besides: other references by the same value, and those to the row as it was.
-    let belongs = |finding: &&&Finding| {
+    let belongs = |finding: &Finding| {
         let text = text(finding);
         text.contains(&format!("={nobody}")) || text.contains(&format!("={before}")) || text.contains(" ID ")
     };
@@ -158,7 +159,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
             finding.object_id() == Some(reference.table().0) && matches!(finding.check.msg, 2511 | 8933 | 8934);
         !matches!(finding.check.msg, 8992 | 8997) && !is_order
     });
-    other.map_or(Ok(()), |other| Err(text(other).into()))
+    other.map_or(Ok(()), |other| Err(text(&other).into()))
 }
 
 /// What is no proof is listed, and no finding tells of this reference.
@@ -275,7 +276,7 @@ fn checkcatalog_finds_the_same(corpus: &Corpus) -> Result<(), Failed> {
     let whole = image.check();
     let catalog = image.check_with(&Options { scope: Scope::Catalog, ..Options::default() });
     let wanted = texts(&whole, &of_catalog(&whole));
-    let found: Vec<&Finding> = catalog.findings.iter().collect();
+    let found: Vec<Cow<'_, Finding>> = catalog.findings.iter().collect();
     if wanted.is_empty() || texts(&catalog, &found) != wanted || catalog.statistics.pages_read != 0 {
         return Err(format!("{wanted}\n{}", texts(&catalog, &found)).into());
     }

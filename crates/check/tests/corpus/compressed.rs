@@ -124,13 +124,11 @@ fn sound(original: &Image, what: What, mode: Mode) -> Result<(), Failed> {
 }
 
 fn silent(report: &Report) -> Result<(), Failed> {
-    match report.findings.as_slice() {
-        [] => Ok(()),
-        findings => {
-            let texts: Vec<_> = findings.iter().take(5).map(|finding| finding.text(&report.names())).collect();
-            Err(format!("{} findings: {texts:#?}", findings.len()).into())
-        }
+    if report.findings.is_empty() {
+        return Ok(());
     }
+    let texts: Vec<_> = report.findings.iter().take(5).map(|finding| finding.text(&report.names())).collect();
+    Err(format!("{} findings: {texts:#?}", report.findings.len()).into())
 }
 
 type Test = fn(&Image) -> Result<(), Failed>;

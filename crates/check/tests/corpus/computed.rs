@@ -45,7 +45,7 @@ fn is(found: &[String], expected: &[&str]) -> Result<(), Failed> {
 
 fn findings(report: &Report) -> Vec<String> {
     let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
-    report.findings.iter().map(text).collect()
+    report.findings.iter().map(|finding| text(&finding)).collect()
 }
 
 type Test = fn(&mut Image) -> Result<(), Failed>;

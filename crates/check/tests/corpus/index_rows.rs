@@ -469,7 +469,7 @@ fn off_row(corpus: &Corpus) -> Result<(), Failed> {
         let report = moved.check_as(names_are_large);
         let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);
         let told = report.not_verified.iter().any(|entry| entry.scope.ends_with("LastName"));
-        return match told && !report.findings.is_empty() && !report.findings.iter().any(is_index) {
+        return match told && !report.findings.is_empty() && !report.findings.iter().any(|finding| is_index(&finding)) {
             true => Ok(()),
             false => Err(format!("{:?}", report.findings).into()),
         };
@@ -508,7 +508,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
 /// The report has exactly these messages.
 fn agree(report: &Report, mut expected: Vec<String>) -> Result<(), Failed> {
     let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
-    let mut found: Vec<String> = report.findings.iter().map(text).collect();
+    let mut found: Vec<String> = report.findings.iter().map(|finding| text(&finding)).collect();
     found.sort();
     expected.sort();
     if found == expected {

@@ -92,7 +92,7 @@ fn log_of(corpus: &Corpus) -> Result<PathBuf, Failed> {
 fn scope_order(corpus: &Corpus) -> Result<(), Failed> {
     let image = damaged(corpus);
     let whole = image.check();
-    let mut objects: Vec<i32> = whole.findings.iter().filter_map(check::Finding::object_id).collect();
+    let mut objects: Vec<i32> = whole.findings.iter().filter_map(|finding| finding.object_id()).collect();
     objects.sort_unstable();
     objects.dedup();
     if objects.len() < 3 {

@@ -467,7 +467,7 @@ fn place_of(finding: &check::Finding) -> RecordId {
 
 fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
     let mut found: Expected =
-        report.findings.iter().map(|finding| (finding.check.msg, finding.state, place_of(finding))).collect();
+        report.findings.iter().map(|finding| (finding.check.msg, finding.state, place_of(&finding))).collect();
     found.sort_unstable();
     expected.sort_unstable();
     if found == expected {
@@ -481,7 +481,7 @@ fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
 fn lob_messages(report: &Report) -> Vec<(u16, RecordId)> {
     let of_lobs = |msg: u16| matches!(msg, 8914 | 8925 | 8929 | 8960..=8965 | 8974);
     let findings = report.findings.iter().filter(|finding| of_lobs(finding.check.msg));
-    findings.map(|finding| (finding.check.msg, place_of(finding))).collect()
+    findings.map(|finding| (finding.check.msg, place_of(&finding))).collect()
 }
 
 fn same_messages(image: &Image, expected: &[(u16, RecordId)]) -> Result<(), Failed> {
@@ -566,7 +566,7 @@ fn documents(image: &Image) -> Result<(), Failed> {
     let first = values.fragment(reference.target);
     image.edit(first.at.page.page, |bytes| bytes[first.offset + 14] = b'<');
     let report = image.check();
-    let found: Vec<_> = report.findings.iter().map(|finding| (finding.check.msg, place_of(finding))).collect();
+    let found: Vec<_> = report.findings.iter().map(|finding| (finding.check.msg, place_of(&finding))).collect();
     if found == [(2570, reference.from)] { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 

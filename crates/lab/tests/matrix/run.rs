@@ -118,13 +118,13 @@ impl Subject {
         if let Some(first) = report.findings.first() {
             let names = |finding: &check::Finding| names(finding, &report, damaged);
             // Lines that no summary counts belong to the one before them; some messages name no place at all.
-            let places = report.findings.iter().skip_while(|finding| finding.page.is_none());
-            let rest = places.clone().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
-            let first_names = places.take(1).chain(rest).any(names);
+            let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
+            let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
+            let first_names = places().take(1).chain(rest).any(|finding| names(&finding));
             return Verdict::Found {
                 first: first.check.id,
                 first_names,
-                any_names: report.findings.iter().any(names),
+                any_names: report.findings.iter().any(|finding| names(&finding)),
                 count: report.findings.len(),
                 damaged: damaged.len(),
             };

@@ -89,7 +89,8 @@ fn checkcatalog_prints_its_messages_unwrapped_and_no_summary() {
             .text_value("table", "columns")
             .text_value("wanted", "object_id=1977058079")
             .text_value("referenced", "objects"),
-    ];
+    ]
+    .into();
     let message = "Attribute (object_id=1977058079) of row (object_id=1977058079,column_id=1) in sys.columns does not have a \
                    matching row (object_id=1977058079) in sys.objects.\n";
     let expected = format!("Msg 3853, Level 16, State 1, Line 1\n{message}{COMPLETED}");
@@ -144,7 +145,7 @@ fn checkalloc_lists_units_and_files() {
 fn findings_of_the_pre_checks_stand_before_the_heading() {
     let text = text(|report| {
         let unreadable = &registry::PRIMITIVE_UNREADABLE;
-        report.findings = vec![Finding::new(unreadable).owner(owner(3, 0, 0)).page(PageId::new(1, 17))];
+        report.findings = vec![Finding::new(unreadable).owner(owner(3, 0, 0)).page(PageId::new(1, 17))].into();
     });
     assert!(text.starts_with("Msg 7985, Level 16, State 2, Line 1\nSystem table pre-checks: Object ID 3. "), "{text}");
     assert!(text.contains("\nDBCC results for 'Shop'.\n"));
@@ -154,7 +155,7 @@ fn findings_of_the_pre_checks_stand_before_the_heading() {
 fn objects_that_only_findings_know_are_listed_too() {
     let lost: &'static Check = &registry::PAGE_UNPROCESSED;
     let text = text(|report| {
-        report.findings = vec![Finding::new(lost).owner(owner(50, 1, 1)).page(PageId::new(1, 17))];
+        report.findings = vec![Finding::new(lost).owner(owner(50, 1, 1)).page(PageId::new(1, 17))].into();
     });
     assert!(text.contains("DBCC results for 'object ID 50'.\nMsg 8928"), "{text}");
     assert!(text.contains("1 consistency errors in table 'object ID 50' (object ID 50).\n"), "{text}");

@@ -21,14 +21,14 @@ fn case_17() -> Report {
         let owner = Owner::unknown(AllocUnitId(unit.cast_unsigned()));
         page_io(owner, PageId::new(file, page), 12_716_041, against)
     };
-    report.findings = vec![
+    let mut findings = vec![
         unknown(-446_695_742_437_851_136, 44_310, 821_622_156, -4),
         unknown(3_740_297_223_666_139_136, 29_042, 0u32.wrapping_sub(1_451_589_555), -14),
     ];
     let owner = owner(1_413_580_074, 72_057_594_041_663_488, 72_057_594_043_367_424);
     let page = |page| PageId::new(1, page);
     for (bad, previous) in [(15_840, 15_831), (15_848, 15_846)] {
-        report.findings.extend([
+        findings.extend([
             Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(page(bad)),
             Finding::new(&registry::TREE_CHILD_UNSEEN)
                 .owner(owner)
@@ -38,6 +38,7 @@ fn case_17() -> Report {
             Finding::new(&registry::TREE_PREV_UNSEEN).owner(owner).page(page(bad + 1)).ref_page(page(bad)),
         ]);
     }
+    report.findings = findings.into();
     report
 }
 

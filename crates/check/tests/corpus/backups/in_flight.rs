@@ -72,7 +72,7 @@ fn damage(file: &PathBuf) -> Result<(), Failed> {
         tried += 1;
         let report = run(&aged);
         if !report.findings.is_empty() {
-            return Err(format!("{id} in flight: {:?}", report.findings[0]).into());
+            return Err(format!("{id} in flight: {:?}", report.findings.first()).into());
         }
         // A link that leads nowhere sensible: found on a page that is settled, not on one in flight.
         let break_link = |page: &mut [u8; PAGE_BYTES]| put_page(page, 16, PageId::new(1, 9));

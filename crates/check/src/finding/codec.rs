@@ -1,0 +1,214 @@
+//! Findings as bytes, for temporary files.
+
+use std::cmp::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use catalog::UnitKind;
+use format::bytes::{u16_at, u32_at, u64_at};
+use format::{AllocUnitId, PageId};
+
+use super::{Finding, Owner, Value};
+use crate::registry;
+use crate::spill::Item;
+
+/// Names of evidence, by number: as many as the program's text has.
+static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn number_of(name: &'static str) -> u16 {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = names.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    }) as u16
+}
+
+fn name_of(number: u16) -> Option<&'static str> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner).get(usize::from(number)).copied()
+}
+
+impl Item for Finding {
+    fn order(&self, other: &Self) -> Ordering {
+        self.sort_key().cmp(&other.sort_key())
+    }
+
+    fn bytes(&self) -> usize {
+        let text = |value: &Value| if let Value::Text(text) = value { text.capacity() } else { 0 };
+        let texts: usize = self.evidence.iter().map(|(_, value)| text(value)).sum();
+        size_of::<Self>() + self.evidence.capacity() * size_of::<(&str, Value)>() + texts
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let check = registry::ALL.iter().position(|check| *check == self.check).unwrap_or_default();
+        out.extend((check as u16).to_le_bytes());
+        out.push(self.state);
+        put(out, self.owner, |out, owner| owner_to(out, &owner));
+        for (page, slot) in [(self.page, self.slot), (self.ref_page, self.ref_slot)] {
+            put(out, page, page_to);
+            put(out, slot, |out, slot| out.extend(slot.to_le_bytes()));
+        }
+        for (name, value) in &self.evidence {
+            out.extend(number_of(name).to_le_bytes());
+            match value {
+                Value::Number(number) => {
+                    out.push(0);
+                    out.extend(number.to_le_bytes());
+                }
+                Value::Page(page) => {
+                    out.push(1);
+                    page_to(out, *page);
+                }
+                Value::Owner(owner) => {
+                    out.push(2);
+                    owner_to(out, owner);
+                }
+                Value::Text(text) => {
+                    out.push(3);
+                    out.extend((text.len() as u32).to_le_bytes());
+                    out.extend(text.as_bytes());
+                }
+            }
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut Cursor(bytes);
+        let mut finding = Self::new(registry::ALL.get(usize::from(bytes.u16()?)).copied()?);
+        finding.state = bytes.u8()?;
+        finding.owner = bytes.optional(Cursor::owner)?;
+        (finding.page, finding.slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
+        (finding.ref_page, finding.ref_slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
+        while !bytes.0.is_empty() {
+            let name = name_of(bytes.u16()?)?;
+            let value = match bytes.u8()? {
+                0 => Value::Number(bytes.u64()?.cast_signed()),
+                1 => Value::Page(bytes.page()?),
+                2 => Value::Owner(bytes.owner()?),
+                _ => {
+                    let length = bytes.u32()? as usize;
+                    Value::Text(String::from_utf8(bytes.take(length)?.to_vec()).ok()?)
+                }
+            };
+            finding.evidence.push((name, value));
+        }
+        Some(finding)
+    }
+}
+
+fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
+    out.push(value.is_some().into());
+    if let Some(value) = value {
+        write(out, value);
+    }
+}
+
+fn page_to(out: &mut Vec<u8>, page: PageId) {
+    out.extend(page.page.to_le_bytes());
+    out.extend(page.file.to_le_bytes());
+}
+
+fn owner_to(out: &mut Vec<u8>, owner: &Owner) {
+    out.extend(owner.object_id.to_le_bytes());
+    out.extend(owner.index_id.to_le_bytes());
+    out.extend(owner.partition_id.to_le_bytes());
+    out.extend(owner.alloc_unit.0.to_le_bytes());
+    put(out, owner.kind, |out, kind| {
+        out.extend(match kind {
+            UnitKind::InRow => [0, 0],
+            UnitKind::Lob => [1, 0],
+            UnitKind::Overflow => [2, 0],
+            UnitKind::Other(number) => [3, number],
+        });
+    });
+}
+
+/// What is left to read.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        u16_at(self.take(2)?, 0)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        u32_at(self.take(4)?, 0)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        u64_at(self.take(8)?, 0)
+    }
+
+    fn page(&mut self) -> Option<PageId> {
+        PageId::read(self.take(6)?, 0)
+    }
+
+    fn owner(&mut self) -> Option<Owner> {
+        Some(Owner {
+            object_id: self.u32()?.cast_signed(),
+            index_id: self.u32()?.cast_signed(),
+            partition_id: self.u64()?,
+            alloc_unit: AllocUnitId(self.u64()?),
+            kind: self.optional(|bytes| {
+                Some(match (bytes.u8()?, bytes.u8()?) {
+                    (0, _) => UnitKind::InRow,
+                    (1, _) => UnitKind::Lob,
+                    (2, _) => UnitKind::Overflow,
+                    (_, number) => UnitKind::Other(number),
+                })
+            })?,
+        })
+    }
+
+    fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.u8()? {
+            0 => Some(None),
+            _ => read(self).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_comes_back_whole() {
+        let owner = |kind| Owner {
+            object_id: -7,
+            index_id: -1,
+            partition_id: u64::MAX - 5,
+            alloc_unit: AllocUnitId(1 << 63),
+            kind,
+        };
+        let bare = Finding::new(registry::ALL[3]);
+        let full = Finding::new(registry::ALL[registry::ALL.len() - 1])
+            .owner(owner(Some(UnitKind::Other(9))))
+            .at(PageId::new(3, 4_000_000_000), 17)
+            .ref_at(PageId::new(1, 5), u16::MAX)
+            .state(98)
+            .number("one", i64::MIN)
+            .page_value("two", PageId::NONE)
+            .text_value("three", "größer")
+            .other_owner(owner(None));
+        for finding in [bare, full] {
+            let mut bytes = Vec::new();
+            finding.write(&mut bytes);
+            let back = Finding::read(&bytes).map(|back| format!("{back:?}"));
+            assert_eq!(back, Some(format!("{finding:?}")));
+            assert!((0..bytes.len()).all(|length| Finding::read(&bytes[..length]).is_none_or(|cut| {
+                // Cut between two pieces of evidence it is another finding, never a panic.
+                cut.evidence.len() < finding.evidence.len()
+            })));
+        }
+    }
+}

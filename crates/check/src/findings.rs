@@ -1,0 +1,349 @@
+//! The findings of a report, in the order in which they are listed: in memory while they are few, else in a file.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use crate::finding::Finding;
+use crate::registry::{Class, Phase, Repair};
+use crate::report::ErrorCounts;
+use crate::spill::{Item, Reader, Space, read_item, write_item};
+
+/// What was found, group by group.
+#[derive(Default)]
+pub struct Findings {
+    groups: Vec<Group>,
+    /// The first ones, if they do not all fit into memory.
+    file: Option<Stored>,
+    /// Those behind them.
+    kept: Vec<Finding>,
+    error: OnceLock<String>,
+}
+
+/// Findings in a file.
+struct Stored {
+    file: File,
+    bytes: u64,
+    count: usize,
+}
+
+/// Findings that are listed together.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// They are of the pre-checks, which stand in front of all else.
+    pub is_primitive: bool,
+    /// The object that they belong to; `None` for those that belong to no single object.
+    pub object_id: Option<i32>,
+    /// How the summary counts them.
+    pub counts: ErrorCounts,
+    /// The highest of their least repairs.
+    pub repair: Repair,
+    range: Range<usize>,
+    /// Where the first of them is in the file.
+    offset: u64,
+}
+
+impl Group {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// Which group a finding is in. Groups are listed in this order.
+    pub(crate) fn key(finding: &Finding) -> (bool, Option<i32>) {
+        match finding.check.phase {
+            Phase::Primitive => (false, None),
+            _ => (true, finding.object_id()),
+        }
+    }
+
+    fn count(&mut self, finding: &Finding) {
+        self.range.end += 1;
+        self.repair = self.repair.max(finding.repair());
+        match finding.class() {
+            Class::Allocation => self.counts.allocation += 1,
+            Class::Consistency => self.counts.consistency += 1,
+            Class::Uncounted => {}
+        }
+    }
+}
+
+impl Findings {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.groups.last().map_or(0, |group| group.range.end)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The groups, in the order in which they are listed; none of them is empty.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// All findings.
+    pub fn iter(&self) -> Iter<'_> {
+        self.stretch(0..self.len(), 0)
+    }
+
+    /// The findings of a group.
+    pub fn of(&self, group: &Group) -> Iter<'_> {
+        self.stretch(group.range.clone(), group.offset)
+    }
+
+    /// The first one.
+    pub fn first(&self) -> Option<Cow<'_, Finding>> {
+        self.iter().next()
+    }
+
+    /// Why some could not be read again from their file, if that happened: one line. They are counted all the same.
+    pub fn error(&self) -> Option<&str> {
+        self.error.get().map(String::as_str)
+    }
+
+    /// How the summary counts them.
+    pub(crate) fn counts(&self) -> ErrorCounts {
+        self.groups.iter().fold(ErrorCounts::default(), |sum, group| ErrorCounts {
+            allocation: sum.allocation + group.counts.allocation,
+            consistency: sum.consistency + group.counts.consistency,
+        })
+    }
+
+    /// The highest of their least repairs; [`Repair::None`] when none can be repaired.
+    pub(crate) fn repair(&self) -> Repair {
+        self.groups.iter().map(|group| group.repair).max().unwrap_or_default()
+    }
+
+    fn stretch(&self, range: Range<usize>, offset: u64) -> Iter<'_> {
+        let stored = self.file.as_ref().filter(|stored| range.start < stored.count);
+        let in_file = self.file.as_ref().map_or(0, |stored| stored.count);
+        let kept = self.kept.get(range.start.max(in_file) - in_file..range.end.max(in_file) - in_file);
+        Iter {
+            findings: self,
+            reader: stored.map(|stored| Reader::new(&stored.file, offset, stored.bytes, BUFFER_BYTES)),
+            in_file: range.end.min(in_file).saturating_sub(range.start),
+            kept: kept.unwrap_or_default().iter(),
+        }
+    }
+}
+
+/// Bytes of findings that are written and read at once.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Goes through findings.
+pub struct Iter<'a> {
+    findings: &'a Findings,
+    reader: Option<Reader<&'a File, Finding>>,
+    /// So many are to come from the file.
+    in_file: usize,
+    kept: std::slice::Iter<'a, Finding>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Cow<'a, Finding>;
+
+    fn next(&mut self) -> Option<Cow<'a, Finding>> {
+        if let Some(reader) = self.reader.as_mut().filter(|_| self.in_file > 0) {
+            match reader.next().and_then(|finding| finding.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())) {
+                Ok(finding) => {
+                    self.in_file -= 1;
+                    return Some(Cow::Owned(finding));
+                }
+                Err(error) => {
+                    self.findings
+                        .error
+                        .get_or_init(|| format!("findings cannot be read from their file again: {error}"));
+                    self.in_file = 0;
+                }
+            }
+        }
+        self.kept.next().map(Cow::Borrowed)
+    }
+}
+
+impl<'a> IntoIterator for &'a Findings {
+    type Item = Cow<'a, Finding>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl From<Vec<Finding>> for Findings {
+    /// In the order in which they are given within each group.
+    fn from(mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_key(Group::key);
+        let space = Space::default();
+        let mut list = List::new(usize::MAX, &space);
+        findings.into_iter().for_each(|finding| list.push(finding));
+        list.finish()
+    }
+}
+
+/// Takes findings in the order in which they are listed.
+pub(crate) struct List {
+    findings: Findings,
+    space: Space,
+    limit_bytes: usize,
+    kept_bytes: usize,
+    /// Findings on their way to the file, and how many.
+    pending: Vec<u8>,
+    pending_count: usize,
+}
+
+impl List {
+    /// Keeps about `limit_bytes` in memory.
+    pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
+        let (findings, space) = (Findings::default(), space.clone());
+        Self { findings, space, limit_bytes, kept_bytes: 0, pending: Vec::new(), pending_count: 0 }
+    }
+
+    /// Adds the next finding.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        let (behind_primitives, object_id) = Group::key(&finding);
+        let is_primitive = !behind_primitives;
+        let at = self.findings.len();
+        let offset = self.findings.file.as_ref().map_or(0, |stored| stored.bytes) + self.pending.len() as u64;
+        let groups = &mut self.findings.groups;
+        let is_last =
+            groups.last().is_some_and(|last| (last.is_primitive, last.object_id) == (is_primitive, object_id));
+        if !is_last {
+            groups.push(Group { is_primitive, object_id, range: at..at, offset, ..Group::default() });
+        }
+        if let Some(group) = groups.last_mut() {
+            group.count(&finding);
+        }
+        if self.findings.file.is_some() && self.findings.kept.is_empty() {
+            self.store(&finding);
+            return;
+        }
+        self.kept_bytes += finding.bytes();
+        self.findings.kept.push(finding);
+        if self.kept_bytes > self.limit_bytes && self.findings.file.is_none() {
+            self.open();
+        }
+    }
+
+    /// From now on they go to a file, those before first. Without one, all stay in memory: nothing is lost.
+    fn open(&mut self) {
+        match self.space.file() {
+            Ok(file) => {
+                self.findings.file = Some(Stored { file, bytes: 0, count: 0 });
+                // Where each group begins is known only now.
+                let kept = std::mem::take(&mut self.findings.kept);
+                let mut group = 0;
+                for (at, finding) in kept.into_iter().enumerate() {
+                    while let Some(next) = self.findings.groups.get_mut(group).filter(|next| next.range.start <= at) {
+                        next.offset =
+                            self.findings.file.as_ref().map_or(0, |stored| stored.bytes) + self.pending.len() as u64;
+                        group += 1;
+                    }
+                    match self.findings.kept.is_empty() {
+                        true => self.store(&finding),
+                        false => self.findings.kept.push(finding),
+                    }
+                }
+            }
+            Err(error) => {
+                self.space.failed(&error);
+                self.limit_bytes = usize::MAX;
+            }
+        }
+    }
+
+    fn store(&mut self, finding: &Finding) {
+        write_item(finding, &mut self.pending);
+        self.pending_count += 1;
+        if self.pending.len() >= BUFFER_BYTES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let Some(stored) = &mut self.findings.file else { return };
+        match stored.file.write_all(&self.pending) {
+            Ok(()) => {
+                stored.bytes += self.pending.len() as u64;
+                stored.count += self.pending_count;
+                self.space.wrote(self.pending.len() as u64);
+            }
+            Err(error) => {
+                self.space.failed(&error);
+                // They stay in memory, and so does what follows.
+                let mut rest = self.pending.as_slice();
+                while let Some(Ok((finding, length))) = read_item(rest) {
+                    self.findings.kept.push(finding);
+                    rest = rest.get(length..).unwrap_or_default();
+                }
+            }
+        }
+        self.pending.clear();
+        self.pending_count = 0;
+    }
+
+    /// All of them.
+    pub(crate) fn finish(mut self) -> Findings {
+        self.flush();
+        self.findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::{AllocUnitId, PageId};
+
+    use super::*;
+    use crate::finding::Owner;
+    use crate::registry;
+
+    /// Findings of some objects, and of none.
+    fn made() -> Vec<Finding> {
+        let mut findings = vec![Finding::new(&registry::PRIMITIVE_LOOP).page(PageId::new(1, 9))];
+        for page in 0..20_000 {
+            let object_id = (page / 3000) as i32;
+            let owner = Owner { object_id, index_id: 1, partition_id: 1, alloc_unit: AllocUnitId(1), kind: None };
+            findings.push(Finding::new(&registry::TREE_PARENT_UNSEEN).owner(owner).page(PageId::new(1, page)));
+        }
+        findings
+    }
+
+    #[test]
+    fn every_finding_is_listed_in_its_group_whether_in_memory_or_in_a_file() {
+        let expected: Vec<String> = made().iter().map(|finding| format!("{finding:?}")).collect();
+        for (limit, can_write) in [(usize::MAX, true), (1 << 20, true), (1000, true), (1 << 20, false)] {
+            let space = Space::new((!can_write).then(|| "/nowhere/at/all".into()));
+            let mut list = List::new(limit, &space);
+            made().into_iter().for_each(|finding| list.push(finding));
+            let findings = list.finish();
+            assert_eq!(findings.file.is_some(), limit != usize::MAX && can_write, "limit {limit}");
+            assert_eq!(findings.len(), expected.len());
+            let listed: Vec<String> = findings.iter().map(|finding| format!("{finding:?}")).collect();
+            assert!(listed == expected, "limit {limit}");
+            let groups = findings.groups().iter().flat_map(|group| findings.of(group).map(move |found| (group, found)));
+            let listed: Vec<String> = groups.map(|(_, finding)| format!("{finding:?}")).collect();
+            assert!(listed == expected, "limit {limit}, by group");
+            assert_eq!(findings.groups().len(), 8);
+            assert_eq!(findings.groups()[3].object_id, Some(2));
+            assert_eq!(findings.groups()[3].counts, ErrorCounts { allocation: 0, consistency: 3000 });
+            assert_eq!((space.error().is_none(), findings.error()), (can_write, None));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What was found so far, in bounded memory: what does not fit goes to sorted runs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use format::AllocUnitId;
+
+use crate::finding::Finding;
+use crate::registry::Phase;
+use crate::spill::{Sorter, Space};
+
+/// Takes findings from all phases and threads, in any order.
+pub(crate) struct Ledger {
+    findings: Sorter<Finding>,
+    limit_bytes: usize,
+    /// By unit of the catalogue, the phases that found something: a bit each.
+    phases: HashMap<AllocUnitId, u32>,
+    /// Objects of which something was found.
+    objects: BTreeSet<i32>,
+}
+
+impl Ledger {
+    /// Keeps about `limit_bytes` in memory.
+    pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
+        let findings = Sorter::new(limit_bytes, space);
+        Self { findings, limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
+    }
+
+    /// Adds a finding.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        // Units that only damaged headers name are as many as there are damaged pages.
+        if let Some(owner) = finding.owner.filter(|owner| owner.kind.is_some()) {
+            *self.phases.entry(owner.alloc_unit).or_default() |= 1 << finding.check.phase as u32;
+        }
+        self.objects.extend(finding.object_id());
+        self.findings.push(finding);
+    }
+
+    /// The objects of which something was found.
+    pub(crate) fn objects(&self) -> &BTreeSet<i32> {
+        &self.objects
+    }
+
+    /// The units of the catalogue of which something was found in a phase that is `asked` for.
+    pub(crate) fn units(&self, asked: fn(Phase) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
+        let mask = Phase::ALL.iter().filter(|phase| asked(**phase)).fold(0, |mask, phase| mask | 1 << *phase as u32);
+        self.phases.iter().filter(move |(_, phases)| **phases & mask != 0).map(|(unit, _)| *unit)
+    }
+
+    /// How many bytes it keeps in memory, about.
+    pub(crate) fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+
+    /// All findings in their order, each once.
+    pub(crate) fn into_sorted(self) -> impl Iterator<Item = Finding> {
+        let mut last: Option<Finding> = None;
+        self.findings.into_sorted().filter(move |finding| {
+            let is_new = last.as_ref().is_none_or(|last| !last.is_same(finding));
+            if is_new {
+                last = Some(finding.clone());
+            }
+            is_new
+        })
+    }
+}
+
+impl Extend<Finding> for Ledger {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}

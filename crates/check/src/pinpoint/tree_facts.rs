@@ -1,0 +1,177 @@
+//! What pages of a B-tree say of each other, as it is sorted.
+
+use std::cmp::Ordering;
+
+use format::PageId;
+use format::bytes::u16_at;
+
+use crate::spill::Item;
+use crate::sweep::TreeLevel;
+
+/// What is said of a page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Said {
+    pub(super) about: PageId,
+    pub(super) what: What,
+}
+
+/// In the order in which it must be known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum What {
+    /// It exists.
+    Seen { level: TreeLevel, prev: PageId, next: PageId },
+    /// An entry names it; or the catalogue, as the root.
+    Parent { by: PageId, slot: u16, prev_child: Option<PageId>, level: Option<TreeLevel> },
+    /// A next pointer names it.
+    Left { by: PageId, level: TreeLevel },
+}
+
+/// What joins the first child of a page with the last one of its left neighbour, `of`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct End {
+    pub(super) of: PageId,
+    pub(super) what: EndKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum EndKind {
+    /// Its last child.
+    LastChild(PageId),
+    /// The first child of the page behind it, in that page's slot.
+    Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
+}
+
+impl Item for Said {
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn bytes(&self) -> usize {
+        2 * size_of::<Self>()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        page_to(out, self.about);
+        match self.what {
+            What::Seen { level, prev, next } => {
+                out.push(0);
+                level_to(out, Some(level));
+                page_to(out, prev);
+                page_to(out, next);
+            }
+            What::Parent { by, slot, prev_child, level } => {
+                out.push(1 + u8::from(prev_child.is_some()));
+                level_to(out, level);
+                page_to(out, by);
+                page_to(out, prev_child.unwrap_or_default());
+                out.extend(slot.to_le_bytes());
+            }
+            What::Left { by, level } => {
+                out.push(3);
+                level_to(out, Some(level));
+                page_to(out, by);
+            }
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let page = |at| PageId::read(bytes, at);
+        let (kind, level) = (*bytes.get(6)?, level_at(bytes, 7)?);
+        let what = match kind {
+            0 => What::Seen { level: level?, prev: page(9)?, next: page(15)? },
+            1 | 2 => {
+                let prev_child = page(15).filter(|_| kind == 2);
+                What::Parent { by: page(9)?, slot: u16_at(bytes, 21)?, prev_child, level }
+            }
+            _ => What::Left { by: page(9)?, level: level? },
+        };
+        Some(Self { about: page(0)?, what })
+    }
+}
+
+impl Item for End {
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn bytes(&self) -> usize {
+        2 * size_of::<Self>()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        page_to(out, self.of);
+        match self.what {
+            EndKind::LastChild(child) => {
+                level_to(out, None);
+                page_to(out, child);
+            }
+            EndKind::Wanted { child, by, slot, level } => {
+                level_to(out, Some(level));
+                page_to(out, child);
+                page_to(out, by);
+                out.extend(slot.to_le_bytes());
+            }
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let page = |at| PageId::read(bytes, at);
+        let what = match level_at(bytes, 6)? {
+            None => EndKind::LastChild(page(8)?),
+            Some(level) => EndKind::Wanted { child: page(8)?, by: page(14)?, slot: u16_at(bytes, 20)?, level },
+        };
+        Some(Self { of: page(0)?, what })
+    }
+}
+
+fn page_to(out: &mut Vec<u8>, page: PageId) {
+    out.extend(page.page.to_le_bytes());
+    out.extend(page.file.to_le_bytes());
+}
+
+fn level_to(out: &mut Vec<u8>, level: Option<TreeLevel>) {
+    out.extend(match level {
+        None => [0, 0],
+        Some(TreeLevel::Data(number)) => [1, number],
+        Some(TreeLevel::Index(number)) => [2, number],
+    });
+}
+
+fn level_at(bytes: &[u8], at: usize) -> Option<Option<TreeLevel>> {
+    let number = *bytes.get(at + 1)?;
+    Some(match bytes.get(at)? {
+        0 => None,
+        1 => Some(TreeLevel::Data(number)),
+        _ => Some(TreeLevel::Index(number)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let (one, two, three) = (PageId::new(1, 2), PageId::new(3, u32::MAX), PageId::new(5, 6));
+        let (data, index) = (TreeLevel::Data(7), TreeLevel::Index(255));
+        let said = [
+            What::Seen { level: data, prev: two, next: three },
+            What::Parent { by: two, slot: 9, prev_child: None, level: None },
+            What::Parent { by: two, slot: 65_535, prev_child: Some(three), level: Some(index) },
+            What::Left { by: three, level: index },
+        ];
+        let mut bytes = Vec::new();
+        for what in said {
+            bytes.clear();
+            let said = Said { about: one, what };
+            said.write(&mut bytes);
+            assert_eq!(Said::read(&bytes), Some(said));
+        }
+        for what in [EndKind::LastChild(two), EndKind::Wanted { child: two, by: three, slot: 8, level: data }] {
+            bytes.clear();
+            let end = End { of: one, what };
+            end.write(&mut bytes);
+            assert_eq!(End::read(&bytes), Some(end));
+        }
+    }
+}
