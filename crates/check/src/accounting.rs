@@ -9,6 +9,7 @@ use source::{BackupPages, DataFile, PageSource, ReadError};
 
 use crate::report::{PhaseStatistics, Sample};
 use crate::spill::Space;
+use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// Time between two samples of the series.
 const SAMPLE_NANOS: u64 = 1_000_000_000;
@@ -140,7 +141,7 @@ impl Meter {
             seconds: seconds(now),
             bytes: self.bytes.load(Ordering::Relaxed),
             cpu_seconds: cpu.map(|cpu| cpu.user_seconds + cpu.system_seconds),
-            memory_bytes: resident_bytes("VmRSS:"),
+            memory_bytes: resident_memory_bytes(),
             spilled_bytes: space.spilled_bytes(),
         });
     }
@@ -211,34 +212,4 @@ impl<'a> Phases<'a> {
     pub(crate) fn into_list(self) -> Vec<PhaseStatistics> {
         self.list
     }
-}
-
-/// Processor time of this process.
-#[derive(Clone, Copy)]
-struct Cpu {
-    user_seconds: f64,
-    system_seconds: f64,
-}
-
-impl Cpu {
-    /// From /proc, in hundredths of a second; `None` where there is none.
-    fn now() -> Option<Self> {
-        let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in parentheses, may hold blanks. User and system time are the 14th and 15th field.
-        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-        let mut ticks = || fields.next()?.parse::<u64>().ok();
-        Some(Self { user_seconds: ticks()? as f64 / 100.0, system_seconds: ticks()? as f64 / 100.0 })
-    }
-}
-
-/// Peak resident memory, where the system tells it.
-pub(crate) fn peak_memory_bytes() -> Option<u64> {
-    resident_bytes("VmHWM:")
-}
-
-fn resident_bytes(field: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with(field))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
 }

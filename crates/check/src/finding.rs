@@ -367,7 +367,7 @@ mod tests {
 
     /// The findings in the order in which they are listed, as message and page.
     fn listed(mut findings: Vec<Finding>) -> Vec<(u16, u32)> {
-        findings.sort_by_cached_key(Finding::sort_key);
+        findings.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
         findings.iter().map(|finding| (finding.check.msg, finding.page.unwrap_or_default().page)).collect()
     }
 

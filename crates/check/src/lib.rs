@@ -41,6 +41,7 @@ mod run;
 mod spill;
 mod survey;
 mod sweep;
+mod system;
 mod units;
 mod values;
 

@@ -207,8 +207,10 @@ pub struct Statistics {
     pub memory_peak: Option<u64>,
     /// Memory that the run was granted, in bytes.
     pub memory_granted: u64,
-    /// Bytes of facts that went to temporary files.
+    /// Bytes of facts and findings that went to temporary files.
     pub spilled_bytes: u64,
+    /// What the system counted of the process during the run, where it tells: page faults, switches, bytes from disk.
+    pub counters: Vec<(&'static str, u64)>,
 }
 
 /// What a phase cost. Waits are summed over the threads.

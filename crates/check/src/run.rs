@@ -5,7 +5,7 @@ use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
-use crate::accounting::{Metered, Phases, peak_memory_bytes};
+use crate::accounting::{Metered, Phases};
 use crate::beyond::Beyond;
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -22,7 +22,7 @@ use crate::sweep::{Partial, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
     broker, catalog_rules, columns, constraints, container, encryption, identity, in_flight, inventory, memory,
-    metadata, partitions, reckon, survey, sweep,
+    metadata, partitions, reckon, survey, sweep, system,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -30,6 +30,7 @@ use crate::{
 /// Never fails: pages that cannot be read are in [`Report::read_errors`], what could not be verified in
 /// [`Report::not_verified`].
 pub fn run(source: &dyn PageSource, database: &Database, options: &Options, progress: &dyn Progress) -> Report {
+    let before = system::counters();
     let metered = Metered::new(source);
     let source: &dyn PageSource = &metered;
     let space = Space::new(options.temp_dir.clone());
@@ -127,9 +128,14 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             seconds: metered.meter.seconds(),
             phases: phases.into_list(),
             series: metered.meter.series(),
-            memory_peak: peak_memory_bytes(),
+            memory_peak: system::peak_memory_bytes(),
             memory_granted: memory::Needs::of(source, database, options).granted_bytes(options),
             spilled_bytes: space.spilled_bytes(),
+            counters: system::counters()
+                .into_iter()
+                .zip(before)
+                .map(|((name, now), (_, then))| (name, now - then))
+                .collect(),
         },
     }
 }

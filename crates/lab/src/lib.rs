@@ -16,6 +16,7 @@ pub mod damage;
 mod database;
 pub mod description;
 mod disk;
+pub mod entries;
 mod facts;
 mod fixed;
 mod heap;

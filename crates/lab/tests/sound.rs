@@ -5,7 +5,7 @@ use std::path::Path;
 
 use check::{Options, Report, Silent};
 use lab::description::{Column, Compression, Index, Table, Values};
-use lab::{Description, SqlType, Version, orders, shapes};
+use lab::{Description, SqlType, Version, entries, orders, shapes};
 
 fn check(folder: &Path, written: &lab::Written) -> Report {
     let source = source::DataFiles::open(&written.files).unwrap();
@@ -42,6 +42,13 @@ fn an_empty_database_of_each_version_is_sound() {
 fn the_orders_schema_of_each_version_is_sound() {
     for version in Version::ALL {
         prove_sound(&orders::orders(version, 7, 10 << 20));
+    }
+}
+
+#[test]
+fn the_entries_schema_of_each_version_is_sound() {
+    for version in Version::ALL {
+        prove_sound(&entries::entries(version, 7, 12 << 20));
     }
 }
 

@@ -10,26 +10,44 @@ mod measure;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
+use ::lab::Version;
 use serde_json::{Value as Json, json};
 use source::{DataFiles, PageSource};
 
 use crate::cli::BenchArguments;
 use crate::failure::{Failure, complain};
-use crate::output;
+use crate::{lab, output, size};
 use matrix::Cell;
 pub(crate) use matrix::{Cache, Configuration, configuration};
 use measure::Measured;
 
 /// Columns of the results.
-const HEADS: [&str; 10] =
-    ["cell", "seconds", "fastest", "slowest", "GB/s", "processor s", "read wait s", "idle s", "peak MB", "spilled MB"];
+const HEADS: [&str; 12] = [
+    "cell",
+    "median s",
+    "mean s",
+    "deviation",
+    "fastest",
+    "slowest",
+    "GB/s",
+    "processor s",
+    "read wait s",
+    "queue wait s",
+    "peak MB",
+    "spilled MB",
+];
 
 /// The figures of a cell, in the order of [`HEADS`].
-fn figures(cell: &Measured) -> [String; 10] {
+fn figures(cell: &Measured) -> [String; 12] {
     let (fastest, slowest) = cell.spread();
+    let (mean, deviation) = cell.mean(|run| run.seconds);
     [
         cell.cell.name(),
         format!("{:.3}", cell.median(|run| run.seconds)),
+        format!("{mean:.3}"),
+        format!("{:.1} %", 100.0 * deviation / mean.max(1e-9)),
         format!("{fastest:.3}"),
         format!("{slowest:.3}"),
         format!("{:.3}", cell.throughput() / 1e9),
@@ -43,7 +61,7 @@ fn figures(cell: &Measured) -> [String; 10] {
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let baseline = arguments.against.as_deref().map(baseline::load).transpose()?;
-    let files = files(&arguments.paths)?;
+    let (files, _kept) = database(arguments)?;
     let mut measured: Vec<Measured> =
         cells(arguments).into_iter().map(|cell| Measured { cell, runs: Vec::new() }).collect();
     let rounds = usize::from(arguments.repeat.max(1));
@@ -78,6 +96,24 @@ fn change_text(change: Option<baseline::Change>) -> String {
             format!("{:+.1} %{noise}", (change.ratio - 1.0) * 100.0)
         }
     }
+}
+
+/// The data files to check; those that were built for it go with the folder.
+fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
+    let Some(size) = arguments.size else { return Ok((files(&arguments.paths)?, None)) };
+    let (folder, temporary) = match arguments.paths.as_slice() {
+        [] => {
+            let made = TempDir::new();
+            let made =
+                made.map_err(|error| Failure::blind(format!("there is no place for temporary files: {error}")))?;
+            (made.path().to_owned(), Some(made))
+        }
+        [folder] => (folder.clone(), None),
+        _ => return Err(Failure::usage("--size: one PATH at most, the folder in which the database is built")),
+    };
+    complain(format!("a database of {} is built in {}", size::text(size), folder.display()));
+    let description = arguments.schema.describe(Version::V852, 1, size, arguments.files);
+    Ok((lab::write(&description, &folder)?.files, temporary))
 }
 
 /// The data files themselves: a folder stands for those in it.

@@ -80,6 +80,8 @@ const BENCH_EXAMPLES: &str = "\
 Examples:
   mdfsck bench sales.mdf
   mdfsck bench --maxdop 1,2,4,8 --configurations full,physical --html bench.html /data/sales
+  mdfsck bench --size 20GB --schema orders --files 8 --cache warm,cold --html bench.html
+          a database that is built for it, and removed again
   mdfsck bench --save before sales.mdf && ... && mdfsck bench --against before sales.mdf";
 
 const PAGE_EXAMPLES: &str = "\
@@ -386,6 +388,7 @@ pub(crate) struct CheckArguments {
 const SCOPE: &str = "Scope and depth";
 const RESOURCES: &str = "Resources";
 const OUTPUT: &str = "Output";
+const BUILD: &str = "Database to build";
 
 impl CheckArguments {
     pub(crate) fn format(&self) -> Format {
@@ -484,9 +487,23 @@ pub(crate) struct LintArguments {
 
 #[derive(Args)]
 pub(crate) struct BenchArguments {
-    /// All data files of one database, or the folder that holds them
-    #[arg(value_name = "PATH", required = true)]
+    /// All data files of one database, or the folder that holds them; with --size, the folder in which one is built and
+    /// kept
+    #[arg(value_name = "PATH", required_unless_present = "size")]
     pub(crate) paths: Vec<PathBuf>,
+
+    /// Build a database of about so much data, in a temporary folder unless PATH names one
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = BUILD)]
+    pub(crate) size: Option<u64>,
+
+    /// What it holds
+    #[arg(long, value_enum, value_name = "SCHEMA", default_value = "orders", requires = "size", help_heading = BUILD)]
+    pub(crate) schema: crate::lab::Schema,
+
+    /// Data files it has
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "size", help_heading = BUILD)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=8))]
+    pub(crate) files: u16,
 
     /// Degrees of parallelism
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::lab::backup::{Base, Container, Form, Set};
 use ::lab::damage::Kind;
-use ::lab::{PageVerify, Version};
+use ::lab::{Description, PageVerify, Version, Written};
 use clap::{Args, Subcommand, ValueEnum};
 use source::{DataFiles, PageSource};
 
@@ -187,12 +187,36 @@ impl DamageKind {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Schema {
+/// What a database holds.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Schema {
     /// Customers, orders, order lines, documents: with filtered, computed and covering indexes, LOBs, heaps
     Orders,
+    /// One table with an index on an int and one on a string: the shape that other checkers are measured with
+    Entries,
     /// Anything, by the seed; its version, size, files and protection too
     Random,
+}
+
+impl Schema {
+    /// A database of this schema.
+    pub(crate) fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
+        let mut description = match self {
+            Self::Orders => ::lab::orders::orders(version, seed, bytes),
+            Self::Entries => ::lab::entries::entries(version, seed, bytes),
+            Self::Random => return ::lab::shapes::random(seed),
+        };
+        if let Some(primary) = description.filegroups.first_mut() {
+            primary.files = files;
+        }
+        description
+    }
+}
+
+/// Writes a database into a folder, which is made if it is not there.
+pub(crate) fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
+    fs::create_dir_all(folder).map_err(|cause| Failure::blind(format!("{}: {cause}", folder.display())))?;
+    ::lab::write(description, folder).map_err(Failure::blind)
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -260,22 +284,15 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
 }
 
 fn new(arguments: &NewArguments) -> Result<u8, Failure> {
-    let description = match arguments.schema {
-        Schema::Orders => {
-            let mut description = ::lab::orders::orders(arguments.version, arguments.seed, arguments.size);
-            description.filegroups[0].files = arguments.files;
-            description.verify = match arguments.verify {
-                Verify::Checksum => PageVerify::Checksum,
-                Verify::Torn => PageVerify::Torn,
-                Verify::None => PageVerify::None,
-            };
-            description
-        }
-        Schema::Random => ::lab::shapes::random(arguments.seed),
-    };
-    let dir = &arguments.dir;
-    fs::create_dir_all(dir).map_err(|cause| Failure::blind(format!("{}: {cause}", dir.display())))?;
-    let written = ::lab::write(&description, dir).map_err(Failure::blind)?;
+    let mut description = arguments.schema.describe(arguments.version, arguments.seed, arguments.size, arguments.files);
+    if arguments.schema != Schema::Random {
+        description.verify = match arguments.verify {
+            Verify::Checksum => PageVerify::Checksum,
+            Verify::Torn => PageVerify::Torn,
+            Verify::None => PageVerify::None,
+        };
+    }
+    let written = write(&description, &arguments.dir)?;
     output::print(|out| {
         for (file, pages) in written.files.iter().zip(&written.pages) {
             writeln!(out, "{}  {pages} pages", file.display())?;

@@ -465,7 +465,8 @@ fn with_database() -> Vec<(&'static str, Test)> {
             ensure(page.contains("<svg") && !page.contains("http"), "a page that needs nothing else")?;
             let output = mdfsck(folder, &[&arguments[..], &["--against", "before", "a.mdf"]].concat());
             ensure(text(&output.stdout).lines().next().is_some_and(|line| line.ends_with("against")), "heads")?;
-            ensure(text(&output.stdout).matches(" %").count() == 4, text(&output.stdout))?;
+            // A deviation and a change for each cell.
+            ensure(text(&output.stdout).matches(" %").count() == 8, text(&output.stdout))?;
             let output = mdfsck(folder, &["bench", "--against", "never", "a.mdf"]);
             refused_by_usage(&output, &["never", "--save"])?;
             refused_by_usage(&mdfsck(folder, &["bench", "--html", "a.mdf", "--repeat", "1", "a.mdf"]), &["a.mdf"])

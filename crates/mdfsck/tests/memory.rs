@@ -1,5 +1,6 @@
 //! A check keeps to its grant of memory whatever the damage, and finds the same with any.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

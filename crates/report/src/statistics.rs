@@ -60,7 +60,10 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         "memory: {memory} at most, {} MB granted; {} threads",
         statistics.memory_granted >> 20,
         statistics.threads
-    )
+    )?;
+    let counters: Vec<String> =
+        statistics.counters.iter().map(|(name, count)| format!("{} {count}", name.replace('_', " "))).collect();
+    if counters.is_empty() { Ok(()) } else { writeln!(out, "system: {}", counters.join(", ")) }
 }
 
 /// Writes figures of the columns `heads`, the first of which are names, and perhaps a remark for each row.
@@ -124,6 +127,7 @@ pub(crate) fn line(report: &Report) -> Json {
         "memory_granted": statistics.memory_granted,
         "memory_peak": statistics.memory_peak,
         "spilled_bytes": statistics.spilled_bytes,
+        "counters": statistics.counters.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect::<Map<_, _>>(),
         "phases": statistics.phases.iter().map(phase).collect::<Vec<_>>(),
         "series": statistics.series.iter().map(sample).collect::<Vec<_>>(),
     })

@@ -320,7 +320,7 @@ mod tests {
     fn words(count: u32) -> Vec<Word> {
         let word = |number: u32| {
             let number = (number / 2).wrapping_mul(2_654_435_761);
-            Word(format!("{number:x}").repeat(if number % 100 == 0 { 1000 } else { 3 }))
+            Word(format!("{number:x}").repeat(if number.is_multiple_of(100) { 1000 } else { 3 }))
         };
         (0..count).map(word).collect()
     }

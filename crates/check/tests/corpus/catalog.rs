@@ -163,12 +163,12 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
 }
 
 /// What is no proof is listed, and no finding tells of this reference.
-fn not_verified(report: &Report, reference: CatalogReference, found: &[&Finding]) -> Result<(), Failed> {
+fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
         entry.what == "catalogue references" && entry.scope.contains(table) && entry.reason.contains("does not exist")
     });
-    let tells = |finding: &&&Finding| {
+    let tells = |finding: &&Cow<'_, Finding>| {
         let text = finding.text(&report.names());
         text.contains(&format!("in sys.{} does not", reference.view()))
             && text.contains(&format!("in sys.{}.", reference.referenced()))

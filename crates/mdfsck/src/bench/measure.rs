@@ -1,5 +1,6 @@
 //! Runs a cell as a process of its own, so that nothing of one run helps or burdens the next, and reads what it cost.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) spilled_bytes: f64,
     pub(crate) memory_peak: f64,
     pub(crate) findings: u64,
+    /// Everything that was counted during the run, by name: sums over its phases, and what the system counted.
+    pub(crate) counters: BTreeMap<String, f64>,
     /// (seconds, bytes, processor seconds, memory, spilled), totals since the start.
     pub(crate) series: Vec<[f64; 5]>,
 }
@@ -41,6 +44,14 @@ impl Measured {
     pub(crate) fn median(&self, value: impl Fn(&Run) -> f64) -> f64 {
         let values = self.sorted(value);
         values.get(values.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// The mean of a figure over the runs, and its standard deviation.
+    pub(crate) fn mean(&self, value: impl Fn(&Run) -> f64) -> (f64, f64) {
+        let count = self.runs.len().max(1) as f64;
+        let mean = self.runs.iter().map(&value).sum::<f64>() / count;
+        let squares: f64 = self.runs.iter().map(|run| (value(run) - mean).powi(2)).sum();
+        (mean, (squares / (count - 1.0).max(1.0)).sqrt())
     }
 
     /// Fastest and slowest run, in seconds.
@@ -67,15 +78,21 @@ impl Measured {
                 "seconds": run.seconds, "bytes": run.bytes, "cpu_seconds": run.cpu_seconds,
                 "read_wait_seconds": run.read_wait_seconds, "idle_seconds": run.idle_seconds,
                 "spilled_bytes": run.spilled_bytes, "memory_peak": run.memory_peak, "findings": run.findings,
-                "series": run.series,
+                "counters": run.counters, "series": run.series,
             })
         };
+        let mean = |name: &String| {
+            let (mean, deviation) = self.mean(|run| run.counters.get(name).copied().unwrap_or_default());
+            (name.clone(), json!({"mean": mean, "deviation": deviation}))
+        };
+        let names = self.runs.iter().flat_map(|run| run.counters.keys()).collect::<BTreeSet<_>>();
         json!({
             "cell": self.cell.name(),
             "configuration": self.cell.configuration.name,
             "maxdop": self.cell.maxdop,
             "memory": self.cell.memory,
             "cache": self.cell.cache.name(),
+            "counters": names.into_iter().map(mean).collect::<serde_json::Map<_, _>>(),
             "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
         })
     }
@@ -116,8 +133,26 @@ fn read(statistics: &Json, summary: &Json) -> Run {
         spilled_bytes: number(&statistics["spilled_bytes"]),
         memory_peak: number(&statistics["memory_peak"]),
         findings: summary["findings"].as_u64().unwrap_or_default(),
+        counters: counters(statistics),
         series: series.iter().map(sample).collect(),
     }
+}
+
+/// Every number of a run: those of its phases are added up.
+fn counters(statistics: &Json) -> BTreeMap<String, f64> {
+    let mut counters = BTreeMap::new();
+    let phases = statistics["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_system = statistics["counters"].as_object();
+    let of_phases = phases.iter().filter_map(Json::as_object).flatten().filter(|(name, _)| *name != "memory_peak");
+    for (name, value) in of_system.into_iter().flatten().chain(of_phases) {
+        let parts = value.as_object().into_iter().flatten().map(|(part, value)| (format!("{name}.{part}"), value));
+        for (name, value) in parts.chain([(name.clone(), value)]) {
+            if let Some(value) = value.as_f64() {
+                *counters.entry(name).or_default() += value;
+            }
+        }
+    }
+    counters
 }
 
 /// Brings the files into the cache, or out of it.

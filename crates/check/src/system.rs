@@ -1,0 +1,56 @@
+//! What the system counts of this process, from /proc; nothing where there is none.
+
+/// Processor time of this process.
+#[derive(Clone, Copy)]
+pub(crate) struct Cpu {
+    pub(crate) user_seconds: f64,
+    pub(crate) system_seconds: f64,
+}
+
+impl Cpu {
+    /// In hundredths of a second.
+    pub(crate) fn now() -> Option<Self> {
+        let [_, _, user, system] = stat()?;
+        Some(Self { user_seconds: user as f64 / 100.0, system_seconds: system as f64 / 100.0 })
+    }
+}
+
+/// Minor and major page faults, user and system time in hundredths of a second: fields 10, 12, 14 and 15.
+fn stat() -> Option<[u64; 4]> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may hold blanks.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse().ok();
+    Some([field(10)?, field(12)?, field(14)?, field(15)?])
+}
+
+/// Largest resident memory so far.
+pub(crate) fn peak_memory_bytes() -> Option<u64> {
+    Some(number("/proc/self/status", "VmHWM:")? * 1024)
+}
+
+/// Resident memory.
+pub(crate) fn resident_memory_bytes() -> Option<u64> {
+    Some(number("/proc/self/status", "VmRSS:")? * 1024)
+}
+
+/// The number behind a name, in a file of such lines.
+fn number(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Counters that only grow, by name.
+pub(crate) fn counters() -> Vec<(&'static str, u64)> {
+    let faults = stat().map(|[minor, major, ..]| [("minor_faults", minor), ("major_faults", major)]);
+    let named = [
+        ("voluntary_switches", "/proc/self/status", "voluntary_ctxt_switches:"),
+        ("involuntary_switches", "/proc/self/status", "nonvoluntary_ctxt_switches:"),
+        ("bytes_from_disk", "/proc/self/io", "read_bytes:"),
+        ("bytes_to_disk", "/proc/self/io", "write_bytes:"),
+        ("read_calls", "/proc/self/io", "syscr:"),
+    ];
+    let named = named.into_iter().filter_map(|(name, file, line)| Some((name, number(file, line)?)));
+    faults.into_iter().flatten().chain(named).collect()
+}
