@@ -1,4 +1,4 @@
-//! What a run costs, phase by phase and second by second: where the time went when it was long.
+//! What a run costs, phase by phase and moment by moment: where the time went when it was long.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::spill::Space;
 use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// Time between two samples of the series.
-const SAMPLE_NANOS: u64 = 1_000_000_000;
+const SAMPLE_NANOS: u64 = 100_000_000;
 /// Samples of one run at most; a longer one has every second of them, then every fourth.
 const MAX_SAMPLES: usize = 4096;
 

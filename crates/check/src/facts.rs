@@ -9,6 +9,7 @@ use source::PageSource;
 use crate::accounting::Metered;
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::progress::Silent;
 use crate::spill::{Space, Windows};
@@ -22,17 +23,18 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     let metered = Metered::new(source);
     let space = Space::new(options.temp_dir.clone());
     let mut units = Units::of(database);
-    let survey = survey::survey(source, database, &mut units, &mut Vec::new(), &mut Coverage::default());
+    let ledger = || Ledger::new(usize::MAX, &space);
+    let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
-    let mut swept = sweep(&context, &metered.meter, &Silent);
-    swept.findings.sort_by_cached_key(crate::Finding::sort_key);
+    let mut findings = ledger();
+    let mut swept = sweep(&context, &mut findings, &metered.meter, &Silent);
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{what} {fact:?}");
     };
-    for finding in &swept.findings {
-        put("finding", finding);
+    for finding in findings.into_sorted() {
+        put("finding", &finding);
     }
     for (at, unit) in swept.units.iter_mut().enumerate() {
         unit.tree.levels.sort_by_key(|(level, _)| *level);
@@ -48,7 +50,7 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     put("partitions", &swept.partitions.facts());
     put("constraints", &swept.constraints.facts());
     put("identities", &swept.identities.facts());
-    put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.read_errors));
+    put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.unread));
     let mut windows = Windows::new(swept.bounds, usize::MAX, &space);
     while let Some(window) = windows.advance() {
         for file in source.files() {

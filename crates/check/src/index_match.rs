@@ -17,7 +17,7 @@ use format::{PageId, RecordId};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
-use crate::finding::{Finding, Owner};
+use crate::finding::Owner;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
 use crate::pinpoint;

@@ -201,7 +201,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// By phase.
     pub phases: Vec<PhaseStatistics>,
-    /// Totals second by second.
+    /// Totals ten times a second; of a long run less often.
     pub series: Vec<Sample>,
     /// Largest resident memory in bytes, where the system tells.
     pub memory_peak: Option<u64>,
