@@ -211,8 +211,7 @@ fn rowset(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial, findings: &
         coverage.note("LOB trees", context.index_name(unit), reason, weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
-        let (found, doubts) = pinpoint::lob(context, plan, weight, is_whole);
-        findings.extend(found);
+        let doubts = pinpoint::lob(context, plan, weight, is_whole, findings);
         if doubts > 0 {
             let reason = "fragments to which only deleted rows lead";
             coverage.note("LOB trees", context.index_name(unit), reason, doubts);

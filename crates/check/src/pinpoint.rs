@@ -3,6 +3,7 @@
 mod forwarding;
 mod index_rows;
 mod lob;
+mod lob_facts;
 mod tree;
 mod tree_facts;
 mod unmatched;

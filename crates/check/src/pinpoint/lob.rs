@@ -2,26 +2,31 @@
 //! for the rows that own them.
 //!
 //! Passes over the rowset's pages only. The first spreads fragments and references over cells, of which those stay whose
-//! two sides differ; the second keeps what lies in them, a small share however many values there are; the third, if a
-//! damaged fragment has no row for its parent, finds the rows by the id of the value.
+//! two sides differ; the second takes what lies in them, a small share however many values there are, and sorts it by place,
+//! so that each place is judged by itself. What that says of whole values is sorted by their ids, with the rows that own
+//! values: a third pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::lob::Fragment;
 use format::{PageId, RecordId};
 
+use super::lob_facts::{From, Known, OfValue, Said, What};
 use super::{Stretch, for_each_sound, stretches};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
+use crate::ledger::Ledger;
 use crate::lob::{Held, InRow, Kind, Reference, RowsetPlan, held, is_live, links};
+use crate::page_set::PageSet;
 use crate::registry;
+use crate::spill::Sorter;
 use crate::sweep::is_leaf_of;
 use crate::units::UnitIndex;
 
 /// Fragments a cell holds on average, at most while the number of cells is within its bounds.
 const FRAGMENTS_A_CELL: u64 = 64;
-/// Bounds of the number of cells; a cell takes 32 bytes.
+/// Bounds of the number of cells, as far as memory allows.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
 /// State of message 8961 for ids that differ.
 const ID_DIFFERS: u8 = 1;
@@ -33,79 +38,68 @@ enum Fact {
     Reference { from: From, live: bool, to: Reference },
 }
 
-/// Where a reference stands.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct From {
-    at: RecordId,
-    unit: UnitIndex,
-}
-
-/// A place that its two sides see differently, or that shares a cell with one.
-#[derive(Default)]
-struct Suspect {
-    fragment: Option<(UnitIndex, Held)>,
-    references: Vec<(From, Reference)>,
-    /// Ids that deleted rows have for it.
-    ghosts: Vec<u64>,
-}
+/// The two sides of a cell: fragments found, and fragments named.
+type Cell = (Sum, Sum);
 
 struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a RowsetPlan,
     stretches: BTreeMap<UnitIndex, Stretch>,
     /// Text pages that passed their audit.
-    sound: BTreeSet<PageId>,
-    suspects: BTreeMap<RecordId, Suspect>,
-    /// Values of which a node was lost: what hung below it cannot be told from an orphan.
-    lost: BTreeSet<u64>,
-    /// Values in which something is wrong that another node, not a row, refers to.
-    wrong: BTreeSet<u64>,
-    /// Rows, and ids of their values in which something is wrong.
-    owners: BTreeSet<(RecordId, u64)>,
-    findings: Vec<Finding>,
+    sound: PageSet,
+    /// What is known of values.
+    values: Sorter<OfValue>,
+    /// Something is wrong in a value that another node, not a row, refers to.
+    has_wrong: bool,
+    findings: &'a mut Ledger,
+}
+
+/// A place that its two sides see differently, or that shares a cell with one: what was said of it, in the order of [`What`].
+#[derive(Default)]
+struct Place {
+    at: RecordId,
+    fragment: Option<(UnitIndex, Held)>,
+    is_referenced: bool,
+    /// A deleted row leads to it.
+    has_ghost: bool,
+    /// The first reference that fits the fragment.
+    fitting: Option<(From, Reference)>,
+    /// There is a second one.
+    is_shared: bool,
 }
 
 /// Names what is wrong with a rowset's off-row values. `is_whole`: all its rows were seen, so that what no row refers to
-/// is an orphan. Also the number of fragments to which only deleted rows refer.
-pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whole: bool) -> (Vec<Finding>, u64) {
+/// is an orphan. Gives the number of fragments to which only deleted rows refer.
+pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whole: bool, findings: &mut Ledger) -> u64 {
     let units: BTreeSet<UnitIndex> = plan.text_units.iter().copied().chain([plan.in_row]).collect();
     let mut look = Look {
         context,
         plan,
         stretches: stretches(context, &units),
-        sound: BTreeSet::new(),
-        suspects: BTreeMap::new(),
-        lost: BTreeSet::new(),
-        wrong: BTreeSet::new(),
-        owners: BTreeSet::new(),
-        findings: Vec::new(),
+        sound: PageSet::new(&context.survey.files),
+        values: Sorter::new(context.bytes_for_facts() / 4, context.space),
+        has_wrong: false,
+        findings,
     };
-    look.gather(weight);
-    let suspects = std::mem::take(&mut look.suspects);
-    for (at, suspect) in suspects.iter().filter(|(_, suspect)| !suspect.references.is_empty()) {
-        look.referenced(*at, suspect);
-    }
+    let cells = look.cells(weight);
     let mut doubts = 0;
-    for (at, suspect) in suspects.iter().filter(|(_, suspect)| is_whole && suspect.references.is_empty()) {
-        let Some((unit, held)) = suspect.fragment else { continue };
-        if suspect.ghosts.contains(&held.id) {
-            doubts += 1;
-        } else if held.kind != Kind::Unknown && !look.lost.contains(&held.id) {
-            look.report(&registry::LOB_UNREFERENCED, unit, *at, held.id);
+    let mut place = Place::default();
+    for Said { about, what } in look.suspects(&cells).into_sorted() {
+        if about != place.at {
+            doubts += look.close(&place, is_whole);
+            place = Place { at: about, ..Place::default() };
         }
+        look.hear(&mut place, what);
     }
-    look.name_owners();
-    (look.findings, doubts)
+    doubts += look.close(&place, is_whole);
+    look.judge_values();
+    doubts
 }
 
 impl Look<'_> {
     fn owner(&self, unit: UnitIndex) -> Owner {
         let unknown = Owner::unknown(format::AllocUnitId(0));
         self.context.units.get(unit).map_or(unknown, |unit| unit.owner)
-    }
-
-    fn report(&mut self, check: &'static registry::Check, unit: UnitIndex, at: RecordId, id: u64) {
-        self.findings.push(self.finding(check, unit, at, id));
     }
 
     fn finding(&self, check: &'static registry::Check, unit: UnitIndex, at: RecordId, id: u64) -> Finding {
@@ -152,18 +146,24 @@ impl Look<'_> {
         });
     }
 
-    /// Keeps what is said of places that the two sides see differently.
-    fn gather(&mut self, weight: u64) {
+    fn place_of(&self, cells: &[Cell], at: RecordId) -> usize {
+        self.context.hash.spread(at) as usize & cells.len().wrapping_sub(1)
+    }
+
+    /// Spreads what is said over cells.
+    fn cells(&mut self, weight: u64) -> Vec<Cell> {
         let context = self.context;
+        let most =
+            (context.bytes_for_facts() as u64 / 4 / size_of::<Cell>() as u64).clamp(*CELLS.start(), *CELLS.end());
+        let wanted = 1 << (weight / FRAGMENTS_A_CELL).clamp(*CELLS.start(), most).ilog2();
+        let mut cells = vec![Cell::default(); wanted];
+        let mut sound = PageSet::new(&context.survey.files);
         let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
-        let wanted = (weight / FRAGMENTS_A_CELL).clamp(*CELLS.start(), *CELLS.end()).next_power_of_two();
-        let cell_of = |at: RecordId| (context.hash.spread(at) & (wanted - 1)) as usize;
-        let mut cells = vec![(Sum::default(), Sum::default()); wanted as usize];
-        let mut sound = BTreeSet::new();
         self.each(&units, &mut |fact| match fact {
-            Fact::TextPage(page) => _ = sound.insert(page),
+            Fact::TextPage(page) => sound.insert(page),
             Fact::Fragment { at, held, .. } => {
-                if let Some((found, _)) = cells.get_mut(cell_of(at)) {
+                let place = self.place_of(&cells, at);
+                if let Some((found, _)) = cells.get_mut(place) {
                     if !matches!(held.kind, Kind::Unknown | Kind::Malformed) {
                         found.add(context.hash.fragment(at, held.id));
                     }
@@ -173,7 +173,8 @@ impl Look<'_> {
                 }
             }
             Fact::Reference { live: true, to, .. } => {
-                if let Some((_, named)) = cells.get_mut(cell_of(to.target)) {
+                let place = self.place_of(&cells, to.target);
+                if let Some((_, named)) = cells.get_mut(place) {
                     named.add(context.hash.fragment(to.target, to.id));
                     if let Some((size, level)) = to.expects.part() {
                         named.add(context.hash.part(to.target, size, level));
@@ -182,80 +183,122 @@ impl Look<'_> {
             }
             Fact::Reference { .. } => {}
         });
-        let differs = |at: RecordId| cells.get(cell_of(at)).is_some_and(|(found, named)| found != named);
-        let mut suspects: BTreeMap<RecordId, Suspect> = BTreeMap::new();
+        self.sound = sound;
+        cells
+    }
+
+    /// What is said of places in cells whose sides differ.
+    fn suspects(&self, cells: &[Cell]) -> Sorter<Said> {
+        let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
+        let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
+        let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
         self.each(&units, &mut |fact| match fact {
             Fact::Fragment { unit, at, held } if differs(at) => {
-                suspects.entry(at).or_default().fragment = Some((unit, held));
+                said.push(Said { about: at, what: What::Fragment { unit, held } });
             }
             Fact::Reference { from, live, to } if differs(to.target) => {
-                let suspect = suspects.entry(to.target).or_default();
-                if live { suspect.references.push((from, to)) } else { suspect.ghosts.push(to.id) }
+                let what = if live { What::Reference { from, to } } else { What::Ghost { id: to.id } };
+                said.push(Said { about: to.target, what });
             }
             _ => {}
         });
-        for suspect in suspects.values_mut() {
-            suspect.references.sort_by_key(|(from, _)| *from);
-        }
-        (self.suspects, self.sound) = (suspects, sound);
+        said
+    }
+
+    fn know(&mut self, id: u64, what: Known) {
+        self.values.push(OfValue { id, what });
     }
 
     /// Something is wrong with the value to which this reference belongs.
     fn blame(&mut self, from: From, id: u64) {
         if from.unit == self.plan.in_row {
-            self.owners.insert((from.at, id));
+            self.own(from.at, id);
         } else {
-            self.wrong.insert(id);
+            self.has_wrong = true;
+            self.know(id, Known::Wrong);
         }
     }
 
-    /// A place to which something refers.
-    fn referenced(&mut self, at: RecordId, suspect: &Suspect) {
-        let Some((unit, held)) = suspect.fragment else {
-            for (from, to) in &suspect.references {
-                self.unseen(at, *from, to);
+    /// 8929 for a row that owns a value in which something is wrong. A row may be named more than once: told once.
+    fn own(&mut self, row: RecordId, id: u64) {
+        let owner = self.owner(self.plan.in_row);
+        let kind = if owner.index_id > 1 { "index" } else { "data" };
+        let finding = Finding::new(&registry::LOB_OWNER).owner(owner).at_record(row);
+        let finding = finding.number("text_id", id.cast_signed()).text_value("record_kind", kind);
+        self.findings.push(finding.text_value("record", format!("RID = {row}")));
+    }
+
+    /// Judges what is said of a place, as far as it is known when it is said.
+    fn hear(&mut self, place: &mut Place, what: What) {
+        match (what, place.fragment) {
+            (What::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
+            (What::Ghost { id }, fragment) => place.has_ghost |= fragment.is_some_and(|(_, held)| held.id == id),
+            (What::Reference { from, to }, None) => {
+                place.is_referenced = true;
+                self.unseen(place.at, from, &to);
             }
-            return;
-        };
-        let fits = |to: &Reference| to.unit == unit && to.id == held.id;
-        let fitting: Vec<&(From, Reference)> = suspect.references.iter().filter(|(_, to)| fits(to)).collect();
-        for (from, to) in suspect.references.iter().filter(|(_, to)| !fits(to)) {
-            self.blame(*from, to.id);
-            let refer = |finding: Finding| finding.ref_at(from.at.page, from.at.slot);
-            let finding = if to.unit == unit {
-                self.finding(&registry::LOB_MISMATCH, unit, at, held.id).state(ID_DIFFERS)
-            } else {
-                let finding = Finding::new(&registry::LOB_CROSS_UNIT).owner(self.owner(from.unit)).at_record(at);
-                finding.other_owner(self.owner(unit))
-            };
-            self.findings.push(refer(finding));
+            (What::Reference { from, to }, Some((unit, held))) => {
+                place.is_referenced = true;
+                if (to.unit, to.id) != (unit, held.id) {
+                    self.misfit(place.at, (unit, held), from, &to);
+                } else if held.kind == Kind::Unknown {
+                    self.blame(from, to.id);
+                } else if let Some((first, _)) = place.fitting {
+                    if !place.is_shared {
+                        place.is_shared = true;
+                        let finding = self.finding(&registry::LOB_TWO_PARENTS, unit, place.at, held.id);
+                        let finding = finding.ref_at(first.at.page, first.at.slot);
+                        let finding = finding.page_value("other_page", from.at.page).number("other_slot", from.at.slot);
+                        self.findings.push(finding);
+                        self.blame(first, to.id);
+                    }
+                    self.blame(from, to.id);
+                } else {
+                    place.fitting = Some((from, to));
+                }
+            }
+        }
+    }
+
+    /// Judges a place of which all was said. One if only deleted rows refer to it.
+    fn close(&mut self, place: &Place, is_whole: bool) -> u64 {
+        let Some((unit, held)) = place.fragment else { return 0 };
+        if !place.is_referenced {
+            if is_whole && place.has_ghost {
+                return 1;
+            }
+            if is_whole && held.kind != Kind::Unknown {
+                self.know(held.id, Known::Orphan { unit, at: place.at });
+            }
+            return 0;
         }
         if held.kind == Kind::Unknown {
             // 8962 says so.
-            self.lost.insert(held.id);
-            for (from, to) in fitting {
-                self.blame(*from, to.id);
-            }
-        } else if let [(first, to), (second, _), ..] = fitting.as_slice() {
-            let finding = self.finding(&registry::LOB_TWO_PARENTS, unit, at, held.id);
-            let finding = finding.ref_at(first.at.page, first.at.slot);
-            let finding = finding.page_value("other_page", second.at.page).number("other_slot", second.at.slot);
-            self.findings.push(finding);
-            let id = to.id;
-            for (from, _) in &fitting {
-                self.blame(*from, id);
-            }
-        } else if let [(from, to)] = fitting.as_slice()
+            self.know(held.id, Known::Lost);
+        } else if let Some((from, to)) = place.fitting.filter(|_| !place.is_shared)
             && let Some(state) = to.expects.mismatch(held.kind)
         {
-            let finding = self.finding(&registry::LOB_MISMATCH, unit, at, held.id).state(state);
+            let finding = self.finding(&registry::LOB_MISMATCH, unit, place.at, held.id).state(state);
             self.findings.push(finding.ref_at(from.at.page, from.at.slot));
-            self.blame(*from, to.id);
+            self.blame(from, to.id);
             // What it was, and what hung below it, is not known.
             if !matches!(held.kind, Kind::Part { level: 1.., .. } | Kind::Root { .. }) {
-                self.lost.insert(held.id);
+                self.know(held.id, Known::Lost);
             }
         }
+        0
+    }
+
+    /// A reference that leads to a fragment of another value or unit.
+    fn misfit(&mut self, at: RecordId, (unit, held): (UnitIndex, Held), from: From, to: &Reference) {
+        self.blame(from, to.id);
+        let finding = if to.unit == unit {
+            self.finding(&registry::LOB_MISMATCH, unit, at, held.id).state(ID_DIFFERS)
+        } else {
+            let finding = Finding::new(&registry::LOB_CROSS_UNIT).owner(self.owner(from.unit)).at_record(at);
+            finding.other_owner(self.owner(unit))
+        };
+        self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
     /// A place where nothing is to which something refers.
@@ -267,31 +310,36 @@ impl Look<'_> {
             self.findings.push(finding.ref_at(from.at.page, from.at.slot).other_owner(self.owner(other)));
             return;
         }
-        if owner.is_some() && !self.sound.contains(&at.page) {
-            self.lost.insert(to.id);
+        if owner.is_some() && !self.sound.contains(at.page) {
+            self.know(to.id, Known::Lost);
         }
         let finding = self.finding(&registry::LOB_UNSEEN, to.unit, at, to.id);
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// 8929 for each row that owns a value in which something is wrong.
-    fn name_owners(&mut self) {
-        let mut owners = std::mem::take(&mut self.owners);
-        if !self.wrong.is_empty() {
+    /// Orphans of values of which nothing was lost, and rows that own a value in which something is wrong.
+    fn judge_values(mut self) {
+        let empty = Sorter::new(0, self.context.space);
+        let mut values = std::mem::replace(&mut self.values, empty);
+        if self.has_wrong {
             self.each(&[self.plan.in_row], &mut |fact| {
-                if let Fact::Reference { from, live: true, to } = fact
-                    && self.wrong.contains(&to.id)
-                {
-                    owners.insert((from.at, to.id));
+                if let Fact::Reference { from, live: true, to } = fact {
+                    values.push(OfValue { id: to.id, what: Known::Owner { at: from.at } });
                 }
             });
         }
-        let owner = self.owner(self.plan.in_row);
-        let kind = if owner.index_id > 1 { "index" } else { "data" };
-        for (row, id) in owners {
-            let finding = Finding::new(&registry::LOB_OWNER).owner(owner).at_record(row);
-            let finding = finding.number("text_id", id.cast_signed()).text_value("record_kind", kind);
-            self.findings.push(finding.text_value("record", format!("RID = {row}")));
+        let (mut lost, mut wrong) = (None, None);
+        for OfValue { id, what } in values.into_sorted() {
+            match what {
+                Known::Lost => lost = Some(id),
+                Known::Wrong => wrong = Some(id),
+                Known::Orphan { unit, at } if lost != Some(id) => {
+                    let finding = self.finding(&registry::LOB_UNREFERENCED, unit, at, id);
+                    self.findings.push(finding);
+                }
+                Known::Owner { at } if wrong == Some(id) => self.own(at, id),
+                Known::Orphan { .. } | Known::Owner { .. } => {}
+            }
         }
     }
 }

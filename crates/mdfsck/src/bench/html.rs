@@ -6,10 +6,17 @@ use std::fmt::Write;
 use super::measure::{Measured, Run};
 
 const STYLE: &str = "\
-body{font:14px system-ui,sans-serif;margin:2em auto;max-width:72em;color:#222;background:#fff}\
-h1{font-size:1.4em}h2{font-size:1.1em;margin-top:2em}table{border-collapse:collapse}\
-td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
-figure{display:inline-block;margin:1em 1em 0 0}figcaption{font-size:.85em;color:#555}text{font:11px sans-serif;fill:#555}";
+body{font:15px/1.5 system-ui,sans-serif;margin:2.5em auto;max-width:80em;padding:0 2em;color:#1d2733;background:#fff}\
+h1{font-size:1.7em;margin:0}h2{font-size:1.2em;margin:2.2em 0 .4em}h3{font-size:1em;margin:1.6em 0 0;font-weight:600}\
+p{color:#5a6673;margin:.2em 0 1em}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
+.card{background:#f4f7fa;border-radius:.6em;padding:.9em 1.4em;min-width:11em}\
+.card b{display:block;font-size:1.9em;line-height:1.2;font-weight:650}.card span{color:#5a6673;font-size:.9em}\
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em}tr:hover td{background:#f4f7fa}\
+td,th{padding:.3em .9em;text-align:right;border-bottom:1px solid #e3e8ee;white-space:nowrap}\
+td:first-child,th:first-child{text-align:left;padding-left:0}th{color:#5a6673;font-weight:500}\
+figure{display:inline-block;margin:.6em 2em 0 0;vertical-align:top}figcaption{font-size:.85em;color:#5a6673}\
+.row{display:flex;flex-wrap:wrap;gap:0 1em}.row figure{margin:.4em 0 0}\
+text{font:12px system-ui,sans-serif;fill:#5a6673}.value{fill:#1d2733;text-anchor:middle}";
 
 /// Colours that people who do not tell red from green can tell apart (Okabe and Ito's palette).
 const COLOURS: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"];
@@ -20,22 +27,45 @@ pub(crate) fn page(title: &str, cells: &[Measured]) -> String {
     let title = escape(title);
     let _ =
         write!(html, "<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>");
-    html.push_str("<h2>Elapsed time by degree of parallelism</h2>");
+    html.push_str(&cards(cells));
+    html.push_str("<h2>Elapsed time</h2><p>By degree of parallelism (dop) and configuration. Bars: median; lines: fastest to slowest run.</p>");
     let groups: BTreeSet<(String, &str)> = cells.iter().map(group).collect();
     for (memory, cache) in &groups {
         let of_group: Vec<&Measured> = cells.iter().filter(|cell| group(cell) == (memory.clone(), *cache)).collect();
-        let caption = format!("{cache} cache, memory {memory}; bars: median, lines: fastest to slowest run");
+        let caption = format!("{cache} cache, memory {memory}");
         let _ = write!(html, "<figure>{}<figcaption>{}</figcaption></figure>", bars(&of_group), escape(&caption));
     }
-    html.push_str("<h2>All cells</h2>");
-    html.push_str(&table(cells));
-    html.push_str("<h2>Over time</h2><p>The typical run of each cell that took two seconds or more.</p>");
+    html.push_str("<h2>Over time</h2><p>The typical run of each cell.</p>");
     for cell in cells {
-        if let Some(run) = cell.typical().filter(|run| run.series.len() > 1) {
-            let _ = write!(html, "<h3>{}</h3>{}", escape(&cell.cell.name()), lines(run));
+        if let Some(run) = cell.typical().filter(|run| run.series.len() > 2) {
+            let _ = write!(html, "<h3>{}</h3><div class=row>{}</div>", escape(&cell.cell.name()), lines(run));
         }
     }
+    html.push_str("<h2>All figures</h2>");
+    html.push_str(&table(cells));
     html.push('\n');
+    html
+}
+
+/// The best of each depth, at a glance.
+fn cards(cells: &[Measured]) -> String {
+    let mut html = String::from("<div class=cards>");
+    for depth in ["full", "physical"] {
+        let of_depth = cells.iter().filter(|cell| cell.cell.configuration.name.starts_with(depth));
+        let Some(best) = of_depth.max_by(|a, b| a.throughput().total_cmp(&b.throughput())) else { continue };
+        let (rate, seconds) = (best.throughput() / 1e9, best.median(|run| run.seconds));
+        let _ = write!(
+            html,
+            "<div class=card><b>{rate:.2} GB/s</b><span>{}<br>in {seconds:.2} s</span></div>",
+            escape(&best.cell.name())
+        );
+    }
+    let peak = cells.iter().flat_map(|cell| &cell.runs).map(|run| run.memory_peak).fold(0.0, f64::max);
+    let _ = write!(
+        html,
+        "<div class=card><b>{:.0} MB</b><span>of memory at most<br>in any run</span></div></div>",
+        peak / f64::from(1 << 20)
+    );
     html
 }
 
@@ -47,6 +77,9 @@ fn group(cell: &Measured) -> (String, &'static str) {
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
+
+/// Pixels from bar to bar.
+const STEP: f64 = 44.0;
 
 /// Grouped bars: a group for each degree of parallelism, a bar for each configuration.
 fn bars(cells: &[&Measured]) -> String {
@@ -60,44 +93,51 @@ fn bars(cells: &[&Measured]) -> String {
         }
     }
     let slowest = cells.iter().map(|cell| cell.spread().1).fold(1e-9, f64::max);
-    let (width, height, left) = (30.0 + 24.0 * (dops.len() * (names.len() + 1)) as f64, 220.0, 48.0);
-    let y = |seconds: f64| 10.0 + height * (1.0 - seconds / slowest);
-    let mut svg = format!("<svg width={} height={}>", left + width, height + 50.0 + 16.0 * names.len() as f64);
-    for part in 0..=4 {
-        let seconds = slowest * f64::from(part) / 4.0;
+    let tick = tick(slowest / 4.0);
+    let top = (slowest / tick).ceil() * tick;
+    let (width, height, left) = (20.0 + STEP * (dops.len() * (names.len() + 1)) as f64, 240.0, 56.0);
+    let y = |seconds: f64| 20.0 + height * (1.0 - seconds / top);
+    let mut svg = format!("<svg width={} height={}>", left + width, height + 60.0 + 18.0 * names.len() as f64);
+    for part in 0..=(top / tick).round() as u32 {
+        let seconds = tick * f64::from(part);
         let _ = write!(
             svg,
-            "<path d='M{left} {y:.1}h{width}' stroke=#ddd /><text x=0 y={text:.1}>{seconds:.2} s</text>",
+            "<path d='M{left} {y:.1}h{width}' stroke=#e3e8ee /><text x=0 y={text:.1}>{} s</text>",
+            short(seconds),
             y = y(seconds),
             text = y(seconds) + 4.0
         );
     }
     for (at, dop) in dops.iter().enumerate() {
-        let start = left + 10.0 + 24.0 * (at * (names.len() + 1)) as f64;
-        let _ = write!(svg, "<text x={start:.1} y={:.1}>dop {dop}</text>", height + 26.0);
+        let start = left + 16.0 + STEP * (at * (names.len() + 1)) as f64;
+        let middle = start + (STEP * names.len() as f64 - 8.0) / 2.0;
+        let _ = write!(svg, "<text class=value x={middle:.1} y={:.1}>dop {dop}</text>", height + 40.0);
         for (bar, name) in names.iter().enumerate() {
             let of_bar = |cell: &&&Measured| cell.cell.maxdop == *dop && cell.cell.configuration.name == *name;
             let Some(cell) = cells.iter().find(of_bar) else { continue };
-            let (x, median) = (start + 24.0 * bar as f64, cell.median(|run| run.seconds));
+            let (x, median) = (start + STEP * bar as f64, cell.median(|run| run.seconds));
             let (fastest, slowest) = cell.spread();
             let _ = write!(
                 svg,
-                "<rect x={x:.1} y={top:.1} width=20 height={tall:.1} fill='{colour}'><title>{name} dop {dop}: {median:.3} s\
-                 </title></rect><path d='M{middle:.1} {from:.1}V{to:.1}' stroke=#222 />",
+                "<rect x={x:.1} y={top:.1} width=36 height={tall:.1} rx=3 fill='{colour}'><title>{name} dop {dop}: \
+                 {median:.3} s</title></rect><path d='M{middle:.1} {from:.1}V{to:.1}' stroke=#1d2733 />\
+                 <text class=value x={middle:.1} y={value:.1}>{}</text>",
+                short(median),
                 top = y(median),
-                tall = height + 10.0 - y(median),
+                tall = height + 20.0 - y(median),
                 colour = colour(bar),
-                middle = x + 10.0,
+                middle = x + 18.0,
                 from = y(fastest),
                 to = y(slowest),
+                value = y(slowest) - 5.0,
             );
         }
     }
     for (at, name) in names.iter().enumerate() {
-        let top = height + 38.0 + 16.0 * at as f64;
+        let top = height + 54.0 + 18.0 * at as f64;
         let _ = write!(
             svg,
-            "<rect x={left} y={top:.1} width=12 height=12 fill='{}' /><text x={} y={:.1}>{name}</text>",
+            "<rect x={left} y={top:.1} width=12 height=12 rx=2 fill='{}' /><text x={} y={:.1}>{name}</text>",
             colour(at),
             left + 18.0,
             top + 10.0
@@ -105,6 +145,21 @@ fn bars(cells: &[&Measured]) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// A round step of an axis, at least as large: 1, 2 or 5 times a power of ten.
+fn tick(least: f64) -> f64 {
+    let power = 10f64.powf(least.max(1e-6).log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|tick| *tick >= least).unwrap_or(10.0 * power)
+}
+
+/// A number with as many digits as a chart has room for.
+fn short(value: f64) -> String {
+    match value {
+        value if value == 0.0 || value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
 }
 
 fn colour(at: usize) -> &'static str {
@@ -135,21 +190,41 @@ fn lines(run: &Run) -> String {
 }
 
 fn line(points: &[(f64, f64)], seconds: f64, colour: &str) -> String {
-    let (width, height, left) = (220.0, 80.0, 44.0);
-    let top = points.iter().map(|(_, value)| *value).fold(1e-9, f64::max);
+    let (width, height, left) = (230.0, 90.0, 46.0);
+    let highest = points.iter().map(|(_, value)| *value).fold(1e-9, f64::max);
+    let step = tick(highest / 2.0);
+    let top = (highest / step).ceil() * step;
+    let place =
+        |second: f64, value: f64| (left + width * second / seconds.max(1e-9), 10.0 + height * (1.0 - value / top));
     let mut path = String::new();
-    for (at, (second, value)) in points.iter().enumerate() {
-        let (x, y) = (left + width * second / seconds.max(1e-9), 10.0 + height * (1.0 - value / top));
-        let _ = write!(path, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' });
+    for (second, value) in points {
+        let (x, y) = place(*second, *value);
+        let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { 'M' } else { 'L' });
     }
-    format!(
-        "<svg width={} height={}><path d='M{left} 10v{height}h{width}' fill=none stroke=#ccc />\
-         <path d='{path}' fill=none stroke='{colour}' stroke-width=1.5 /><text x=0 y=14>{top:.1}</text>\
-         <text x=0 y=94>0</text><text x={} y=106>{seconds:.0} s</text></svg>",
-        left + width + 10.0,
-        height + 30.0,
-        left + width - 24.0
-    )
+    let mut svg = format!("<svg width={} height={}>", left + width + 16.0, height + 34.0);
+    for part in 0..=(top / step).round() as u32 {
+        let value = step * f64::from(part);
+        let (_, y) = place(0.0, value);
+        let _ = write!(
+            svg,
+            "<path d='M{left} {y:.1}h{width}' stroke=#e3e8ee /><text x=0 y={:.1}>{}</text>",
+            y + 4.0,
+            if highest > 1e-6 || part == 0 { short(value) } else { String::new() }
+        );
+    }
+    if let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) {
+        let ((from, ground), (to, _)) = (place(*first, 0.0), place(*last, 0.0));
+        let _ =
+            write!(svg, "<path d='{path}L{to:.1} {ground:.1}L{from:.1} {ground:.1}Z' fill='{colour}' opacity=.12 />");
+    }
+    let _ = write!(
+        svg,
+        "<path d='{path}' fill=none stroke='{colour}' stroke-width=2 /><text x={} y={}>{} s</text></svg>",
+        left + width - 24.0,
+        height + 28.0,
+        short(seconds)
+    );
+    svg
 }
 
 fn table(cells: &[Measured]) -> String {
