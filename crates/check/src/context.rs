@@ -1,8 +1,11 @@
 //! What a run knows before it looks at ordinary pages, shared by all phases and threads.
 
-use catalog::{Database, Level, RowLayout};
+use std::collections::BTreeSet;
+
+use catalog::{Database, Level, Rowset};
 use format::compressed::Expansion;
-use format::key::KeyColumn;
+use format::key::{KeyColumn, KeyOrder};
+use format::types::xtype;
 use format::{AllocUnitId, PageHeader, PageId, PageType};
 use source::PageSource;
 
@@ -73,7 +76,10 @@ impl<'a> Context<'a> {
     ) -> Self {
         // Of a key that lacks columns, rows that differ look the same.
         let knows_keys = database.layouts_are_complete();
-        let keys = database.rowsets.iter().map(|rowset| keys_of(&rowset.layout).filter(|_| knows_keys)).collect();
+        let heaps: BTreeSet<i32> =
+            database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
+        let keys_of = |rowset| keys_of(database, rowset, &heaps).filter(|_| knows_keys);
+        let keys = database.rowsets.iter().map(keys_of).collect();
         let rows_hold_versions = has_version_store(database);
         let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
         let computed = computed::Plans::new(database, &units);
@@ -232,6 +238,16 @@ impl<'a> Context<'a> {
 /// Internal version of SQL Server 2019, the first with accelerated database recovery.
 const VERSION_2019: u16 = 904;
 
+/// Whether the last key column of an index of a heap is none of its own: the address of the row.
+fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
+    let key = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0);
+    let own = database.index_columns.get(&(rowset.object_id, rowset.index_id));
+    key.max_by_key(|column| column.key_ordinal).is_some_and(|last| {
+        let is_address = (last.info.xtype, last.info.length) == (xtype::BINARY, 8);
+        is_address && own.is_none_or(|own| own.iter().all(|column| column.position != last.id))
+    })
+}
+
 /// More key columns than any index can have (32, and a locator of as many) are a damaged catalogue's.
 const MAX_KEY_COLUMNS: usize = 64;
 
@@ -245,8 +261,14 @@ fn has_version_store(database: &Database) -> bool {
     })
 }
 
-fn keys_of(layout: &RowLayout) -> Option<Keys> {
-    let (leaf, node) = (layout.key(Level::Leaf), layout.key(Level::Node));
+fn keys_of(database: &Database, rowset: &Rowset, heaps: &BTreeSet<i32>) -> Option<Keys> {
+    let layout = &rowset.layout;
+    let (mut leaf, mut node) = (layout.key(Level::Leaf), layout.key(Level::Node));
+    if rowset.index_id > 1 && heaps.contains(&rowset.object_id) && ends_with_locator(database, rowset) {
+        let is_in_both = leaf.len() == node.len();
+        let lasts = [leaf.last_mut(), node.last_mut().filter(|_| is_in_both)];
+        lasts.into_iter().flatten().for_each(|column| column.order = KeyOrder::Locator);
+    }
     let (leaf_length, node_length) = (layout.index_fixed_length(Level::Leaf), layout.index_fixed_length(Level::Node));
     (1..=MAX_KEY_COLUMNS).contains(&leaf.len()).then_some(Keys { leaf, node, leaf_length, node_length })
 }

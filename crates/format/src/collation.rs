@@ -319,7 +319,10 @@ fn compare_binary(
             return None;
         }
         if left != right {
-            return Some(left.cmp(&right));
+            // Whether a character beyond 16 bits counts as one, or as its two halves, is not known.
+            let is_half = |unit| (0xD800..0xE000).contains(&unit);
+            let is_doubtful = is_half(left) && right >= 0xE000 || is_half(right) && left >= 0xE000;
+            return (!is_doubtful).then(|| left.cmp(&right));
         }
     }
 }
@@ -478,5 +481,7 @@ mod tests {
         assert_eq!(order("Z", "a", bin2), Some(Less));
         assert_eq!(order("\u{e9}", "\u{ea}", bin2), Some(Less));
         assert_eq!(order("\u{e9}", "\u{ea}", CollationId(0x1_0008)), None);
+        assert_eq!(order("\u{1F600}", "\u{FF21}", bin2), None, "a surrogate and a wide letter");
+        assert_eq!(order("\u{1F600}", "\u{3042}", bin2), Some(Greater));
     }
 }

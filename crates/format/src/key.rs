@@ -34,6 +34,9 @@ pub enum KeyOrder {
     Guid,
     /// Bytewise, trailing zeros not counting.
     Bytes,
+    /// The address of a heap row, page before file before slot: bytewise or as numbers. Which of the two, no real index
+    /// was large enough to tell, so that only what both say is certain.
+    Locator,
     /// char or varchar.
     Ansi(CollationId),
     /// nchar or nvarchar.
@@ -183,6 +186,10 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
         KeyOrder::Float => float(a)?.partial_cmp(&float(b)?)?,
         KeyOrder::Guid => guid(a)?.cmp(&guid(b)?),
         KeyOrder::Bytes => without_trailing_zeros(a).cmp(without_trailing_zeros(b)),
+        KeyOrder::Locator => {
+            let by_number = locator(a)?.cmp(&locator(b)?);
+            return (a.cmp(b) == by_number).then_some(by_number);
+        }
         KeyOrder::Ansi(id) => {
             return collation::compare(bytes(a), bytes(b), id, Form::Ansi);
         }
@@ -246,6 +253,31 @@ fn float(bytes: &[u8]) -> Option<f64> {
 fn guid(bytes: &[u8]) -> Option<[u8; 16]> {
     let b: &[u8; 16] = bytes.try_into().ok()?;
     Some([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9], b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3]])
+}
+
+/// File, page, slot.
+fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
+    Some((unsigned(bytes.get(4..6)?), unsigned(bytes.get(..4)?), unsigned(bytes.get(6..8)?)))
+}
+
+/// Whether two records differ in nothing but the addresses that end their keys, in an order that is not certain; then
+/// whether the first is less bytewise. Such pairs of one page must all agree.
+pub fn locators_ascend_bytewise(
+    a: &Record<'_>,
+    a_columns: &[KeyColumn],
+    b: &Record<'_>,
+    b_columns: &[KeyColumn],
+) -> Option<bool> {
+    let ((a_last, a_rest), (b_last, b_rest)) = (a_columns.split_last()?, b_columns.split_last()?);
+    let is_last =
+        a_last.order == KeyOrder::Locator && b_last.order == KeyOrder::Locator && a_rest.len() == b_rest.len();
+    if !is_last || !a_rest.is_empty() && compare_across(a, a_rest, b, b_rest) != Some(Ordering::Equal) {
+        return None;
+    }
+    match (a_last.value(a), b_last.value(b)) {
+        (KeyValue::Bytes(left), KeyValue::Bytes(right)) => Some(left < right),
+        _ => None,
+    }
 }
 
 fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
@@ -338,7 +370,7 @@ impl ImageBuilder {
             KeyOrder::Guid => guid(bytes).is_some_and(|bytes| self.push(&bytes)),
             KeyOrder::Ansi(id) => self.text(bytes.iter().map(|&byte| u16::from(byte)), id),
             KeyOrder::Unicode(id) => bytes.len().is_multiple_of(2) && self.text(units(bytes), id),
-            KeyOrder::Decimal | KeyOrder::Float | KeyOrder::Bytes | KeyOrder::Unknown => false,
+            KeyOrder::Decimal | KeyOrder::Float | KeyOrder::Bytes | KeyOrder::Locator | KeyOrder::Unknown => false,
         }
     }
 
@@ -392,6 +424,25 @@ mod tests {
 
     fn index_record(key: &[u8]) -> Vec<u8> {
         [&[0x06][..], key].concat()
+    }
+
+    #[test]
+    fn addresses_are_ordered_where_bytes_and_numbers_agree() {
+        let address = |page: u32, slot: u8| [&page.to_le_bytes()[..], &[1, 0, slot, 0]].concat();
+        let order = |a: &[u8], b: &[u8]| compare_values(a, b, KeyOrder::Locator);
+        assert_eq!(order(&address(7, 1), &address(7, 2)), Some(Ordering::Less));
+        assert_eq!(order(&address(0x109, 1), &address(0x108, 9)), Some(Ordering::Greater));
+        assert_eq!(order(&address(0xFF, 0), &address(0x100, 0)), None);
+        let column = |order, offset, length| KeyColumn { order, offset, length, null_bit: 0, descending: false };
+        let columns = [column(KeyOrder::Unsigned, 1, 1), column(KeyOrder::Locator, 2, 8)];
+        let ascend = |a: (u8, u32), b: (u8, u32)| {
+            let bytes = [a, b].map(|(key, page)| index_record(&[&[key][..], &address(page, 0)].concat()));
+            let [a, b] = bytes.each_ref().map(|bytes| Record::index(bytes, 10).unwrap());
+            locators_ascend_bytewise(&a, &columns, &b, &columns)
+        };
+        assert_eq!(ascend((1, 0xFF), (1, 0x100)), Some(false));
+        assert_eq!(ascend((1, 0x100), (1, 0xFF)), Some(true));
+        assert_eq!(ascend((1, 0xFF), (2, 0x100)), None, "the key decides");
     }
 
     fn orders(order: KeyOrder, ascending: &[&[u8]]) {

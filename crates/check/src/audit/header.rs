@@ -126,7 +126,7 @@ impl Audit {
             && content.records_are_audited
             && content.lengths_are_known
             && i64::from(header.free_count.get()) < self.free_bytes(page)
-            && self.records.spans().iter().any(is_versioned)
+            && self.spans().iter().any(is_versioned)
     }
 
     /// What records and slot array leave free.

@@ -139,11 +139,14 @@ impl Checker<'_> {
             let first_slot = usize::from(!leaf);
             let first = records.get(first_slot).and_then(|span| record(page, *span));
             let last = records.last().and_then(|span| record(page, *span));
-            let exact = |record: Option<Record<'_>>, separator: &Separator<'_>| {
-                record.and_then(|record| key::compare_across(&record, columns, &separator.record, &keys.node))
+            // Addresses whose order is not certain may be on either side.
+            let exact = |record: Option<Record<'_>>, separator: &Separator<'_>, right: Ordering| {
+                let (record, other) = (record?, &separator.record);
+                let is_doubt = || key::locators_ascend_bytewise(&record, columns, other, &keys.node).is_some();
+                key::compare_across(&record, columns, other, &keys.node).or_else(|| is_doubt().then_some(right))
             };
-            low_order = low.map(|separator| exact(first, separator));
-            high_order = high.map(|separator| exact(last, separator));
+            low_order = low.map(|separator| exact(first, separator, Ordering::Greater));
+            high_order = high.map(|separator| exact(last, separator, Ordering::Less));
         }
         let count = u64::from(undecided(&low_order)) + u64::from(undecided(&high_order));
         if let Some(undecided) = self.undecided.get_mut(unit_index as usize) {

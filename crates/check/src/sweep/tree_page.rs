@@ -155,6 +155,7 @@ fn pairs<'p>(
     // the first entry should have a key, but no real tree of three levels was at hand to prove it.
     let first_slot = usize::from(!is_leaf);
     let (mut undecided, mut listed) = (0, 0);
+    let mut by_locator = [0; 2];
     let mut prior: Option<Record<'_>> = None;
     let mut ends: Option<(Record<'_>, Record<'_>)> = None;
     for slot in first_slot..target.spans().len() {
@@ -176,7 +177,10 @@ fn pairs<'p>(
                 }
                 Some(Ordering::Equal) => None,
                 None => {
-                    undecided += 1;
+                    match key::locators_ascend_bytewise(&prior, columns, &current, columns) {
+                        Some(bytewise) => by_locator[usize::from(bytewise)] += 1,
+                        None => undecided += 1,
+                    }
                     None
                 }
             };
@@ -190,7 +194,7 @@ fn pairs<'p>(
         prior = Some(current);
         ends = Some((ends.map_or(current, |(first, _)| first), current));
     }
-    (undecided, ends)
+    (undecided + by_locator[0].min(by_locator[1]), ends)
 }
 
 fn is_ghost(record: &Record<'_>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{KeyColumn, KeyOrder, compare};
+use super::{KeyColumn, KeyOrder, compare, locators_ascend_bytewise};
 use crate::record::Record;
 use crate::uniform::Rows;
 
@@ -119,6 +119,7 @@ impl Ascent {
     /// Compares the pairs that are open as any two records, from the first of `columns` on: in those before they are equal.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
+        let mut by_locator = [0; 2];
         let mut last: Option<(u16, Record<'_>)> = None;
         for &slot in &self.open {
             let prior = match last {
@@ -129,11 +130,14 @@ impl Ascent {
             match compare(&prior, &record, columns) {
                 Some(Ordering::Less) => {}
                 Some(Ordering::Greater | Ordering::Equal) => return None,
-                None => undecided += 1,
+                None => match locators_ascend_bytewise(&prior, columns, &record, columns) {
+                    Some(bytewise) => by_locator[usize::from(bytewise)] += 1,
+                    None => undecided += 1,
+                },
             }
             last = Some((slot, record));
         }
-        Some(undecided)
+        Some(undecided + by_locator[0].min(by_locator[1]))
     }
 }
 
