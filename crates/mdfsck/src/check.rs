@@ -10,13 +10,14 @@ use source::{PageSource, Throttled};
 
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, complain};
-use crate::{output, progress, scope, size};
+use crate::{output, progress, scope, size, spool};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
         yield_to_others();
     }
-    let source = source::open(&arguments.paths, &arguments.set, arguments.direct)?;
+    let spool = (arguments.temp_dir.as_deref(), arguments.spool_limit);
+    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool)?;
     let source = source.as_ref();
     let database = catalog::load(source);
     warn(source, &database);

@@ -62,7 +62,9 @@ const INFO_EXAMPLES: &str = "\
 Examples:
   mdfsck info sales.mdf
   mdfsck info --json /data/sales
-  mdfsck info sales.bak";
+  mdfsck info sales.bak
+  gunzip < sales.bak.gz | mdfsck info -
+          read once, nothing is kept";
 
 const TABLES_EXAMPLES: &str = "\
 Rows and pages are those that the catalogue keeps: quick, and right in a sound database. 'mdfsck check' counts them.
@@ -227,7 +229,8 @@ pub(crate) enum Command {
 pub(crate) struct CheckArguments {
     /// All data files of one database, in any order, or the folder that holds them; or a backup of it
     ///
-    /// Of a backup: the full backup, all its stripes, and perhaps a differential, in any order.
+    /// Of a backup: the full backup, all its stripes, and perhaps a differential, in any order; '-' is one that comes from
+    /// standard input, which is kept in a temporary file first.
     /// The primary file is found by content, never by name. Log files are passed over.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
@@ -310,6 +313,10 @@ pub(crate) struct CheckArguments {
     /// Keep temporary files in DIR; by default where the system keeps them
     #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
+
+    /// Keep no more than so much of standard input in a temporary file
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
+    pub(crate) spool_limit: u64,
 
     /// Use so many threads at most; 0: one a processor
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
@@ -444,7 +451,7 @@ pub(crate) enum ProgressKind {
 
 #[derive(Args)]
 pub(crate) struct InfoArguments {
-    /// Data files of one database, or the folder that holds them; or backup files
+    /// Data files of one database, or the folder that holds them; or backup files, '-' for one from standard input
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 

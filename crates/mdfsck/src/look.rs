@@ -1,5 +1,8 @@
 //! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: what the catalogue alone tells.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use catalog::Database;
 use source::DataFiles;
 
@@ -8,7 +11,7 @@ use crate::failure::{Failure, complain};
 use crate::{logs, output};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
-    if arguments.paths.iter().any(|path| source::is_backup(path)) {
+    if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) {
         return backups(arguments);
     }
     let source = DataFiles::open(&arguments.paths)?;
@@ -25,9 +28,18 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Standard input.
+fn is_pipe(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// What backup files say of themselves.
 fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
-    let media = arguments.paths.iter().map(|path| source::backup::media(path)).collect::<Result<Vec<_>, _>>()?;
+    let look = |path: &PathBuf| match is_pipe(path) {
+        true => source::backup::media_from(path, Box::new(io::stdin())),
+        false => source::backup::media(path),
+    };
+    let media = arguments.paths.iter().map(look).collect::<Result<Vec<_>, _>>()?;
     output::print(|out| match arguments.json {
         true => report::backups::write_json(&media, out),
         false => report::backups::write(&media, out),

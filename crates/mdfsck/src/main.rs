@@ -16,6 +16,7 @@ mod page;
 mod progress;
 mod scope;
 mod size;
+mod spool;
 
 use std::process::ExitCode;
 

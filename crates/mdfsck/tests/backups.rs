@@ -1,7 +1,10 @@
 //! A database and every form of its backup get the same answer, byte for byte; the lab writes both.
 #![allow(clippy::unwrap_used)]
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use check::{Options, Report, Silent};
 use lab::backup::{BackedUp, Base, Container, Form, Set, backup};
@@ -191,4 +194,62 @@ fn what_was_damaged_in_the_backup_is_told_by_its_container() {
     std::fs::write(&file, &bytes).unwrap();
     let (found, ..) = findings(&[file]);
     assert!(found.iter().any(|text| text.contains("checksum") && text.contains("summed.bak")), "{found:?}");
+}
+
+/// Runs the program with `bytes` coming through a pipe.
+fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let bytes = bytes.to_vec();
+    // The program may end before it has read all of it.
+    let writer = std::thread::spawn(move || pipe.write_all(&bytes));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join().unwrap();
+    output
+}
+
+fn from_file(arguments: &[&str], file: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
+        .args(arguments)
+        .arg(file)
+        .stdin(File::open(file).unwrap())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_pipe_gives_what_a_file_gives() {
+    let sample = Sample::new(Version::V852, 2, PageVerify::Checksum);
+    damage(&sample.files, Kind::BitRot, 3).unwrap();
+    for (name, container, checksum) in
+        [("plain", None, true), ("old", Some(Container::Version1), false), ("new", Some(Container::Version2), true)]
+    {
+        let form = Form { container, checksum, ..Form::default() };
+        let sets = [1, 2].map(|step| Set { files: &sample.files, step, form });
+        let file = backup(&sets, sample.folder.path(), name).unwrap().files.remove(0);
+        let bytes = std::fs::read(&file).unwrap();
+        let rename = |text: String| text.replace(&file.display().to_string(), "-");
+        let info = piped(&["info", "-"], &bytes);
+        assert_eq!(String::from_utf8(info.stdout).unwrap(), rename(from_file(&["info"], &file)), "{name}");
+        let check = piped(&["check", "-"], &bytes);
+        assert_eq!(String::from_utf8(check.stdout).unwrap(), rename(from_file(&["check"], &file)), "{name}");
+        assert!(String::from_utf8(check.stderr).unwrap().contains("standard input is kept in"), "it is told");
+        let cut = piped(&["info", "-"], &bytes[..bytes.len() / 2]);
+        assert_eq!(cut.status.code(), Some(4), "{name}: a pipe that ends early");
+        let refused = piped(&["check", "-", "--spool-limit", "100KB"], &bytes);
+        assert!(String::from_utf8(refused.stderr).unwrap().contains("longer than"), "{name}");
+    }
+    let data_file = std::fs::read(&sample.files[0]).unwrap();
+    for command in ["check", "info"] {
+        let refused = piped(&[command, "-"], &data_file);
+        assert_eq!(refused.status.code(), Some(8));
+        assert!(String::from_utf8(refused.stderr).unwrap().contains("only a backup can come from standard input"));
+    }
 }

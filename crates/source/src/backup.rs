@@ -16,6 +16,7 @@ mod media;
 mod names;
 mod open;
 mod pages;
+mod pipe;
 mod placement;
 mod places;
 mod sets;
@@ -27,10 +28,13 @@ pub use damage::{Damage, DamageKind};
 pub use pages::BackupPages;
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use crate::OpenError;
 use media::Media;
+use pipe::{Pipe, Piped};
 
 /// Reads what the backup file at `path` says of itself: all sets, no page.
 ///
@@ -41,7 +45,26 @@ pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
     BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })
 }
 
+/// The same of a backup that comes through a pipe: read once, in bounded memory. It is called `path`.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be read or is no backup that can be read.
+pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedia, OpenError> {
+    let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
+    let opened = match Pipe::open(input).map_err(failed)? {
+        Piped::Backup(pipe) => Media::pipe(path, pipe),
+        Piped::UnknownCompression => return Err(OpenError::UnknownCompression { path: path.to_owned() }),
+        Piped::Other => return Err(OpenError::StandardInput),
+    };
+    BackupMedia::read(&opened).map_err(failed)
+}
+
 fn open(path: &Path) -> Result<Media, OpenError> {
-    let opened = Media::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    let file = File::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    open_file(path, file)
+}
+
+fn open_file(path: &Path, file: File) -> Result<Media, OpenError> {
+    let opened = Media::open(path, file).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
     opened.ok_or_else(|| OpenError::UnknownCompression { path: path.to_owned() })
 }

@@ -23,9 +23,7 @@ pub enum OpenError {
         cause: io::Error,
     },
     /// `-` was given.
-    #[error(
-        "-: data files are read in several places at once and cannot come from standard input; give the path of the .mdf file"
-    )]
+    #[error("-: only a backup can come from standard input, once; of data files give the paths")]
     StandardInput,
     /// No path was given.
     #[error("no file given; name the .mdf and .ndf files of the database, or the folder that holds them")]

@@ -109,6 +109,10 @@ impl<'a> Walk<'a> {
                 Err(error) => return Err(error),
             };
             fields.truncate(read);
+            if read == 0 {
+                // A pipe tells its length only here.
+                break;
+            }
             if read < HEADER_BYTES {
                 self.truncated(at);
                 break;

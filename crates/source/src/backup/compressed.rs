@@ -14,9 +14,9 @@ use crate::positioned::read_fully_at;
 /// First bytes of the container.
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
 /// Largest record: what a byte can count in sectors is more than any writer puts into one.
-const MAX_SECTORS: u8 = 128;
+pub(super) const MAX_SECTORS: u8 = 128;
 /// Between a record and the soft filemark behind it lies less than two blocks of at most 4096 bytes.
-const GAP_BYTES: usize = 2 * 4096 + SECTOR_BYTES;
+pub(super) const GAP_BYTES: usize = 2 * 4096 + SECTOR_BYTES;
 /// How far behind damage the next record is looked for.
 const RESYNC_BYTES: u64 = 1 << 20;
 /// Records decompressed and kept.
@@ -26,11 +26,22 @@ const STEP: usize = 256;
 
 /// What differs between the versions of the container.
 #[derive(Clone, Copy, Debug)]
-struct Version {
-    first: u64,
-    tag: u8,
-    header: usize,
-    checksum: usize,
+pub(super) struct Version {
+    pub(super) first: u64,
+    pub(super) tag: u8,
+    pub(super) header: usize,
+    pub(super) checksum: usize,
+}
+
+impl Version {
+    /// By the words behind the magic: 1, 1 or 2, 3; others hold other algorithms.
+    pub(super) fn of(words: &[u8]) -> Option<Self> {
+        match words {
+            [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
+            [2, 0, 0, 0, 3, 0, 0, 0] => Some(V2),
+            _ => None,
+        }
+    }
 }
 
 /// SQL Server 2008.
@@ -99,12 +110,7 @@ impl Compressed {
     pub(crate) fn open(file: &File, length: u64) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
         read_fully_at(file, &mut start, 0)?;
-        // Version words: 1, 1 or 2, 3; others hold other algorithms.
-        let version = match start[8..] {
-            [1, 0, 0, 0, 1, 0, 0, 0] => V1,
-            [2, 0, 0, 0, 3, 0, 0, 0] => V2,
-            _ => return Ok(None),
-        };
+        let Some(version) = start.get(8..).and_then(Version::of) else { return Ok(None) };
         let mut index = Index { file, length, version, entries: Vec::new(), bad: BTreeSet::new() };
         let is_whole = index.walk()?;
         let (entries, bad) = (index.entries, index.bad);
@@ -297,12 +303,12 @@ impl Compressed {
     }
 }
 
-fn damaged(text: &'static str) -> io::Error {
+pub(super) fn damaged(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// Checksum of a record: words XORed, the sum rotated by one bit before each; the last one is filled up with zeros.
-fn checksum(bytes: &[u8]) -> u32 {
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
     // Words that lie 32 apart are rotated alike: they are added up side by side.
     let (groups, rest) = bytes.as_chunks::<128>();
     let mut lanes = [0u32; 32];

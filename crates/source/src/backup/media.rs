@@ -6,48 +6,67 @@ use std::path::{Path, PathBuf};
 
 use super::compressed::{Compressed, MAGIC};
 use super::damage::{Damage, DamageKind};
+use super::pipe::Pipe;
 use crate::positioned::{read_fully_at, will_need};
 
 /// A backup file; reads are positioned in the tape, which for a compressed backup is what its records hold.
 #[derive(Debug)]
 pub(crate) struct Media {
     pub(crate) path: PathBuf,
-    file: File,
-    length: u64,
-    compressed: Option<Compressed>,
+    input: Input,
+}
+
+#[derive(Debug)]
+enum Input {
+    File(File, u64),
+    Compressed(File, u64, Box<Compressed>),
+    Pipe(Pipe),
 }
 
 impl Media {
     /// Opens a backup file; `None` when it is compressed in a way that is not known.
-    pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
+    pub(crate) fn open(path: &Path, file: File) -> io::Result<Option<Self>> {
         let length = file.metadata()?.len();
         let mut start = [0; 8];
         read_fully_at(&file, &mut start, 0)?;
-        let compressed = match start == *MAGIC {
+        let input = match start == *MAGIC {
             true => match Compressed::open(&file, length)? {
-                Some(compressed) => Some(compressed),
+                Some(compressed) => Input::Compressed(file, length, Box::new(compressed)),
                 None => return Ok(None),
             },
-            false => None,
+            false => Input::File(file, length),
         };
-        Ok(Some(Self { path: path.to_owned(), file, length, compressed }))
+        Ok(Some(Self { path: path.to_owned(), input }))
+    }
+
+    /// A backup that can be read once.
+    pub(crate) fn pipe(path: &Path, pipe: Pipe) -> Self {
+        Self { path: path.to_owned(), input: Input::Pipe(pipe) }
     }
 
     /// Length of the tape.
     pub(crate) fn length(&self) -> u64 {
-        self.compressed.as_ref().map_or(self.length, |compressed| compressed.length)
+        match &self.input {
+            Input::File(_, length) => *length,
+            Input::Compressed(_, _, compressed) => compressed.length,
+            Input::Pipe(pipe) => pipe.length(),
+        }
     }
 
     pub(crate) fn is_compressed(&self) -> bool {
-        self.compressed.is_some()
+        match &self.input {
+            Input::File(..) => false,
+            Input::Compressed(..) => true,
+            Input::Pipe(pipe) => pipe.is_compressed(),
+        }
     }
 
     /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        match &self.compressed {
-            Some(compressed) => compressed.read_at(&self.file, buffer, at),
-            None => read_fully_at(&self.file, buffer, at),
+        match &self.input {
+            Input::File(file, _) => read_fully_at(file, buffer, at),
+            Input::Compressed(file, _, compressed) => compressed.read_at(file, buffer, at),
+            Input::Pipe(pipe) => pipe.read_at(buffer, at),
         }
     }
 
@@ -61,21 +80,22 @@ impl Media {
 
     /// Says that so many bytes from place `at` of the tape on will be read soon.
     pub(crate) fn prefetch(&self, at: u64, length: u64) {
-        let stored = match &self.compressed {
-            Some(compressed) => compressed.stored(at, length),
-            None => Some((at, length)),
+        let stored = match &self.input {
+            Input::File(file, _) => Some((file, (at, length))),
+            Input::Compressed(file, _, compressed) => compressed.stored(at, length).map(|stored| (file, stored)),
+            Input::Pipe(_) => None,
         };
-        if let Some((at, length)) = stored {
-            will_need(&self.file, at, length);
+        if let Some((file, (at, length))) = stored {
+            will_need(file, at, length);
         }
     }
 
     /// Damage of the compressed container; all of it is read that was not read before.
     pub(crate) fn container_damage(&self) -> io::Result<Vec<Damage>> {
-        let Some(compressed) = &self.compressed else { return Ok(Vec::new()) };
+        let Input::Compressed(file, length, compressed) = &self.input else { return Ok(Vec::new()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
         let mut found = Vec::new();
-        for bad in compressed.verify_all(&self.file)? {
+        for bad in compressed.verify_all(file)? {
             found.push(damage(
                 bad.at,
                 match bad.checksums {
@@ -85,7 +105,7 @@ impl Media {
             ));
         }
         if !compressed.is_whole {
-            found.push(damage(self.length, DamageKind::Truncated));
+            found.push(damage(*length, DamageKind::Truncated));
         }
         Ok(found)
     }

@@ -1,6 +1,7 @@
 //! From backup files to the pages of one database: which sets belong together.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::PathBuf;
 
 use format::allocation::{EXTENT_PAGES, PFS_PAGES};
@@ -27,10 +28,22 @@ impl BackupPages {
     /// # Errors
     /// [`OpenError`] when these files are no backups of the pages of one database.
     pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
+        Self::open_with(paths, positions, None)
+    }
+
+    /// The same; a path of `-` stands for `input`, which holds what came from standard input.
+    ///
+    /// # Errors
+    /// [`OpenError`] as [`Self::open`].
+    pub fn open_with(paths: &[PathBuf], positions: &[u16], mut input: Option<File>) -> Result<Self, OpenError> {
         let mut media = Vec::new();
         let mut labels = Vec::new();
         for path in paths {
-            let opened = super::open(path)?;
+            let kept = if path.as_os_str() == "-" { input.take() } else { None };
+            let opened = match kept {
+                Some(file) => super::open_file(path, file)?,
+                None => super::open(path)?,
+            };
             let label = BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.clone(), cause })?;
             media.push(opened);
             labels.push(label);

@@ -1,0 +1,211 @@
+//! A backup that comes through a pipe: the tape is read once, from front to back, and only its last part is kept. That is
+//! enough for all that a backup says of itself; pages are wanted in another order.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::{Mutex, PoisonError};
+
+use super::blocks::{SECTOR_BYTES, is_filemark};
+use super::compressed::{GAP_BYTES, MAGIC, MAX_SECTORS, Version, checksum, damaged};
+use super::xpress;
+
+/// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
+const KEPT_BYTES: usize = 8 << 20;
+/// How much is read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// A tape that can be read once.
+pub(crate) struct Pipe {
+    version: Option<Version>,
+    state: Mutex<State>,
+}
+
+/// What comes through a pipe.
+pub(crate) enum Piped {
+    Backup(Pipe),
+    /// A backup that is compressed in a way that is not known.
+    UnknownCompression,
+    Other,
+}
+
+struct State {
+    input: Box<dyn Read + Send>,
+    /// Bytes of the input that were not used yet, and where they start.
+    raw: Vec<u8>,
+    raw_at: u64,
+    is_input_ended: bool,
+    /// The part of the tape that is at hand, and where it starts.
+    window: Vec<u8>,
+    start: u64,
+    is_ended: bool,
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Pipe {
+    /// A tape from `input`.
+    pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Piped> {
+        let mut state = State {
+            input,
+            raw: Vec::new(),
+            raw_at: 0,
+            is_input_ended: false,
+            window: Vec::new(),
+            start: 0,
+            is_ended: false,
+        };
+        state.want(16)?;
+        let mut version = None;
+        if state.raw.starts_with(MAGIC) {
+            let Some(known) = state.raw.get(8..16).and_then(Version::of) else {
+                return Ok(Piped::UnknownCompression);
+            };
+            state.want(known.first as usize)?;
+            state.used(known.first as usize);
+            version = Some(known);
+        } else if !state.raw.starts_with(b"TAPE") {
+            return Ok(Piped::Other);
+        }
+        Ok(Piped::Backup(Self { version, state: Mutex::new(state) }))
+    }
+
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.version.is_some()
+    }
+
+    /// Length of the tape, once its end was met.
+    pub(crate) fn length(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.is_ended { state.end() } else { u64::MAX }
+    }
+
+    /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.
+    pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = at.saturating_add(buffer.len() as u64);
+        while state.end() < wanted && !state.is_ended {
+            state.grow(self.version)?;
+            state.forget(at);
+        }
+        let Some(skipped) = at.checked_sub(state.start) else {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "what came through the pipe is no longer at hand"));
+        };
+        let part = usize::try_from(skipped).ok().and_then(|skipped| state.window.get(skipped..)).unwrap_or_default();
+        let taken = part.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..taken), part.get(..taken)) {
+            to.copy_from_slice(from);
+        }
+        Ok(taken)
+    }
+}
+
+impl State {
+    /// The end of what was read of the tape.
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.window.len() as u64)
+    }
+
+    /// Makes sure that `bytes` of the input are at hand, unless it ends before.
+    fn want(&mut self, bytes: usize) -> io::Result<()> {
+        while self.raw.len() < bytes && !self.is_input_ended {
+            let old = self.raw.len();
+            self.raw.resize(old.saturating_add(CHUNK_BYTES), 0);
+            let read = match self.input.read(self.raw.get_mut(old..).unwrap_or_default()) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    self.raw.truncate(old);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            self.raw.truncate(old.saturating_add(read));
+            self.is_input_ended = read == 0;
+        }
+        Ok(())
+    }
+
+    /// Goes behind so many bytes of the input.
+    fn used(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.raw.len());
+        self.raw.drain(..bytes);
+        self.raw_at = self.raw_at.saturating_add(bytes as u64);
+    }
+
+    /// Reads some more of the tape.
+    fn grow(&mut self, version: Option<Version>) -> io::Result<()> {
+        match version {
+            Some(version) => self.grow_by_record(version),
+            None => {
+                self.want(1)?;
+                self.window.append(&mut self.raw);
+                self.is_ended = self.is_input_ended;
+                Ok(())
+            }
+        }
+    }
+
+    /// The next record of a compressed container, or soft filemark.
+    fn grow_by_record(&mut self, version: Version) -> io::Result<()> {
+        self.want(version.header + usize::from(u16::MAX) + GAP_BYTES)?;
+        if let Some((sectors, payload)) = version.record(&self.raw) {
+            let old = self.window.len();
+            self.window.resize(old + usize::from(sectors) * SECTOR_BYTES, 0);
+            let room = self.window.get_mut(old..).unwrap_or_default();
+            if payload.len() == room.len() {
+                room.copy_from_slice(payload);
+            } else if xpress::decompress(payload, room).is_err() {
+                return Err(damaged("a record of the compressed backup is not XPRESS-Huffman"));
+            }
+            let used = version.header + payload.len();
+            self.used(used);
+            return Ok(());
+        }
+        // Behind a set: some old bytes, then a filemark at the next sector or some further on.
+        let to_sector = (self.raw_at.next_multiple_of(SECTOR_BYTES as u64) - self.raw_at) as usize;
+        let gap = self.raw.get(to_sector..).unwrap_or_default();
+        let marks = gap.chunks(SECTOR_BYTES).take(GAP_BYTES / SECTOR_BYTES).zip((to_sector..).step_by(SECTOR_BYTES));
+        if let Some((at, length)) = marks.into_iter().find_map(|(bytes, at)| Some((at, is_filemark(bytes)?))) {
+            self.want(at + length)?;
+            let mark = self.raw.get(at..at + length).unwrap_or_default();
+            self.window.extend_from_slice(mark);
+            self.used(at + length);
+            return Ok(());
+        }
+        if self.is_input_ended && self.raw.len() < GAP_BYTES {
+            self.is_ended = true;
+            return Ok(());
+        }
+        Err(damaged("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
+    }
+
+    /// Drops what lies too far before `at`.
+    fn forget(&mut self, at: u64) {
+        let spare = self.window.len().saturating_sub(KEPT_BYTES);
+        let passed = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let dropped = spare.min(passed);
+        // Seldom, as the rest moves.
+        if dropped >= KEPT_BYTES {
+            self.window.drain(..dropped);
+            self.start = self.start.saturating_add(dropped as u64);
+        }
+    }
+}
+
+impl Version {
+    /// Sectors and payload of the sound record that `bytes` start with.
+    fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
+        let &[tag, sectors, low, high] = bytes.first_chunk()?;
+        let size = usize::from(u16::from_le_bytes([low, high]));
+        let payload = bytes.get(self.header..self.header + size)?;
+        let stored = bytes.get(self.checksum..)?.first_chunk::<4>()?;
+        let is_sound = tag == self.tag
+            && (1..=MAX_SECTORS).contains(&sectors)
+            && size > 0
+            && u32::from_le_bytes(*stored) == checksum(payload);
+        is_sound.then_some((sectors, payload))
+    }
+}
