@@ -16,6 +16,7 @@ mod xpress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::disk::LabError;
@@ -74,6 +75,8 @@ pub struct BackedUp {
     pub files: Vec<PathBuf>,
     /// Pages whose images the log still changes, of the last set, ascending.
     pub in_flight: Vec<PageId>,
+    /// Places of each file that a checksum of the backup covers: blocks, streams, records, and with checksums the data.
+    pub covered: Vec<Vec<Range<u64>>>,
 }
 
 /// Why no backup could be written.
@@ -108,7 +111,7 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
         1 => folder.join(format!("{name}.bak")),
         _ => folder.join(format!("{name}_{}.bak", stripe + 1)),
     };
-    let mut done = BackedUp { files: (0..stripes).map(file).collect(), in_flight: Vec::new() };
+    let mut done = BackedUp { files: (0..stripes).map(file).collect(), ..BackedUp::default() };
     let mut prepared = Vec::new();
     for set in sets {
         prepared.push(Prepared::new(set)?);
@@ -118,13 +121,18 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
             Failure::Output(source) => LabError::Io { path: path.clone(), source },
             Failure::Origin(error) => error,
         };
-        write_stripe(&mut prepared, stripe, path, first.form.container).map_err(failed)?;
+        done.covered.push(write_stripe(&mut prepared, stripe, path, first.form.container).map_err(failed)?);
     }
     done.in_flight = prepared.pop().map(|set| set.changes.in_flight).unwrap_or_default();
     Ok(done)
 }
 
-fn write_stripe(sets: &mut [Prepared], stripe: u16, path: &Path, container: Option<Container>) -> Result<(), Failure> {
+fn write_stripe(
+    sets: &mut [Prepared],
+    stripe: u16,
+    path: &Path,
+    container: Option<Container>,
+) -> Result<Vec<Range<u64>>, Failure> {
     let file = File::create_new(path)?;
     let mut tape = match container {
         Some(container) => Tape::new(Box::new(sink::Compressed::new(file, container)?), COMPRESSED),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 
 use super::xpress;
 
@@ -13,8 +14,8 @@ pub(super) trait Sink {
     fn boundary(&mut self) -> io::Result<()>;
     /// Takes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// No more follows.
-    fn finish(&mut self) -> io::Result<()>;
+    /// No more follows. Takes the places of the tape that a checksum covers; returns those of the file.
+    fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }
 
 /// A file that holds the tape itself.
@@ -33,8 +34,9 @@ impl Sink for Plain {
         self.0.write_all(bytes)
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        self.0.flush()
+    fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>> {
+        self.0.flush()?;
+        Ok(places)
     }
 }
 
@@ -59,11 +61,19 @@ pub(super) struct Compressed {
     at: u64,
     /// Bytes of the tape that wait for their record.
     waiting: Vec<u8>,
+    /// Places of the file that a checksum covers.
+    places: Vec<Range<u64>>,
 }
 
 impl Compressed {
     pub(super) fn new(file: File, container: Container) -> io::Result<Self> {
-        let mut this = Self { out: BufWriter::with_capacity(1 << 20, file), container, at: 0, waiting: Vec::new() };
+        let mut this = Self {
+            out: BufWriter::with_capacity(1 << 20, file),
+            container,
+            at: 0,
+            waiting: Vec::new(),
+            places: Vec::new(),
+        };
         let mut header = vec![0; if container == Container::Version1 { 0x10 } else { 0x1E0 }];
         header[..8].copy_from_slice(b"MSSQLBAK");
         let (version, algorithm) = if container == Container::Version1 { (1, 1) } else { (2, 3) };
@@ -96,6 +106,10 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
+        // Tag and sizes are those of a record, or there is none.
+        self.places.push(self.at..self.at + 4);
+        let from = self.at + header.len() as u64;
+        self.places.push(from..from + 4 + packed.len() as u64);
         header.extend(sum);
         self.put(&header)?;
         self.put(&packed)
@@ -133,12 +147,14 @@ impl Sink for Compressed {
         self.flush_records()?;
         let at = self.at.next_multiple_of(bytes.len() as u64);
         self.put(&vec![0; (at - self.at) as usize])?;
+        self.places.push(at..at + 52);
         self.put(bytes)
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>> {
         self.flush_records()?;
-        self.out.flush()
+        self.out.flush()?;
+        Ok(std::mem::take(&mut self.places))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tape: descriptor blocks and streams, one behind the other, in Microsoft Tape Format.
 
 use std::io;
+use std::ops::Range;
 
 use super::sink::Sink;
 
@@ -49,6 +50,10 @@ pub(super) struct Tape {
     control: u32,
     /// Sum over the data of the current stream.
     sum: u32,
+    /// Where its data starts.
+    data_at: u64,
+    /// Places that a checksum covers.
+    places: Vec<Range<u64>>,
 }
 
 /// A block before its streams.
@@ -63,7 +68,17 @@ pub(super) struct Block<'a> {
 
 impl Tape {
     pub(super) fn new(sink: Box<dyn Sink>, device: Device) -> Self {
-        Self { sink, device, at: 0, origin: 0, filemarks: Vec::new(), control: 0, sum: 0 }
+        Self {
+            sink,
+            device,
+            at: 0,
+            origin: 0,
+            filemarks: Vec::new(),
+            control: 0,
+            sum: 0,
+            data_at: 0,
+            places: Vec::new(),
+        }
     }
 
     /// Bytes written so far.
@@ -84,6 +99,11 @@ impl Tape {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.at += bytes.len() as u64;
         self.sink.write(bytes)
+    }
+
+    /// So many bytes from here on have a checksum.
+    fn covered(&mut self, bytes: u64) {
+        self.places.push(self.at..self.at + bytes);
     }
 
     /// Writes a descriptor block; its streams follow.
@@ -109,6 +129,7 @@ impl Tape {
         put(&mut bytes, HEADER, &block.fields);
         let sum = words(&bytes[..50]);
         put(&mut bytes, 50, &sum.to_le_bytes());
+        self.covered(HEADER as u64);
         self.write(&bytes)
     }
 
@@ -120,6 +141,7 @@ impl Tape {
         put(&mut bytes, 8, &length.to_le_bytes());
         let sum = words(&bytes[..20]);
         put(&mut bytes, 20, &sum.to_le_bytes());
+        self.covered(STREAM as u64);
         self.write(&bytes)
     }
 
@@ -136,7 +158,9 @@ impl Tape {
         self.pad(b"APAD", attribute::PADDING, STREAM as u64 + 2)?;
         self.stream_header(tag, attributes, length + 2)?;
         self.sum = 0;
-        self.write(&[0; 2])
+        self.write(&[0; 2])?;
+        self.data_at = self.at;
+        Ok(())
     }
 
     /// Writes whole sectors of the data.
@@ -148,8 +172,14 @@ impl Tape {
     /// Ends the data; its checksum follows if it is wanted.
     pub(super) fn end_data(&mut self, with_checksum: bool) -> io::Result<()> {
         self.align(4)?;
+        if !with_checksum {
+            return Ok(());
+        }
+        self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
-        if with_checksum { self.stream(b"CSUM", 0, &sum) } else { Ok(()) }
+        self.stream(b"CSUM", 0, &sum)?;
+        self.places.push(self.at - 4..self.at);
+        Ok(())
     }
 
     /// Fills up a block with a last stream.
@@ -186,15 +216,16 @@ impl Tape {
         }
         let sum = words(&bytes[..50]);
         put(&mut bytes, 50, &sum.to_le_bytes());
+        self.covered(HEADER as u64);
         self.filemarks.push(self.at);
         self.at += bytes.len() as u64;
         self.origin = self.at;
         self.sink.filemark(&bytes)
     }
 
-    /// Ends the file.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.sink.finish()
+    /// Ends the file; returns its places that a checksum covers, other than those of pages and log blocks.
+    pub(super) fn finish(mut self) -> io::Result<Vec<Range<u64>>> {
+        self.sink.finish(self.places)
     }
 }
 

@@ -92,7 +92,7 @@ impl BackupPages {
             if lost == 0 {
                 damage.extend(pages_missing(label, set, &placed));
             }
-            missing_stripes += lost;
+            missing_stripes = u16::saturating_add(missing_stripes, lost);
             add_files(&mut files, &stripes, label);
             add_places(&mut places, placed.files);
             for (tape, set) in &stripes {

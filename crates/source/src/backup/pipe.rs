@@ -11,6 +11,8 @@ use super::xpress;
 
 /// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
 const KEPT_BYTES: usize = 8 << 20;
+/// Longer than any tape: what a length claims is less, or a lie.
+const MOST_BYTES: u64 = 1 << 62;
 /// How much is read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -80,7 +82,7 @@ impl Pipe {
     /// Length of the tape, once its end was met.
     pub(crate) fn length(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_ended { state.end() } else { u64::MAX }
+        if state.is_ended { state.end() } else { MOST_BYTES }
     }
 
     /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.

@@ -80,7 +80,7 @@ impl Bits<'_> {
         if length == 0 {
             length = next()? | next()? << 8 | next()? << 16 | next()? << 24;
         }
-        if length < 15 { Err(Malformed) } else { Ok(length + MIN_MATCH) }
+        if length < 15 { Err(Malformed) } else { Ok(length.saturating_add(MIN_MATCH)) }
     }
 
     /// Bytes that were not used.
