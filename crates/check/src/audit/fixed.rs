@@ -3,7 +3,7 @@
 use format::bytes::u16_at;
 use format::page::page_flags;
 use format::record::Record;
-use format::{PAGE_BYTES, Page, PageType};
+use format::{AllocUnitId, PAGE_BYTES, Page, PageType};
 
 use crate::finding::Finding;
 
@@ -69,6 +69,33 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     }
     let free = room.saturating_sub(format::page::HEADER_BYTES).saturating_sub(used);
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
+}
+
+/// Whether the fields of the header that such a page has no use for are as every release writes them. What the page tells
+/// can be believed all the same.
+pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
+    idle_fields(page).err()
+}
+
+fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
+    let header = page.header();
+    // Records of maps are said to have 90 bytes at least, all others none.
+    let shortest = match header.kind() {
+        Some(PageType::Pfs | PageType::Boot | PageType::FileHeader) => 0,
+        _ => MAP_RECORD_BYTES[0] - 4,
+    };
+    same("m_level", header.level.into(), 0)?;
+    same("m_ghostRecCnt", header.ghost_count.get().into(), 0)?;
+    same("pminlen", header.pminlen.get().into(), shortest)?;
+    if header.kind() == Some(PageType::Iam) {
+        return Ok(());
+    }
+    // They are found by their places alone: unit 99, no neighbours.
+    same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
+    for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
+        same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;
+    }
+    Ok(())
 }
 
 /// The length that the first record gives itself; 0 when it is not whole.

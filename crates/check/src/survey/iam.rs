@@ -184,14 +184,19 @@ impl Follower<'_> {
             return if by_pfs { Candidate::Damaged } else { Candidate::NotIam };
         }
         match iam_page(&bytes, id) {
-            Some((named, iam)) => Candidate::Sound(Box::new(IamPage {
-                id,
-                unit: self.units.index_of_iam(named),
-                named,
-                prev: header.prev(),
-                next: header.next(),
-                header: iam,
-            })),
+            Some((named, iam)) => {
+                if let Some(fault) = audit::idle_field_fault(page) {
+                    self.report_invalid(id, header.page_type, Some(fault));
+                }
+                Candidate::Sound(Box::new(IamPage {
+                    id,
+                    unit: self.units.index_of_iam(named),
+                    named,
+                    prev: header.prev(),
+                    next: header.next(),
+                    header: iam,
+                }))
+            }
             None => {
                 if by_pfs && header.kind() == Some(PageType::Iam) {
                     self.report_invalid(id, header.page_type, audit::fixed_fault(Page::new(&bytes)));

@@ -242,7 +242,8 @@ impl FixedPages<'_> {
         match (file.header_is_sound, fetch(self.source, header)) {
             (false, _) => invalid.push((header, FixedPage::FileHeader, None)),
             (true, Fetched::Sound(bytes)) => {
-                if let Some(fault) = audit::fixed_fault(Page::new(&bytes)) {
+                let page = Page::new(&bytes);
+                if let Some(fault) = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)) {
                     invalid.push((header, FixedPage::FileHeader, Some(fault)));
                 }
             }
@@ -256,7 +257,7 @@ impl FixedPages<'_> {
                     let is_boot = page.header().kind() == Some(FixedPage::Boot.page_type())
                         && page.header().alloc_unit() == AllocUnitId::SYSTEM
                         && Boot::read(page).is_some();
-                    let fault = audit::fixed_fault(page).filter(|_| is_boot);
+                    let fault = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)).filter(|_| is_boot);
                     if !is_boot || fault.is_some() {
                         invalid.push((PageId::BOOT, FixedPage::Boot, fault));
                     }
@@ -311,7 +312,9 @@ impl FixedPages<'_> {
             _ => bitmap(Page::new(&bytes)).is_some(),
         };
         let layout = if right_header { audit::fixed_fault(Page::new(&bytes)) } else { None };
-        if fault.is_none() && right_header && content && layout.is_none() {
+        let is_sound = fault.is_none() && right_header && content && layout.is_none();
+        let layout = if is_sound { audit::idle_field_fault(Page::new(&bytes)) } else { layout };
+        if is_sound && layout.is_none() {
             return Some(bytes);
         }
         let finding = Finding::new(&registry::MAP_PAGE_INVALID)
@@ -326,7 +329,7 @@ impl FixedPages<'_> {
             // Messages call the owner of a fixed page unknown: it is in no catalogue.
             self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));
         }
-        None
+        is_sound.then_some(bytes)
     }
 
     /// A page that the system could not read.

@@ -6,17 +6,6 @@ use std::sync::Mutex;
 
 use check::{Report, registry};
 
-/// Checks that no damage here gives, and why.
-const EXEMPT: &[(&str, &str)] = &[
-    ("backup.block-checksum", "damage to a backup's container is shown where containers are read"),
-    ("columnstore.mismatch", COLUMNSTORE),
-    ("columnstore.segment", COLUMNSTORE),
-    ("columnstore.segment-nonclustered", COLUMNSTORE),
-    ("columnstore.dictionary", COLUMNSTORE),
-    ("columnstore.dictionary-nonclustered", COLUMNSTORE),
-];
-const COLUMNSTORE: &str = "no real file here has a columnstore index; the tests of the module make the rows up";
-
 /// Ids that damage gave in this run.
 static GIVEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
@@ -27,19 +16,13 @@ pub fn record(report: &Report) {
     }
 }
 
-/// What is wrong after a run of all trials: checks that nothing gave, and exemptions that are idle.
+/// What is wrong after a run of all trials: checks that nothing gave.
 pub fn missing() -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
-    let is_exempt = |id: &str| EXEMPT.iter().any(|(exempt, _)| *exempt == id);
     let mut wrong = Vec::new();
     for check in registry::ALL {
-        if !given.contains(check.id) && !is_exempt(check.id) {
+        if !given.contains(check.id) {
             wrong.push(format!("{} ({}): no damage gives it; a trial must", check.id, check.msg));
-        }
-    }
-    for (id, reason) in EXEMPT {
-        if given.contains(id) || registry::ALL.iter().all(|check| check.id != *id) {
-            wrong.push(format!("{id}: idle exemption ({reason})"));
         }
     }
     wrong

@@ -16,6 +16,7 @@ mod base_table;
 mod beyond;
 mod catalog;
 mod columns;
+mod columnstore;
 mod compressed;
 mod computed;
 mod coverage;
@@ -48,6 +49,7 @@ fn main() {
             trials.extend(catalog::trials(&corpus));
             trials.extend(backups::trials(&corpus));
             trials.extend(columns::trials(&corpus));
+            trials.extend(columnstore::trials(&corpus));
             trials.extend(computed::trials(&corpus));
             trials.extend(compressed::trials(&corpus));
             trials.extend(damage::trials(&corpus));

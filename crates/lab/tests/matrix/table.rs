@@ -7,6 +7,7 @@ use std::path::Path;
 use lab::mutate::Verb;
 use libtest_mimic::{Failed, Trial};
 
+use crate::databases;
 use crate::run::{Cell, Column, Matrix, Row, Subject};
 
 /// A database that is damaged.
@@ -54,6 +55,8 @@ const SUBJECTS: &[Choice] = &[
         system_rows: true,
     },
 ];
+/// Sites of each field that are damaged in each database of the lab.
+const SITES_OF_LAB: usize = 1;
 /// Decides which sites are damaged.
 const SEED: u64 = 1;
 /// The result that a run may not fall behind.
@@ -112,7 +115,9 @@ pub fn trials() -> Vec<Trial> {
 pub fn compare(folder: &Path) -> Result<(), Failed> {
     let chosen = SUBJECTS.iter().filter(|choice| is_asked_for(choice.name));
     let load = |choice: &Choice| Subject::load(folder, choice.name, choice.older, choice.sites, choice.system_rows);
-    let subjects: Vec<Subject> = chosen.map(load).collect();
+    let mut subjects: Vec<Subject> = chosen.map(load).collect();
+    let written = databases::descriptions().into_iter().filter(|description| is_asked_for(&description.name));
+    subjects.extend(written.map(|description| Subject::write(&description, SITES_OF_LAB)));
     let matrix = Matrix::of(&subjects, SEED);
     println!("{}", summary(&matrix));
     if let Some(path) = std::env::var_os("MDFSCK_MATRIX_LOG") {
@@ -120,6 +125,9 @@ pub fn compare(folder: &Path) -> Result<(), Failed> {
     }
     if !matrix.broken.is_empty() {
         return Err(matrix.broken.join("\n").into());
+    }
+    if let Some((taken, most)) = matrix.memory.filter(|(taken, most)| taken > most) {
+        return Err(format!("the runs took {taken} bytes of memory, {most} are granted").into());
     }
     if matrix.mutants < LEAST_MUTANTS {
         return Err(format!("only {} mutants", matrix.mutants).into());
@@ -157,7 +165,8 @@ fn summary(matrix: &Matrix) -> String {
     let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
     format!(
         "{} mutants of {} fields: {} found, {} told as not verified. Of those found, the first finding names the page in \
-         {:.1} %, any finding in {:.1} %; {:.2} findings a damaged page on average, {:.1} in the middle",
+         {:.1} %, any finding in {:.1} %; {:.2} findings a damaged page on average, {:.1} in the middle. \
+         {} MB of memory on top of the databases, of {} MB granted",
         matrix.mutants,
         matrix.rows.len(),
         matrix.found,
@@ -165,7 +174,9 @@ fn summary(matrix: &Matrix) -> String {
         share(matrix.named, matrix.found),
         share(matrix.named_at_all, matrix.found),
         matrix.findings.iter().sum::<f64>() / matrix.found.max(1) as f64,
-        matrix.findings.get(matrix.findings.len() / 2).copied().unwrap_or_default()
+        matrix.findings.get(matrix.findings.len() / 2).copied().unwrap_or_default(),
+        matrix.memory.map_or(0, |(taken, _)| taken >> 20),
+        matrix.memory.map_or(0, |(_, most)| most >> 20),
     )
 }
 
@@ -280,11 +291,12 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
     let mut text = String::from(INTRODUCTION);
     let _ = writeln!(
         text,
-        "{tried} mutants of {} fields were tried on {} databases written by SQL Server 2005 to 2022: {found} gave findings or \
-         were refused, {told} were listed as not verified, of {} nothing was said. {noticed} fields are noticed by every \
-         verb; of the others the reason stands below.",
+        "{tried} mutants of {} fields were tried, on {} databases written by SQL Server 2005 to 2022 and {} that the lab \
+         wrote: {found} gave findings or were refused, {told} were listed as not verified, of {} nothing was said. {noticed} \
+         fields are noticed by every verb; of the others the reason stands below.",
         rows.len(),
         SUBJECTS.len(),
+        databases::descriptions().len(),
         tried - found - told
     );
     text.push_str("\n## What may go unnoticed, and why\n\n| structure | fields | reason |\n|---|---|---|\n");

@@ -47,6 +47,8 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
         trials.push(Trial::test(format!("backups: cut at every block ({name})"), move || cuts(&files)));
     }
     let subject = corpus.files.join(SUBJECTS[0][0]);
+    let same = subject.clone();
+    trials.push(Trial::test("backups: a wrong checksum in the header of a block is told", move || wrong_sums(&same)));
     trials.push(Trial::test("backups: lengths that lie", move || lies(&subject)));
     trials
 }
@@ -128,6 +130,21 @@ fn cuts(files: &[PathBuf]) -> Result<(), Failed> {
             if !lab.finds(&lab.bytes[..at])? {
                 return Err(format!("cut at byte {at} of {}, nothing found", lab.bytes.len()).into());
             }
+        }
+    }
+    Ok(())
+}
+
+/// The checksum in the header of each block, the first excepted, by which the file is known.
+fn wrong_sums(file: &Path) -> Result<(), Failed> {
+    let lab = Lab::new(&[file.to_owned()])?;
+    for block in blocks(&lab.bytes).into_iter().skip(1) {
+        let mut bytes = lab.bytes.clone();
+        bytes[block.at + 50] ^= 1;
+        fs::write(&lab.files[0], bytes)?;
+        let report = check(&lab.files)?;
+        if !report.findings.iter().any(|finding| finding.check.id == "backup.block-checksum") {
+            return Err(format!("block at byte {}: {:?}", block.at, report.findings).into());
         }
     }
     Ok(())

@@ -216,6 +216,17 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             });
             vec![(8909, iam), (8946, iam), (2575, iam), (7965, 0), (8906, singles[0]), (ANY, 0)]
         }),
+        ("fields that allocation pages have no use for", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            // Level, ghosts, length of records, neighbours: the pages are believed all the same.
+            image.edit(iam, |bytes| bytes[3] = 1);
+            image.edit(1, |bytes| put16(bytes, 58, 3));
+            image.edit(2, |bytes| put16(bytes, 14, 91));
+            image.edit(6, |bytes| put_page(bytes, 16, PageId::new(1, 7)));
+            image.edit(9, |bytes| put_page(bytes, 8, PageId::new(1, 8)));
+            image.edit(0, |bytes| put16(bytes, 24, 98));
+            vec![(8946, iam), (8946, 1), (8946, 2), (8946, 6), (5250, 9), (5250, 0)]
+        }),
         ("file header in another filegroup", |image, _| {
             let fields = format::fields::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;

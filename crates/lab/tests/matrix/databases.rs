@@ -1,0 +1,151 @@
+//! Databases of the lab that are damaged: small ones with what the real ones lack.
+
+use lab::description::{Column, Compression, Expression, Filegroup, Filter, Index, Table, Values};
+use lab::{Description, PageVerify, SqlType, Version};
+
+/// One database a version, all of the same shape as far as the version has it.
+pub fn descriptions() -> Vec<Description> {
+    let of = |version, verify| Description {
+        name: format!("lab {version:?}"),
+        version,
+        collation: lab::description::DEFAULT_COLLATION,
+        verify,
+        seed: 1,
+        filegroups: vec![
+            Filegroup { name: "PRIMARY".to_owned(), files: 2 },
+            Filegroup { name: "ARCHIVE".to_owned(), files: 1 },
+        ],
+        tables: tables(version),
+        least_pages: 0,
+    };
+    vec![
+        of(Version::V611, PageVerify::Torn),
+        of(Version::V706, PageVerify::None),
+        of(Version::V957, PageVerify::Checksum),
+    ]
+}
+
+fn tables(version: Version) -> Vec<Table> {
+    let mut tables = vec![moving(), wide(), partitioned(), computed()];
+    if version > Version::V611 {
+        tables.extend([sparse(), compressed(Compression::Row), compressed(Compression::Page)]);
+    }
+    tables
+}
+
+fn id() -> Column {
+    Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 })
+}
+
+fn text(least: u32, most: u32) -> Values {
+    Values::Text { least, most }
+}
+
+/// A heap in two files: rows that moved, empty slots, ghosts, versions, text, and an index.
+fn moving() -> Table {
+    Table {
+        name: "moving".to_owned(),
+        columns: vec![
+            id(),
+            Column::new("code", SqlType::char(12), Values::Scattered { per: 1 }),
+            Column::new("notes", SqlType::TEXT, text(20, 20_000)).nullable(50),
+            Column::new("filler", SqlType::varchar(300), text(50, 300)),
+        ],
+        indexes: vec![Index::on("ix_code", &[1]).unique().including(&[0])],
+        rows: 400,
+        ghost_every: 31,
+        moved_every: 7,
+        hole_every: 11,
+        versioned_every: 13,
+        ..Table::default()
+    }
+}
+
+/// Values that are pushed off their rows, and values with trees of their own.
+fn wide() -> Table {
+    Table {
+        name: "wide".to_owned(),
+        columns: vec![
+            id(),
+            Column::new("first", SqlType::varchar(5_000), text(3_000, 5_000)),
+            Column::new("second", SqlType::nvarchar(2_500), text(500, 2_500)).nullable(10),
+            Column::new("body", SqlType::VARBINARY_MAX, Values::Bytes { least: 10, most: 60_000 }).nullable(20),
+        ],
+        clustered: Some(Index::on("pk_wide", &[0]).primary_key()),
+        rows: 40,
+        filegroup: 1,
+        ..Table::default()
+    }
+}
+
+/// Three partitions, on pages out of order, with an index whose keys descend.
+fn partitioned() -> Table {
+    Table {
+        name: "partitioned".to_owned(),
+        columns: vec![
+            id(),
+            Column::new("day", SqlType::DATETIME, Values::Uniform { low: 0, high: 4_000 }),
+            Column::new("amount", SqlType::decimal(15, 3), Values::Uniform { low: -9_000, high: 9_000 }).nullable(5),
+            Column::new("filler", SqlType::nchar(60), text(5, 60)),
+        ],
+        clustered: Some(Index::on("pk_partitioned", &[0]).primary_key()),
+        indexes: vec![Index::on("ix_day", &[1, 2])],
+        rows: 900,
+        partitions: 3,
+        fragmented: true,
+        ghost_every: 97,
+        ..Table::default()
+    }
+}
+
+/// Rows with the same clustering key, and an index on a computed column.
+fn computed() -> Table {
+    Table {
+        name: "computed".to_owned(),
+        columns: vec![
+            Column::new("run", SqlType::INT, Values::Grouped { start: 1, per: 4 }),
+            Column::new("a", SqlType::INT, Values::Uniform { low: -50, high: 50 }),
+            Column::new("b", SqlType::INT, Values::Uniform { low: 0, high: 9 }),
+            Column::computed("product", Expression::Product(1, 2), true),
+            Column::new("filler", SqlType::char(120), text(5, 120)),
+        ],
+        clustered: Some(Index::on("cx_computed", &[0])),
+        indexes: vec![Index::on("ix_product", &[3])],
+        rows: 600,
+        ..Table::default()
+    }
+}
+
+/// Sparse columns and a filtered index.
+fn sparse() -> Table {
+    Table {
+        name: "sparse".to_owned(),
+        columns: vec![
+            id(),
+            Column::new("one", SqlType::INT, Values::Uniform { low: 1, high: 40 }).sparse(60),
+            Column::new("two", SqlType::varchar(20), text(3, 20)).sparse(80),
+            Column::new("three", SqlType::BIGINT, Values::Scattered { per: 1 }).sparse(90),
+        ],
+        clustered: Some(Index::on("pk_sparse", &[0]).primary_key()),
+        indexes: vec![Index::on("ix_one", &[1]).filtered(Filter::IsNotNull(1))],
+        rows: 300,
+        ..Table::default()
+    }
+}
+
+/// A heap of compressed rows with an index.
+fn compressed(compression: Compression) -> Table {
+    Table {
+        name: format!("compressed {compression:?}"),
+        columns: vec![
+            id(),
+            Column::new("code", SqlType::char(8), Values::Grouped { start: 1, per: 9 }),
+            Column::new("name", SqlType::nvarchar(40), text(4, 40)).nullable(10),
+            Column::new("price", SqlType::MONEY, Values::Uniform { low: -5, high: 500_000 }),
+        ],
+        indexes: vec![Index::on("ix_price", &[3])],
+        rows: 700,
+        compression,
+        ..Table::default()
+    }
+}
