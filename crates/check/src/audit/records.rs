@@ -93,7 +93,9 @@ impl Records {
                 PageType::Index => Record::index(space, pminlen).map(|record| record.bytes()),
                 _ => Record::data(space).map(|record| record.bytes()),
             };
-            match record.and_then(|bytes| count(bytes, kind, &mut content).map(|()| bytes.len())) {
+            match record
+                .and_then(|bytes| count(bytes, kind, owner.index_id == CLUSTERED, &mut content).map(|()| bytes.len()))
+            {
                 Ok(length) => self.place(entry, length),
                 Err(_) if found >= MAX_FINDINGS_A_PAGE => break,
                 Err(fault) => {
@@ -132,12 +134,17 @@ impl Records {
     }
 }
 
+/// Index id of a clustered index.
+const CLUSTERED: i32 = 1;
+
 /// Counts a record by its kind, if the page may hold that kind.
-fn count(bytes: &[u8], page: PageType, content: &mut PageContent) -> Result<(), RecordFault> {
+fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageContent) -> Result<(), RecordFault> {
     let status = bytes.first().copied().unwrap_or_default();
     let kind = RecordKind::of(status);
     let allowed = match kind {
-        RecordKind::Primary | RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data,
+        RecordKind::Primary => page == PageType::Data,
+        // Rows of a clustered index are found by their keys: none leaves a stub behind.
+        RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
         // Ghosts of off-row values were never met; nothing says that they are illegal.
         RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,
         RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,

@@ -9,6 +9,11 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| bytes[offset_of(bytes, 3)] |= 0x80);
             lost(8944, page, right)
         }),
+        ("row of a clustered index that says it has moved", |image, facts| {
+            let [_, page, right] = middle(&facts.clustered);
+            image.edit(page, |bytes| bytes[offset_of(bytes, 3)] |= 0x02);
+            lost(8944, page, right)
+        }),
         ("column count of a record far too high", |image, facts| {
             let [_, page, right] = middle(&facts.clustered);
             image.edit(page, |bytes| {
