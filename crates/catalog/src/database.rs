@@ -114,7 +114,7 @@ impl AllocUnit {
 }
 
 /// A row of sysrowsets: a partition of a heap or index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rowset {
     /// Identity; "partition ID" in messages.
     pub id: u64,

@@ -185,7 +185,7 @@ fn is_missing(context: &Context<'_>, rowset: &Rowset, blob: Blob) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use catalog::{Boot, Dictionary, RowGroup, RowLayout};
+    use catalog::{Boot, Dictionary, RowGroup};
 
     use super::*;
 
@@ -220,16 +220,10 @@ mod tests {
             object_id: 100,
             index_id: 1,
             partition: 1,
-            status: 0,
             owner_type: 1,
             rows: 2001,
             compression: 3,
-            max_null_bit: 0,
-            min_leaf: 0,
-            min_node: 0,
-            units: Vec::new(),
-            layout: RowLayout::default(),
-            expansion: None,
+            ..Rowset::default()
         });
         database
     }

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::registry::Repair;
 
 /// Result of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// The database.
     pub database: DatabaseSummary,

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+pub(crate) use format::types::civil;
+
 /// Days from 0001-01-01 to 1900-01-01.
 pub(crate) const DAYS_TO_1900: i32 = 693_595;
 /// Last day that a date has: 9999-12-31.
@@ -14,20 +16,6 @@ pub(crate) const TICKS_PER_DAY: u32 = 25_920_000;
 pub(crate) const UNITS_PER_DAY: i64 = 864_000_000_000;
 /// Units of 100 ns in a second.
 pub(crate) const UNITS_PER_SECOND: i64 = 10_000_000;
-
-/// Year, month and day of a number of days since 0001-01-01.
-pub(crate) fn civil(days: i32) -> (i32, u32, u32) {
-    // Days since 0000-03-01, in 400-year eras.
-    let shifted = i64::from(days) + 306;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year as i32, month as u32, day as u32)
-}
 
 /// Days since 0001-01-01; `None` for a day that the calendar from year 1 to 9999 does not have.
 pub(crate) fn days(year: i32, month: u32, day: u32) -> Option<i32> {

@@ -187,6 +187,23 @@ pub fn is_decimal(info: TypeInfo) -> bool {
     matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
 }
 
+/// Days from 0001-01-01 to 1900-01-01.
+const DAYS_TO_1900: i32 = 693_595;
+
+/// Year, month and day of a number of days since 0001-01-01, in the proleptic Gregorian calendar.
+pub fn civil(days: i32) -> (i32, u32, u32) {
+    // Days since 0000-03-01, in 400-year eras.
+    let shifted = i64::from(days) + 306;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year as i32, month as u32, day as u32)
+}
+
 /// A datetime as SQL Server prints it: ticks of 1/300 second of the day and days since 1900-01-01 to
 /// `2018-01-15 08:52:32.137`. `None` outside the type's domain or for the zero value.
 ///
@@ -197,15 +214,7 @@ pub fn datetime_text(ticks: u32, days: i32) -> Option<String> {
     if !(-53_690..=2_958_463).contains(&days) || ticks >= 25_920_000 || (days, ticks) == (0, 0) {
         return None;
     }
-    // Days since 0000-03-01 of the proleptic Gregorian calendar, in 400-year eras.
-    let shifted = i64::from(days) + 693_901;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = civil(days + DAYS_TO_1900);
     let millis = (u64::from(ticks) * 10 + 1) / 3;
     let (seconds, millis) = (millis / 1000, millis % 1000);
     Some(format!(

@@ -13,24 +13,16 @@ use crate::random::Random;
 
 /// A kind of damage. Bit rot needs a database with checksums: nothing else sees it for sure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "what each is, `summary` tells")]
 pub enum Kind {
-    /// A bit flips on its own.
     BitRot,
-    /// Only the first sectors of a page reached the disk.
     TornWrite,
-    /// An index page is as it was before the last row came.
     LostWrite,
-    /// Two pages lie in each other's place.
     SwappedPages,
-    /// A leaf page points to the wrong neighbour.
     BrokenLink,
-    /// Two rows of an index are in the wrong order.
     KeyOrder,
-    /// Eight pages in a row are zero.
     ZeroedExtent,
-    /// An IAM page has lost an extent.
     LostExtent,
-    /// The file ends too early.
     Truncated,
 }
 
@@ -60,6 +52,36 @@ impl Kind {
         Self::LostExtent,
         Self::Truncated,
     ];
+
+    /// Its name as an option has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BitRot => "bit-rot",
+            Self::TornWrite => "torn-write",
+            Self::LostWrite => "lost-write",
+            Self::SwappedPages => "swapped-pages",
+            Self::BrokenLink => "broken-link",
+            Self::KeyOrder => "key-order",
+            Self::ZeroedExtent => "zeroed-extent",
+            Self::LostExtent => "lost-extent",
+            Self::Truncated => "truncated",
+        }
+    }
+
+    /// What happens.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::BitRot => "A bit flips on its own; only checksums see it for sure",
+            Self::TornWrite => "Only the first sectors of a page reached the disk",
+            Self::LostWrite => "An index page is as it was before its last row came",
+            Self::SwappedPages => "Two pages lie in each other's place",
+            Self::BrokenLink => "A leaf page points to the wrong neighbour",
+            Self::KeyOrder => "Two rows of an index are in the wrong order",
+            Self::ZeroedExtent => "Eight pages in a row are zero",
+            Self::LostExtent => "An IAM page has lost an extent",
+            Self::Truncated => "The file ends too early",
+        }
+    }
 
     fn messages(self) -> &'static [u16] {
         match self {

@@ -195,18 +195,7 @@ mod tests {
 
     #[test]
     fn bits_of_the_status_add() {
-        let mut report = Report {
-            database: check::DatabaseSummary::default(),
-            options: Options::default(),
-            rowsets: Vec::new(),
-            findings: check::Findings::default(),
-            beyond: check::Beyond::default(),
-            not_verified: Vec::new(),
-            read_errors: Vec::new(),
-            file_totals: Vec::new(),
-            service_broker: Vec::new(),
-            statistics: check::Statistics::default(),
-        };
+        let mut report = Report::default();
         assert_eq!(status(&report, false), 0);
         report.findings = vec![check::Finding::new(&registry::CATALOG_UNUSABLE)].into();
         report.read_errors.push("a.mdf: cannot read".to_owned());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ::lab::backup::{Base, Container, Form, Set};
 use ::lab::damage::Kind;
 use ::lab::{Description, PageVerify, Version, Written};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use source::{DataFiles, PageSource};
 
@@ -141,50 +142,19 @@ pub(crate) struct DamageArguments {
     output: PathBuf,
 
     /// What happens to it
-    #[arg(long, value_enum, value_name = "KIND")]
-    kind: DamageKind,
+    #[arg(long, value_parser = kinds(), value_name = "KIND")]
+    kind: Kind,
 
     /// Where it happens
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum DamageKind {
-    /// A bit flips on its own; only checksums see it for sure
-    BitRot,
-    /// Only the first sectors of a page reached the disk
-    TornWrite,
-    /// An index page is as it was before its last row came
-    LostWrite,
-    /// Two pages lie in each other's place
-    SwappedPages,
-    /// A leaf page points to the wrong neighbour
-    BrokenLink,
-    /// Two rows of an index are in the wrong order
-    KeyOrder,
-    /// Eight pages in a row are zero
-    ZeroedExtent,
-    /// An IAM page has lost an extent
-    LostExtent,
-    /// The file ends too early
-    Truncated,
-}
-
-impl DamageKind {
-    fn kind(self) -> Kind {
-        match self {
-            Self::BitRot => Kind::BitRot,
-            Self::TornWrite => Kind::TornWrite,
-            Self::LostWrite => Kind::LostWrite,
-            Self::SwappedPages => Kind::SwappedPages,
-            Self::BrokenLink => Kind::BrokenLink,
-            Self::KeyOrder => Kind::KeyOrder,
-            Self::ZeroedExtent => Kind::ZeroedExtent,
-            Self::LostExtent => Kind::LostExtent,
-            Self::Truncated => Kind::Truncated,
-        }
-    }
+/// The kinds of damage by name.
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    let values = Kind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
+    PossibleValuesParser::new(values)
+        .try_map(|name| Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("no such kind"))
 }
 
 /// What a database holds.
@@ -310,7 +280,7 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     let source = DataFiles::open(&arguments.paths)?;
     let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
     let copies = copy(&files, &arguments.output)?;
-    let done = ::lab::damage::damage(&copies, arguments.kind.kind(), arguments.seed).map_err(Failure::blind)?;
+    let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::blind)?;
     let messages: Vec<String> = done.messages.iter().map(ToString::to_string).collect();
     output::print(|out| {
         for copy in &copies {

@@ -101,7 +101,7 @@ pub(crate) fn filegroup(database: &Database, text: &str) -> Result<u16, Failure>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use catalog::{Filegroup, RowLayout, Rowset};
+    use catalog::{Filegroup, Rowset};
 
     fn database() -> Database {
         let schemas = [(1, "dbo"), (4, "sys"), (5, "Sales")].map(|(id, name)| (id, name.to_owned())).into();
@@ -119,22 +119,7 @@ mod tests {
         for (id, schema_id, name) in objects {
             let object = Object { id, name: name.to_owned(), schema_id, type_code: "U".to_owned(), parent_id: 0 };
             database.objects.insert(id, object);
-            let rowset = Rowset {
-                id: id as u64,
-                object_id: id,
-                index_id: 0,
-                partition: 1,
-                status: 0,
-                owner_type: 1,
-                rows: 0,
-                compression: 0,
-                max_null_bit: 0,
-                min_leaf: 0,
-                min_node: 0,
-                units: Vec::new(),
-                layout: RowLayout::default(),
-                expansion: None,
-            };
+            let rowset = Rowset { id: id as u64, object_id: id, partition: 1, owner_type: 1, ..Rowset::default() };
             if id != 17 {
                 database.rowsets.push(rowset);
             }

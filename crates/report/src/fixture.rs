@@ -2,7 +2,7 @@
 
 use catalog::UnitKind;
 use check::registry;
-use check::{BrokerCount, DatabaseSummary, Finding, Options, Owner, Report, RowsetCounts, Statistics, UnitTotals};
+use check::{BrokerCount, DatabaseSummary, Finding, Owner, Report, RowsetCounts, UnitTotals};
 use format::{AllocUnitId, PageId};
 
 use crate::{Format, View};
@@ -11,15 +11,7 @@ use crate::{Format, View};
 pub(crate) fn report(database: &str, id: u16) -> Report {
     Report {
         database: DatabaseSummary { name: database.to_owned(), id, version: 957, ..DatabaseSummary::default() },
-        options: Options::default(),
-        rowsets: Vec::new(),
-        findings: check::Findings::default(),
-        beyond: check::Beyond::default(),
-        not_verified: Vec::new(),
-        read_errors: Vec::new(),
-        file_totals: Vec::new(),
-        service_broker: Vec::new(),
-        statistics: Statistics::default(),
+        ..Report::default()
     }
 }
 

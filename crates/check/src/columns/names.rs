@@ -76,16 +76,9 @@ mod tests {
             object_id: 100,
             index_id,
             partition: 1,
-            status: 0,
             owner_type: 1,
-            rows: 0,
-            compression: 0,
-            max_null_bit: 0,
-            min_leaf: 0,
-            min_node: 0,
-            units: Vec::new(),
             layout: RowLayout { columns },
-            expansion: None,
+            ..Rowset::default()
         }
     }
 

@@ -77,18 +77,11 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
         database.rowsets.push(Rowset {
             id: number as u64,
             object_id: TABLE,
-            index_id: 0,
             partition: number,
-            status: 0,
             owner_type: 1,
-            rows: 0,
-            compression: 0,
-            max_null_bit: 0,
-            min_leaf: 0,
-            min_node: 0,
             units: vec![number as usize - 1],
             layout: RowLayout { columns: vec![rowset_column(1, xtype::INT)] },
-            expansion: None,
+            ..Rowset::default()
         });
     }
     let function = PartitionFunction { name: "pf".to_owned(), candidates: vec![boundaries] };

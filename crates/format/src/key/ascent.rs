@@ -119,7 +119,7 @@ impl Ascent {
     /// Compares the pairs that are open as any two records, from the first of `columns` on: in those before they are equal.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
-        let mut by_locator = [0; 2];
+        let (mut bytewise, mut as_numbers) = (0, 0);
         let mut last: Option<(u16, Record<'_>)> = None;
         for &slot in &self.open {
             let prior = match last {
@@ -131,13 +131,14 @@ impl Ascent {
                 Some(Ordering::Less) => {}
                 Some(Ordering::Greater | Ordering::Equal) => return None,
                 None => match locators_ascend_bytewise(&prior, columns, &record, columns) {
-                    Some(bytewise) => by_locator[usize::from(bytewise)] += 1,
+                    Some(true) => bytewise += 1,
+                    Some(false) => as_numbers += 1,
                     None => undecided += 1,
                 },
             }
             last = Some((slot, record));
         }
-        Some(undecided + by_locator[0].min(by_locator[1]))
+        Some(undecided + bytewise.min(as_numbers))
     }
 }
 
