@@ -371,7 +371,7 @@ impl Loader<'_> {
             let at = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
             let columns = at.ok().and_then(|at| database.rowsets.get_mut(at)).map(|rowset| &mut rowset.layout.columns);
             let column = columns.and_then(|columns| columns.iter_mut().find(|column| column.physical == physical));
-            if let Some(column) = column {
+            if let Some(column) = column.filter(|column| column.status & column_status::HAS_DEFAULT != 0) {
                 column.default = default_of(&value, column.info);
             }
         }

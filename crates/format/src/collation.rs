@@ -173,7 +173,8 @@ pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
 /// v and w (Swedish), z (Estonian).
 fn stays_in_place(letter: u8, collation: CollationId) -> bool {
     match collation.locale() {
-        TURKISH => letter != b'i',
+        // Its dotless i, of which I is the capital, stands between h and i: next to other letters both are in place.
+        TURKISH => letter.is_ascii_lowercase(),
         SOUTH_SLAVIC => letter != b'z',
         _ => letter.is_ascii_lowercase() && !matches!(letter, b'i' | b'q' | b'v'..=b'z'),
     }
@@ -416,7 +417,10 @@ mod tests {
 
     #[test]
     fn letters_stay_undecided_where_a_locale_moves_them() {
-        assert_eq!(order("ha", "ia", TURKISH), None);
+        assert_eq!(order("ha", "ia", TURKISH), Some(Less));
+        assert_eq!(order("Ia", "ja", TURKISH), Some(Less));
+        assert_eq!(order("ia", "Ib", TURKISH), None, "two letters");
+        assert_eq!(order("ha", "\u{131}a", TURKISH), None);
         assert_eq!(order("i1", "i2", TURKISH), Some(Less));
         assert_eq!(order("i1", "ia", TURKISH), Some(Less));
         assert_eq!(order("c", "ch", CollationId(0x0A)), None);
