@@ -11,7 +11,8 @@ fn check(folder: &Path, written: &lab::Written) -> Report {
     let source = source::DataFiles::open(&written.files).unwrap();
     let database = catalog::load(&source);
     assert!(folder.exists() && database.gaps.is_empty(), "{:?}", database.gaps);
-    check::run(&source, &database, &Options::default(), &Silent)
+    let all = Options { constraints: true, identities: true, extended_logical_checks: true, ..Options::default() };
+    check::run(&source, &database, &all, &Silent)
 }
 
 /// Writes a database, checks it, and wants the rows that were written and nothing else.
@@ -22,6 +23,9 @@ fn prove_sound(description: &Description) -> Report {
     let findings: Vec<String> = report.findings.iter().take(5).map(|finding| format!("{finding:?}")).collect();
     assert!(findings.is_empty(), "{} ({:?}): {findings:#?}", description.name, description.version);
     assert!(report.read_errors.is_empty(), "{:?}", report.read_errors);
+    let constraints: usize = description.tables.iter().map(|table| table.checks.len() + table.foreign_keys.len()).sum();
+    let verified = |result: &&check::ConstraintResult| result.is_verified && result.violations == 0;
+    assert_eq!(report.beyond.constraints.iter().filter(verified).count(), constraints, "{:?}", report.beyond);
     for (name, rows) in &written.tables {
         let parts = report.rowsets.iter().filter(|rowset| &rowset.name == name && rowset.index_id < 2);
         assert_eq!(parts.map(|rowset| rowset.rows).sum::<u64>(), *rows, "{name} of {}", description.name);
