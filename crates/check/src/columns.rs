@@ -13,7 +13,7 @@ use format::RecordId;
 use format::bytes::u32_at;
 use format::compressed::Doubt;
 use format::domain::{Domain, may_be_encrypted};
-use format::record::{Record, RecordKind, status};
+use format::record::{Record, RecordKind, VERSION_TAG_BYTES, status};
 use format::sparse::SparseVector;
 use format::types::xtype;
 
@@ -202,6 +202,12 @@ fn present(program: &Program, count: u16) -> u64 {
     program.columns.iter().filter(|column| column.offset != 0 && column.null_bit <= count).count() as u64
 }
 
+/// Whether a version tag is such as rows have: one without a transaction number has no older version.
+fn is_possible(tag: &[u8; VERSION_TAG_BYTES]) -> bool {
+    let (version, transaction) = tag.split_at(8);
+    transaction.iter().any(|byte| *byte != 0) || version.iter().all(|byte| *byte == 0)
+}
+
 struct RowCheck<'a, 'r> {
     context: &'a Context<'a>,
     program: &'a Program,
@@ -235,10 +241,9 @@ impl RowCheck<'_, '_> {
         self.findings.push(finding.number("value", value).number("against", against));
     }
 
-    /// A row without a transaction number has no older version.
     fn version_tag(&mut self) {
         let Some(tag) = self.record.version_tag().filter(|_| self.program.version_tags_are_known) else { return };
-        if tag[8..].iter().any(|byte| *byte != 0) || tag[..8].iter().all(|byte| *byte == 0) {
+        if is_possible(tag) {
             return;
         }
         if let Some(version) = RecordId::read(tag, 0) {

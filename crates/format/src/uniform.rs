@@ -279,6 +279,14 @@ impl<'a> Rows<'a> {
         self.rows.totals.has_versions
     }
 
+    /// The version tags of those that have one.
+    pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
+        let page = Page::new(self.page);
+        let records = self.rows.spans.iter().map(move |span| span.of(page));
+        let has_tag = |record: &&[u8]| record.first().is_some_and(|status| status & status::VERSION_TAG != 0);
+        records.filter(has_tag).filter_map(|record| record.last_chunk())
+    }
+
     /// Null bits, the first lowest, that are set in some of them.
     pub fn nulls(&self) -> u64 {
         self.rows.totals.nulls
@@ -478,6 +486,60 @@ mod tests {
             if uniform.load(Page::new(&bytes)) {
                 let rows = uniform.of(Page::new(&bytes));
                 assert!(rows.count() > 0 && rows.variable(1).chain(rows.slices(7000, 7000)).count() == 2 * rows.count());
+            }
+        }
+    }
+
+    proptest! {
+        /// Of values that differ in one byte, whichever it is.
+        #[test]
+        fn keys_of_any_type_are_ordered_as_one_by_one(
+            bytes in prop::collection::vec((0usize..16, 0u8..3), 1..6),
+            is_sorted: bool,
+            descending: bool,
+        ) {
+            for (order, length) in [
+                (KeyOrder::Signed, 2u16), (KeyOrder::Signed, 4), (KeyOrder::Signed, 8), (KeyOrder::Unsigned, 1),
+                (KeyOrder::Unsigned, 3), (KeyOrder::Unsigned, 4), (KeyOrder::Unsigned, 5), (KeyOrder::Bit(1), 1),
+                (KeyOrder::DateTime, 8), (KeyOrder::SmallDateTime, 4), (KeyOrder::DayAndTime(3), 6),
+                (KeyOrder::DayAndTime(4), 7), (KeyOrder::DayAndTime(5), 8), (KeyOrder::DayAndTime(4), 9),
+                (KeyOrder::Guid, 16), (KeyOrder::Bytes, 8), (KeyOrder::Decimal, 9), (KeyOrder::Float, 8),
+            ] {
+                let key = [KeyColumn { order, offset: 1, length, null_bit: 0, descending }];
+                let mut records: Vec<Vec<u8>> = Vec::new();
+                for (at, byte) in &bytes {
+                    let mut record = vec![0; 1 + usize::from(length)];
+                    record[0] = 0x06;
+                    record[1 + at % usize::from(length)] = byte.wrapping_sub(1);
+                    records.push(record);
+                }
+                let order_of = |a: &Vec<u8>, b: &Vec<u8>| {
+                    let of = |record| Record::index(record, 1 + length);
+                    compare(&of(a).unwrap(), &of(b).unwrap(), &key)
+                };
+                if is_sorted {
+                    records.sort_by(|a, b| order_of(a, b).unwrap_or(Ordering::Equal));
+                }
+                let mut page = [0; PAGE_BYTES];
+                (page[0], page[1]) = (1, 2);
+                page[14..16].copy_from_slice(&(1 + length).to_le_bytes());
+                page[22] = records.len() as u8;
+                let mut end = HEADER_BYTES;
+                for (slot, record) in records.iter().enumerate() {
+                    page[end..end + record.len()].copy_from_slice(record);
+                    let at = PAGE_BYTES - 2 - 2 * slot;
+                    page[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
+                    end += record.len();
+                }
+                page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
+                let mut uniform = UniformRows::default();
+                assert!(uniform.load(Page::new(&page)));
+                let pairs = records.windows(2);
+                let orders: Vec<_> = pairs.map(|pair| order_of(&pair[0], &pair[1])).collect();
+                let ascends = orders.iter().all(|order| !matches!(order, Some(Ordering::Greater | Ordering::Equal)));
+                let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
+                let found = Ascent::default().undecided(uniform.of(Page::new(&page)), &key);
+                assert_eq!(found, ascends.then_some(undecided), "{order:?} {records:02x?}");
             }
         }
     }

@@ -5,7 +5,7 @@ use format::domain::Domain;
 use format::uniform::Rows;
 
 use super::program::{FixedCheck, Program, VariableCheck};
-use super::{Sums, present};
+use super::{Sums, is_possible, present};
 use crate::context::Context;
 use crate::units::UnitIndex;
 
@@ -27,9 +27,9 @@ pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums:
 
 impl Program {
     fn fits(&self, rows: Rows<'_>, checks_purity: bool) -> bool {
-        // Version tags and rows of a running build are seldom.
+        // Rows of a running build are seldom.
         self.anti_matter.is_none()
-            && !(rows.has_versions() && self.version_tags_are_known)
+            && (!rows.has_versions() || !self.version_tags_are_known || rows.version_tags().all(is_possible))
             && self.has_shape(rows)
             && self.not_null.iter().all(|(word, mask)| *word > 0 || rows.nulls() & mask == 0)
             && self

@@ -69,6 +69,14 @@ impl Ascent {
                 (KeyOrder::DayAndTime(3), 6..) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7..) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8..) => self.pass(rows, column, is_first, unsigned::<8>),
+                // The second half decides only where the first is equal.
+                (KeyOrder::Guid, 16) => {
+                    self.pass(rows, column, is_first, |b: [u8; 16]| {
+                        u64::from_be_bytes([b[10], b[11], b[12], b[13], b[14], b[15], b[8], b[9]])
+                    }) && self.pass(rows, column, false, |b: [u8; 16]| {
+                        u64::from_be_bytes([b[6], b[7], b[4], b[5], b[0], b[1], b[2], b[3]])
+                    })
+                }
                 (KeyOrder::Bytes, 8) => self.pass(rows, column, is_first, u64::from_be_bytes),
                 _ => return Some(false),
             };
