@@ -139,6 +139,16 @@ impl RowHashes {
         }
     }
 
+    /// The sum of some, and how many they are.
+    pub(crate) fn sum_of(&self, selected: &[bool]) -> (Sum, u64) {
+        let (mut sum, mut count) = (Sum::default(), 0);
+        for (&state, _) in self.states.iter().zip(selected).filter(|(_, is_selected)| **is_selected) {
+            sum.add(Hasher { state, key: self.key }.finish().into());
+            count += 1;
+        }
+        (sum, count)
+    }
+
     /// The sum of all.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();

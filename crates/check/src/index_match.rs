@@ -135,8 +135,8 @@ pub(crate) fn page(
     let (mut added, mut is_whole) = (Added::default(), true);
     for (at, work) in context.indexes.work(unit).iter().enumerate() {
         let together = work.together.as_ref().filter(|_| at < 64);
-        let Some(sum) = together.and_then(|together| together.sum(&context.hash, id, rows, &mut sums.desk.hashes))
-        else {
+        let sum = together.and_then(|together| together.sum(&context.hash, id, rows, &mut sums.desk));
+        let Some((sum, indexed)) = sum else {
             is_whole = false;
             continue;
         };
@@ -144,11 +144,11 @@ pub(crate) fn page(
         match work.side {
             Side::Table => {
                 sums.table.add(sum);
-                sums.table_rows += rows.count() as u64;
+                sums.table_rows += indexed;
             }
             Side::Index => {
                 sums.index.add(sum);
-                sums.index_rows += rows.count() as u64;
+                sums.index_rows += indexed;
             }
         }
         added.0 |= 1 << at;

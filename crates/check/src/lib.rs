@@ -23,6 +23,7 @@ mod hash;
 mod identity;
 mod in_flight;
 mod index_match;
+mod integers;
 mod inventory;
 mod ledger;
 mod lob;

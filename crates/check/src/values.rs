@@ -148,6 +148,11 @@ impl Formula {
         expr::Integers::of(&self.program)
     }
 
+    /// The condition as one of integers and NULLs, if it is.
+    pub(crate) fn selection(&self) -> Option<expr::Selection> {
+        expr::Selection::of(&self.program)
+    }
+
     /// The columns it names, with their names.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)

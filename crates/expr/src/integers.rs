@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use format::types::xtype;
+use format::types::{TypeInfo, xtype};
 
-use crate::ast::BinaryOp;
-use crate::program::{Node, Program, Root};
+use crate::ast::{BinaryOp, CompareOp};
+use crate::program::{Node, Pred, Program, Root, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 
@@ -28,6 +28,20 @@ enum Step {
     Arithmetic(Operation, i64, i64),
 }
 
+/// A condition on integers, and on what is NULL: terms that must all be TRUE.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug)]
+enum Term {
+    /// A column, by its place in [`Program::columns`], is NULL, or is not.
+    IsNull(usize, bool),
+    /// A column is to a constant what the operator says.
+    Compare(usize, CompareOp, i64),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
     Add,
@@ -39,6 +53,8 @@ enum Operation {
 #[derive(Default)]
 pub struct IntegerRoom {
     stack: Vec<Vec<i64>>,
+    selected: Vec<bool>,
+    nulls: Vec<bool>,
 }
 
 impl Integers {
@@ -84,6 +100,86 @@ impl Integers {
     }
 }
 
+impl Selection {
+    /// The condition, if it is such.
+    pub fn of(program: &Program) -> Option<Self> {
+        let Root::Condition(condition) = &program.root else { return None };
+        let mut terms = Vec::new();
+        add_terms(condition, &mut terms)?;
+        Some(Self { terms })
+    }
+
+    /// Which of `rows` rows satisfy it; `None` where `values` or `nulls` say that they cannot put what a column has into
+    /// the room they get: its values, of which none may be NULL, and whether it is NULL.
+    pub fn evaluate<'r>(
+        &self,
+        rows: usize,
+        room: &'r mut IntegerRoom,
+        mut values: impl FnMut(usize, &mut [i64]) -> bool,
+        mut nulls: impl FnMut(usize, &mut [bool]) -> bool,
+    ) -> Option<&'r [bool]> {
+        if room.stack.is_empty() {
+            room.stack.push(Vec::new());
+        }
+        let numbers = room.stack.first_mut()?;
+        numbers.resize(rows, 0);
+        room.nulls.resize(rows, false);
+        room.selected.clear();
+        room.selected.resize(rows, true);
+        for term in &self.terms {
+            let known = match *term {
+                Term::IsNull(index, expected) => {
+                    let known = nulls(index, &mut room.nulls);
+                    narrow(&mut room.selected, &room.nulls, |is_null| *is_null == expected);
+                    known
+                }
+                Term::Compare(index, op, constant) => {
+                    let known = values(index, numbers);
+                    narrow(&mut room.selected, numbers, |value| holds(op, value.cmp(&constant)));
+                    known
+                }
+            };
+            if !known {
+                return None;
+            }
+        }
+        Some(&room.selected)
+    }
+}
+
+#[inline(always)]
+fn narrow<T>(selected: &mut [bool], values: &[T], holds: impl Fn(&T) -> bool) {
+    selected.iter_mut().zip(values).for_each(|(selected, value)| *selected &= holds(value));
+}
+
+fn add_terms(condition: &Pred, terms: &mut Vec<Term>) -> Option<()> {
+    let is_null = |node: &Node, expected| match node {
+        Node::Column(index, _) => Some(Term::IsNull(*index, expected)),
+        _ => None,
+    };
+    let term = match condition {
+        Pred::And(conditions) => return conditions.iter().try_for_each(|condition| add_terms(condition, terms)),
+        Pred::IsNull(node) => is_null(node, true)?,
+        Pred::Not(condition) => match &**condition {
+            Pred::IsNull(node) => is_null(node, false)?,
+            _ => return None,
+        },
+        Pred::Compare(comparison, _) => match &**comparison {
+            (op, Node::Column(index, info), Node::Const(Datum::Int(constant))) if is_integer(*info) => {
+                Term::Compare(*index, *op, *constant)
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    terms.push(term);
+    (terms.len() <= MAX_STEPS).then_some(())
+}
+
+fn is_integer(info: TypeInfo) -> bool {
+    Ty { info, ..Ty::default() }.is_integer()
+}
+
 impl Operation {
     /// Puts results in place of the left operands; false if one lies outside its bounds.
     fn compute(self, left: &mut [i64], right: &[i64], least: i64, greatest: i64) -> bool {
@@ -113,7 +209,7 @@ fn compute(
 fn add(node: &Node, steps: &mut Vec<Step>) -> Option<()> {
     match node {
         Node::Const(Datum::Int(value)) => steps.push(Step::Constant(*value)),
-        Node::Column(index, info) if (Ty { info: *info, ..Ty::default() }).is_integer() => {
+        Node::Column(index, info) if is_integer(*info) => {
             steps.push(Step::Column(*index));
         }
         Node::Arithmetic(operation, ty) if ty.is_integer() => {
@@ -141,8 +237,6 @@ fn add(node: &Node, steps: &mut Vec<Step>) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use format::types::TypeInfo;
-
     use super::*;
     use crate::{ColumnType, Scratch, compile};
 
@@ -183,6 +277,49 @@ mod tests {
         assert!(!compare("[a]*[b]", &[(1, 1), (i32::MAX, 2)]), "an overflow");
         assert!(!compare("[a]-[b]", &[(i32::MIN, 1)]));
         assert!(compare("[a]*[b]", &[(i32::MIN, 1), (46_340, 46_340)]));
+    }
+
+    #[test]
+    fn rows_are_selected_as_one_by_one() {
+        let int = ColumnType { info: TypeInfo::from_ti(xtype::INT.into()), nullable: true, ..ColumnType::default() };
+        let rows: Vec<[Option<i32>; 2]> = (-3..4).flat_map(|a| [[Some(a), None], [Some(a), Some(a * 2)]]).collect();
+        for text in [
+            "[b] IS NOT NULL",
+            "[b] IS NULL AND [a]>(1)",
+            "[a]>=(2)",
+            "[a]<>(0) AND [a]<(3) AND [a]>(-3)",
+            "[a]=(1)",
+            "[a]<=(-2)",
+        ] {
+            let program = compile(text, &|name| matches!(name, "a" | "b").then_some(int)).unwrap();
+            let place = |index: usize| usize::from(program.columns()[index] == "b");
+            let mut room = IntegerRoom::default();
+            let values = |index: usize, values: &mut [i64]| {
+                let mut column = rows.iter().map(|row| row[place(index)]);
+                values.iter_mut().for_each(|value| *value = column.next().flatten().unwrap_or_default().into());
+                rows.iter().all(|row| row[place(index)].is_some())
+            };
+            let nulls = |index: usize, nulls: &mut [bool]| {
+                nulls.iter_mut().zip(&rows).for_each(|(null, row)| *null = row[place(index)].is_none());
+                true
+            };
+            let selection = Selection::of(&program).unwrap();
+            let together = selection.evaluate(rows.len(), &mut room, values, nulls).unwrap();
+            for (row, selected) in rows.iter().zip(together) {
+                let bytes = row.map(|value| value.map(i32::to_le_bytes));
+                let field = |at: usize| bytes.get(place(at))?.as_ref().map(|bytes| &bytes[..]);
+                let fields = if program.columns().len() == 1 { [field(0), None] } else { [field(0), field(1)] };
+                assert_eq!(program.matches(&fields, &mut Scratch::default()), Ok(*selected), "{text} {row:?}");
+            }
+        }
+        for other in ["[a]>[b]", "[a]>(1) OR [b]>(1)", "[a]>(1.5)", "NOT [a]>(1)"] {
+            let program = compile(other, &|_| Some(int)).unwrap();
+            assert!(Selection::of(&program).is_none(), "{other}");
+        }
+        let program = compile("[b]>(1)", &|_| Some(int)).unwrap();
+        let unknown = Selection::of(&program).unwrap();
+        let mut room = IntegerRoom::default();
+        assert_eq!(unknown.evaluate(3, &mut room, |_, _| false, |_, _| true), None, "a NULL");
     }
 
     #[test]

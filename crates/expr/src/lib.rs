@@ -71,7 +71,7 @@ use std::fmt;
 
 pub use compile::{compile, compile_within};
 pub use env::{Field, Row, Scratch};
-pub use integers::{IntegerRoom, Integers};
+pub use integers::{IntegerRoom, Integers, Selection};
 pub use parser::{MAX_DEPTH, parse};
 pub use program::Program;
 pub use types::ColumnType;

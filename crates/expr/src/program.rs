@@ -316,7 +316,7 @@ fn compared(op: CompareOp, a: Cell<'_>, b: Cell<'_>, how: Comparison, env: &Env<
     Ok(holds(op, order))
 }
 
-fn holds(op: CompareOp, order: std::cmp::Ordering) -> bool {
+pub(crate) fn holds(op: CompareOp, order: std::cmp::Ordering) -> bool {
     match op {
         CompareOp::Equal => order.is_eq(),
         CompareOp::NotEqual => order.is_ne(),

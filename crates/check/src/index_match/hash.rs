@@ -10,6 +10,7 @@ use super::form::Form;
 use super::plan::{Cell, Work};
 use crate::context::Context;
 use crate::hash::{Hasher, Pieces, RowHashes};
+use crate::integers::IntegerRoom;
 use crate::off_row::Reader;
 use crate::values::{Column, Room, is_zero_decimal};
 
@@ -33,6 +34,7 @@ pub(crate) struct Desk {
     pub(crate) room: Room,
     /// Of the rows of a page.
     pub(super) hashes: RowHashes,
+    pub(super) integers: IntegerRoom,
     /// Of values off the row.
     pub(crate) reader: Reader,
     /// Whether the row looked at last has a value off the row.

@@ -4,13 +4,14 @@ use format::PageId;
 use format::uniform::Rows;
 
 use super::form::Form;
-use super::hash::locator_bytes;
+use super::hash::{Desk, locator_bytes};
 use super::plan::{Cell, Work};
 use crate::hash::{FactHash, RowHashes, Sum};
+use crate::integers::{IntegerFilter, IntegerFormula, IntegerRoom};
 use crate::values::Column;
 
 /// A value that lies at the same place in all rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Place {
     /// Bytes of the fixed part.
     Fixed { offset: u16, length: u16, null_bit: u16 },
@@ -22,36 +23,48 @@ enum Place {
     Uniquifier { number: u16, null_bit: u16 },
     /// The address of the row.
     Locator,
+    /// A computed column that the table does not store.
+    Computed(IntegerFormula),
 }
 
 /// Where the values of a work's cells lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Together {
+    filter: Option<IntegerFilter>,
     places: Vec<Place>,
 }
 
 impl Together {
-    /// `None` for rows that have to be looked at one by one: filtered or computed, sparse, or hashed in another form than
-    /// stored.
+    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, sparse, or hashed
+    /// in another form than stored.
     pub(super) fn of(work: &Work) -> Option<Self> {
-        if work.filter.is_some() || work.forms.iter().any(|form| *form != Form::AsStored) {
+        if work.forms.iter().any(|form| *form != Form::AsStored) {
             return None;
         }
+        let filter = match &work.filter {
+            Some(filter) => Some(IntegerFilter::of(filter)?),
+            None => None,
+        };
         let place = |cell: &Cell| match cell {
             Cell::Column(column) => Place::of(column),
             Cell::Locator => Some(Place::Locator),
-            Cell::Computed(_) => None,
+            Cell::Computed(formula) => IntegerFormula::of(formula).map(Place::Computed),
         };
-        Some(Self { places: work.cells.iter().map(place).collect::<Option<_>>()? })
+        Some(Self { filter, places: work.cells.iter().map(place).collect::<Option<_>>()? })
     }
 
-    /// The sum of the rows' hashes; `None` if some value does not lie where it is expected.
-    pub(super) fn sum(&self, hash: &FactHash, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes) -> Option<Sum> {
+    /// The sum of the hashes of the rows that the index has, and how many they are; `None` if some value does not lie where
+    /// it is expected.
+    pub(super) fn sum(&self, hash: &FactHash, page: PageId, rows: Rows<'_>, desk: &mut Desk) -> Option<(Sum, u64)> {
+        let Desk { hashes, integers, .. } = desk;
         hashes.start(hash, rows.count());
         for place in &self.places {
-            place.add(page, rows, hashes)?;
+            place.add(page, rows, hashes, integers)?;
         }
-        Some(hashes.sum())
+        match &self.filter {
+            None => Some((hashes.sum(), rows.count() as u64)),
+            Some(filter) => Some(hashes.sum_of(filter.select(rows, integers)?)),
+        }
     }
 }
 
@@ -74,8 +87,8 @@ impl Place {
     }
 
     /// Adds the value of each row.
-    fn add(self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes) -> Option<()> {
-        match self {
+    fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerRoom) -> Option<()> {
+        match *self {
             Self::Fixed { offset, length, null_bit } => {
                 if !rows.has_fixed(offset, length) {
                     return None;
@@ -115,6 +128,12 @@ impl Place {
                     [] => hasher.add_bytes(&[0; 4]),
                     bytes => hasher.add_bytes(bytes),
                 });
+            }
+            Self::Computed(ref formula) => {
+                let length = formula.length;
+                let mask = u64::MAX >> (64 - 8 * length.clamp(1, 8));
+                let values = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() & mask);
+                hashes.add_short(length.into(), values);
             }
             Self::Locator => {
                 let locators = (0..).map(|slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot })));

@@ -1,0 +1,144 @@
+//! Integers and expressions of integers, of all rows of a uniform page at once.
+
+use catalog::RowsetColumn;
+use expr::{Integers, Selection};
+use format::types::xtype;
+use format::uniform::Rows;
+
+use crate::values::{Column, Formula};
+
+/// What evaluations need; kept from page to page.
+pub(crate) use expr::IntegerRoom;
+
+/// A column of integers in the fixed part of rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegerColumn {
+    offset: u16,
+    length: u16,
+    is_signed: bool,
+    null_bit: u16,
+}
+
+impl IntegerColumn {
+    pub(crate) fn of(column: &Column) -> Option<Self> {
+        let RowsetColumn { info, leaf_offset, leaf_null_bit, .. } = column.column;
+        let is_signed = match (info.xtype, info.length) {
+            (xtype::TINYINT, 1) => false,
+            (xtype::SMALLINT, 2) | (xtype::INT, 4) | (xtype::BIGINT, 8) => true,
+            _ => return None,
+        };
+        let length = column.fixed_length?;
+        Some(Self { offset: leaf_offset.unsigned_abs(), length, is_signed, null_bit: leaf_null_bit })
+    }
+
+    /// Reads the value of each row; false if it is NULL in some, or does not lie there.
+    pub(crate) fn read(self, rows: Rows<'_>, values: &mut [i64]) -> bool {
+        if rows.nulls() & null_mask(self.null_bit) != 0 || !rows.has_fixed(self.offset, self.length) {
+            return false;
+        }
+        let values = values.iter_mut();
+        match (self.length, self.is_signed) {
+            (1, false) => fill(values, rows.fixed(self.offset).map(|bytes| u8::from_le_bytes(bytes).into())),
+            (2, true) => fill(values, rows.fixed(self.offset).map(|bytes| i16::from_le_bytes(bytes).into())),
+            (4, true) => fill(values, rows.fixed(self.offset).map(|bytes| i32::from_le_bytes(bytes).into())),
+            (8, true) => fill(values, rows.fixed(self.offset).map(i64::from_le_bytes)),
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// A column's bit in the null bitmaps that uniform rows keep; none for a column without one.
+pub(crate) fn null_mask(null_bit: u16) -> u64 {
+    u32::from(null_bit).checked_sub(1).and_then(|bit| 1u64.checked_shl(bit)).unwrap_or_default()
+}
+
+#[inline(always)]
+fn fill<'a>(places: impl Iterator<Item = &'a mut i64>, values: impl Iterator<Item = i64>) {
+    places.zip(values).for_each(|(place, value)| *place = value);
+}
+
+/// An expression of integers over columns of the fixed part.
+#[derive(Clone, Debug)]
+pub(crate) struct IntegerFormula {
+    integers: Integers,
+    /// The columns that it names.
+    operands: Vec<IntegerColumn>,
+    /// Bytes of the type of its value.
+    pub(crate) length: u16,
+}
+
+impl IntegerFormula {
+    /// `None` if something is not an integer, or does not lie in the fixed part.
+    pub(crate) fn of(formula: &Formula) -> Option<Self> {
+        let integers = formula.integers()?;
+        let operands = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
+        Some(Self { integers, operands, length: formula.target.length })
+    }
+
+    /// The value for each row; `None` if it is NULL or not certain in some.
+    pub(crate) fn values<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerRoom) -> Option<&'r [i64]> {
+        self.integers.evaluate(rows.count(), room, |index, values| {
+            self.operands.get(index).is_some_and(|operand| operand.read(rows, values))
+        })
+    }
+}
+
+/// A filter of an index over integers, and over columns that are NULL or not.
+#[derive(Clone, Debug)]
+pub(crate) struct IntegerFilter {
+    selection: Selection,
+    /// The columns that it names.
+    operands: Vec<Operand>,
+}
+
+/// A column of a filter.
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    null_bit: u16,
+    /// Place and length, if it lies in the fixed part.
+    fixed: Option<(u16, u16)>,
+    integer: Option<IntegerColumn>,
+}
+
+impl Operand {
+    fn of(column: &Column) -> Option<Self> {
+        let RowsetColumn { info, leaf_offset, leaf_null_bit: null_bit, .. } = column.column;
+        // Of a sparse column the null bitmap says nothing.
+        if column.column.is_sparse() || leaf_offset == 0 || null_bit == 0 {
+            return None;
+        }
+        let fixed = (leaf_offset > 0).then_some((leaf_offset.unsigned_abs(), info.length));
+        Some(Self { null_bit, fixed, integer: IntegerColumn::of(column) })
+    }
+
+    /// Whether it is NULL in each row; false if the null bitmap alone does not tell.
+    fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
+        if self.null_bit > rows.column_count() || self.fixed.is_some_and(|(at, length)| !rows.has_fixed(at, length)) {
+            return false;
+        }
+        let mask = null_mask(self.null_bit);
+        are_null.fill(false);
+        are_null.iter_mut().zip(rows.nulls_of_each()).for_each(|(is_null, nulls)| *is_null = nulls & mask != 0);
+        true
+    }
+}
+
+impl IntegerFilter {
+    /// `None` if it is of another kind.
+    pub(crate) fn of(formula: &Formula) -> Option<Self> {
+        let selection = formula.selection()?;
+        let operands = formula.columns().map(|(_, column)| Operand::of(column)).collect::<Option<_>>()?;
+        Some(Self { selection, operands })
+    }
+
+    /// Which rows satisfy it; `None` if that is not certain of all.
+    pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerRoom) -> Option<&'r [bool]> {
+        let operand = |index: usize| self.operands.get(index).copied();
+        let nulls = |index, are_null: &mut [bool]| operand(index).is_some_and(|operand| operand.nulls(rows, are_null));
+        let values = |index, values: &mut [i64]| {
+            operand(index).and_then(|operand| operand.integer).is_some_and(|integer| integer.read(rows, values))
+        };
+        self.selection.evaluate(rows.count(), room, values, nulls)
+    }
+}
