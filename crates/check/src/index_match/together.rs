@@ -86,8 +86,23 @@ impl Place {
         }
     }
 
+    /// The column's null bit; 0 if it has none.
+    fn null_bit(&self) -> u16 {
+        match *self {
+            Self::Fixed { null_bit, .. }
+            | Self::Bit { null_bit, .. }
+            | Self::Variable { null_bit, .. }
+            | Self::Uniquifier { null_bit, .. } => null_bit,
+            Self::Computed(_) | Self::Locator => 0,
+        }
+    }
+
     /// Adds the value of each row.
     fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerRoom) -> Option<()> {
+        // Where the rows do not know a column yet, what lies in its place may be another's.
+        if (1..self.null_bit()).contains(&rows.column_count()) {
+            return None;
+        }
         match *self {
             Self::Fixed { offset, length, null_bit } => {
                 if !rows.has_fixed(offset, length) {
@@ -106,18 +121,15 @@ impl Place {
                 }
             }
             Self::Bit { offset, bit, null_bit } => {
-                // A bit of a column added later lies in a byte that older rows have too.
-                let is_later = (1..null_bit).contains(&rows.column_count());
-                if is_later || !rows.has_fixed(offset, 1) {
+                if !rows.has_fixed(offset, 1) {
                     return None;
                 }
                 let values = rows.fixed(offset).map(|[byte]: [u8; 1]| u64::from(byte >> bit & 1));
                 add_short(rows, hashes, 1, values, null_bit);
             }
             Self::Variable { number, null_bit } => {
-                // Of a column that is not stored the null bitmap tells whether it is empty, or was added later.
-                let is_known = null_bit == 0 || null_bit <= rows.column_count();
-                if !is_known && number > rows.fewest_variables() {
+                // Of a column that is not stored nothing but the null bitmap tells whether it is empty.
+                if null_bit > rows.column_count() && number > rows.fewest_variables() {
                     return None;
                 }
                 long(rows, hashes, rows.variable(number), null_bit);
