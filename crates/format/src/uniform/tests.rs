@@ -1,0 +1,211 @@
+//! Uniform rows against the same rows read one by one.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
+
+/// A page of rows of one form: a small number, a date, and up to two variable columns; `null` says which are NULL.
+fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
+    let mut page = [0; PAGE_BYTES];
+    (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
+    let fixed_end: u16 = if is_index { 11 } else { 14 };
+    page[14..16].copy_from_slice(&fixed_end.to_le_bytes());
+    page[22..24].copy_from_slice(&(rows.len() as u16).to_le_bytes());
+    let mut end = HEADER_BYTES;
+    let mut put = |slot: usize, (number, date, null, text): &(i16, u64, u8, Vec<u8>)| {
+        let mut record = if is_index { vec![0x16] } else { vec![0x10, 0, fixed_end as u8, 0] };
+        record.extend(number.to_le_bytes());
+        record.extend(date.to_le_bytes());
+        record.extend([4, 0, *null]);
+        let stored = text.len().min(2);
+        if stored > 0 {
+            record[0] |= 0x20;
+            record.extend([stored as u8, 0]);
+            let first = record.len() + 2 * stored;
+            let ends = [first + text.len() / 2, first + text.len()];
+            let ends = if stored == 1 { &ends[1..] } else { &ends[..] };
+            ends.iter().for_each(|end| record.extend((*end as u16).to_le_bytes()));
+            record.extend(text);
+        }
+        page[end..end + record.len()].copy_from_slice(&record);
+        let at = PAGE_BYTES - 2 - 2 * slot;
+        page[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
+        end += record.len();
+    };
+    if scattered {
+        rows.iter().enumerate().rev().for_each(|(slot, row)| put(slot, row));
+    } else {
+        rows.iter().enumerate().for_each(|(slot, row)| put(slot, row));
+    }
+    page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
+    page
+}
+
+/// Every record by itself, and every column of it, is what the page's rows say.
+fn agrees(rows: Rows<'_>, page: Page<'_>) {
+    let mut order = SlotOrder::default();
+    order.load(page);
+    assert_eq!(order.entries().len(), rows.count());
+    for (position, entry) in order.entries().iter().enumerate() {
+        let space = order.space(page, position);
+        let slot = usize::from(entry.slot);
+        let record = match rows.is_index() {
+            true => Record::index(space, page.header().pminlen.get()),
+            false => Record::data(space),
+        };
+        let record = record.expect("the page was found sound");
+        let span = rows.rows.spans[slot];
+        assert_eq!((span.offset, usize::from(span.length)), (entry.offset, record.bytes().len()));
+        assert_eq!((record.fixed_end(), record.column_count()), (rows.fixed_end(), rows.column_count()));
+        assert!((rows.fewest_variables()..=rows.most_variables()).contains(&record.variable_count()));
+        let nulls = rows.nulls_of_each().get(slot).copied().unwrap_or_default();
+        assert_eq!(nulls, record.null_word(0));
+        for number in 0..=rows.most_variables() + 1 {
+            let (bytes, is_complex) = record.variable(number).unwrap_or_default();
+            assert!(!is_complex, "a complex column is not uniform");
+            assert_eq!(rows.variable(number).nth(slot), Some(bytes));
+        }
+        let start = rows.fixed_end() - 10;
+        assert_eq!(&rows.fixed_of::<2>(slot, start)[..], record.fixed(start, 2).unwrap());
+        assert_eq!(rows.fixed::<8>(start + 2).nth(slot).unwrap()[..], *record.fixed(start + 2, 8).unwrap());
+        assert_eq!(rows.slices(start, 10).nth(slot), record.fixed(start, 10));
+    }
+    let pairs = || (1..rows.count()).filter_map(|slot| Some((rows.record(slot - 1)?, rows.record(slot)?)));
+    let start = rows.fixed_end() as i16 - 10;
+    let column =
+        |order, offset, length, null_bit, descending| KeyColumn { order, offset, length, null_bit, descending };
+    for keys in [
+        [column(KeyOrder::Signed, start, 2, 1, false), column(KeyOrder::DateTime, start + 2, 8, 2, true)],
+        [column(KeyOrder::Unsigned, start, 1, 1, true), column(KeyOrder::Bytes, -1, 0, 3, false)],
+        [column(KeyOrder::DateTime, start + 2, 8, 0, false), column(KeyOrder::Signed, start, 2, 1, true)],
+    ] {
+        let orders: Vec<Option<Ordering>> = pairs().map(|(a, b)| compare(&a, &b, &keys)).collect();
+        let ascends = !orders.contains(&Some(Ordering::Greater)) && !orders.contains(&Some(Ordering::Equal));
+        let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
+        assert_eq!(Ascent::default().undecided(rows, &keys), ascends.then_some(undecided), "{keys:?}");
+    }
+}
+
+fn row() -> impl Strategy<Value = (i16, u64, u8, Vec<u8>)> {
+    let null = prop_oneof![6 => Just(0u8), 1 => 0u8..16];
+    (-3i16..3, 0u64..3, null, prop::collection::vec(any::<u8>(), 0..9))
+}
+
+proptest! {
+    #[test]
+    fn rows_of_one_form_are_what_each_record_says(
+        is_index: bool,
+        scattered: bool,
+        is_sorted: bool,
+        mut rows in prop::collection::vec(row(), 1..40),
+        changes in prop::collection::vec((0usize..120, any::<u8>(), any::<bool>()), 0..3),
+    ) {
+        if is_sorted {
+            rows.sort();
+        }
+        let mut bytes = page(is_index, &rows, scattered);
+        let mut uniform = UniformRows::default();
+        assert!(uniform.load(Page::new(&bytes)), "nothing is unusual");
+        agrees(uniform.of(Page::new(&bytes)), Page::new(&bytes));
+        for (at, byte, in_slots) in changes {
+            bytes[if in_slots { PAGE_BYTES - 1 - at } else { HEADER_BYTES + at }] = byte;
+        }
+        if uniform.load(Page::new(&bytes)) {
+            agrees(uniform.of(Page::new(&bytes)), Page::new(&bytes));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_taken(noise in prop::collection::vec((0usize..PAGE_BYTES, any::<u8>()), 0..200)) {
+        let mut bytes = page(false, &[(1, 1, 0, vec![1, 2, 3]), (2, 1, 0, vec![])], false);
+        for (at, byte) in noise {
+            bytes[at] = byte;
+        }
+        let mut uniform = UniformRows::default();
+        if uniform.load(Page::new(&bytes)) {
+            let rows = uniform.of(Page::new(&bytes));
+            assert!(rows.count() > 0 && rows.variable(1).chain(rows.slices(7000, 7000)).count() == 2 * rows.count());
+        }
+    }
+}
+
+proptest! {
+    /// Of values that differ in one byte, whichever it is.
+    #[test]
+    fn keys_of_any_type_are_ordered_as_one_by_one(
+        bytes in prop::collection::vec((0usize..16, 0u8..3), 1..6),
+        is_sorted: bool,
+        descending: bool,
+    ) {
+        for (order, length) in [
+            (KeyOrder::Signed, 2u16), (KeyOrder::Signed, 4), (KeyOrder::Signed, 8), (KeyOrder::Unsigned, 1),
+            (KeyOrder::Unsigned, 3), (KeyOrder::Unsigned, 4), (KeyOrder::Unsigned, 5), (KeyOrder::Bit(1), 1),
+            (KeyOrder::DateTime, 8), (KeyOrder::SmallDateTime, 4), (KeyOrder::DayAndTime(3), 6),
+            (KeyOrder::DayAndTime(4), 7), (KeyOrder::DayAndTime(5), 8), (KeyOrder::DayAndTime(4), 9),
+            (KeyOrder::Guid, 16), (KeyOrder::Bytes, 8), (KeyOrder::Decimal, 9), (KeyOrder::Float, 8),
+        ] {
+            let key = [KeyColumn { order, offset: 1, length, null_bit: 0, descending }];
+            let mut records: Vec<Vec<u8>> = Vec::new();
+            for (at, byte) in &bytes {
+                let mut record = vec![0; 1 + usize::from(length)];
+                record[0] = 0x06;
+                record[1 + at % usize::from(length)] = byte.wrapping_sub(1);
+                records.push(record);
+            }
+            let order_of = |a: &Vec<u8>, b: &Vec<u8>| {
+                let of = |record| Record::index(record, 1 + length);
+                compare(&of(a).unwrap(), &of(b).unwrap(), &key)
+            };
+            if is_sorted {
+                records.sort_by(|a, b| order_of(a, b).unwrap_or(Ordering::Equal));
+            }
+            let mut page = [0; PAGE_BYTES];
+            (page[0], page[1]) = (1, 2);
+            page[14..16].copy_from_slice(&(1 + length).to_le_bytes());
+            page[22] = records.len() as u8;
+            let mut end = HEADER_BYTES;
+            for (slot, record) in records.iter().enumerate() {
+                page[end..end + record.len()].copy_from_slice(record);
+                let at = PAGE_BYTES - 2 - 2 * slot;
+                page[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
+                end += record.len();
+            }
+            page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
+            let mut uniform = UniformRows::default();
+            assert!(uniform.load(Page::new(&page)));
+            let pairs = records.windows(2);
+            let orders: Vec<_> = pairs.map(|pair| order_of(&pair[0], &pair[1])).collect();
+            let ascends = orders.iter().all(|order| !matches!(order, Some(Ordering::Greater | Ordering::Equal)));
+            let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
+            let found = Ascent::default().undecided(uniform.of(Page::new(&page)), &key);
+            assert_eq!(found, ascends.then_some(undecided), "{order:?} {records:02x?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_unusual_is_not_uniform() {
+    let rows = vec![(1, 1, 0, vec![1, 2, 3]), (2, 1, 0, vec![4]), (3, 2, 0, vec![])];
+    let sound = page(false, &rows, false);
+    let load = |change: &dyn Fn(&mut PageBytes)| {
+        let mut bytes = sound;
+        change(&mut bytes);
+        UniformRows::default().load(Page::new(&bytes))
+    };
+    assert!(load(&|_| {}));
+    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3C), "a ghost");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x32), "a forwarded row");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES + 1] = 1), "the second status byte");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x70), "a version tag without room");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES + 22] |= 0x80), "a complex column");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES + 14] = 5), "a column more than in the other rows");
+    assert!(!load(&|bytes| bytes[PAGE_BYTES - 2] += 1), "an overlap");
+    assert!(!load(&|bytes| bytes[PAGE_BYTES - 4..PAGE_BYTES - 2].fill(0)), "an empty slot");
+    assert!(!load(&|bytes| bytes[30] -= 1), "used space ends inside the last record");
+    assert!(!load(&|bytes| bytes[22] = 0), "no row");
+    assert!(!load(&|bytes| bytes[4] = 2), "aligned records");
+    assert!(!load(&|bytes| bytes[1] = 3), "a text page");
+}
