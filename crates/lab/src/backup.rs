@@ -8,6 +8,8 @@ mod config;
 mod facts;
 mod log;
 mod origin;
+#[cfg(test)]
+mod real;
 mod set;
 mod sink;
 mod tape;
@@ -29,7 +31,7 @@ use log::{Change, Log, LogForm};
 use origin::{EXTENT_BYTES, MAP_BITS, Origin, change_bit};
 use set::{Content, Extents};
 pub use sink::Container;
-use tape::{COMPRESSED, PLAIN, Tape};
+use tape::{Device, LARGE, SMALL, Tape};
 
 /// The full backup that a differential is based on.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +114,7 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
         _ => folder.join(format!("{name}_{}.bak", stripe + 1)),
     };
     let mut done = BackedUp { files: (0..stripes).map(file).collect(), ..BackedUp::default() };
+    let device = if first.form.container.is_some() { LARGE } else { SMALL };
     let mut prepared = Vec::new();
     for set in sets {
         prepared.push(Prepared::new(set)?);
@@ -121,7 +124,7 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
             Failure::Output(source) => LabError::Io { path: path.clone(), source },
             Failure::Origin(error) => error,
         };
-        done.covered.push(write_stripe(&mut prepared, stripe, path, first.form.container).map_err(failed)?);
+        done.covered.push(write_stripe(&mut prepared, stripe, path, (first.form.container, device)).map_err(failed)?);
     }
     done.in_flight = prepared.pop().map(|set| set.changes.in_flight).unwrap_or_default();
     Ok(done)
@@ -131,12 +134,12 @@ fn write_stripe(
     sets: &mut [Prepared],
     stripe: u16,
     path: &Path,
-    container: Option<Container>,
+    (container, device): (Option<Container>, Device),
 ) -> Result<Vec<Range<u64>>, Failure> {
     let file = File::create_new(path)?;
     let mut tape = match container {
-        Some(container) => Tape::new(Box::new(sink::Compressed::new(file, container)?), COMPRESSED),
-        None => Tape::new(Box::new(sink::Plain(BufWriter::with_capacity(1 << 20, file))), PLAIN),
+        Some(container) => Tape::new(Box::new(sink::Compressed::new(file, container)?), device),
+        None => Tape::new(Box::new(sink::Plain(BufWriter::with_capacity(1 << 20, file))), device),
     };
     let mut catalog = Vec::new();
     for (number, set) in sets.iter_mut().enumerate() {
@@ -184,7 +187,8 @@ impl Prepared {
         facts.last_lsn = end;
         let seed = mix(u64::from(set.step));
         let regions = regions.iter().map(|extents| deal(extents, facts.stripes, seed)).collect();
-        let content = Content { regions, log, log_form, with_checksum: set.form.checksum };
+        let log_parts = log::parts(facts.first_lsn, log.len() as u64);
+        let content = Content { regions, log, log_parts, log_form, with_checksum: set.form.checksum };
         Ok(Self { origin, facts, content, changes })
     }
 }

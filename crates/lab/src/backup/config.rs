@@ -90,7 +90,7 @@ fn set(facts: &Facts, moment: &Moment) -> Vec<u8> {
     object.put(0x08, &facts.flags.to_le_bytes());
     object.put(0x0C, &[1, 0, 0, 0, 1, 0, 0, 0]);
     object.put(0x18, &facts.build);
-    object.put(0x1C, &9u32.to_le_bytes());
+    object.put(0x1C, &[if facts.version < 655 { 0 } else { 9 }]);
     object.lsn(0x20, facts.first_lsn);
     object.lsn(0x2A, facts.last_lsn);
     object.lsn(0x34, facts.checkpoint_lsn);
@@ -109,14 +109,19 @@ fn set(facts: &Facts, moment: &Moment) -> Vec<u8> {
     object.lsn(0x90, facts.last_lsn);
     object.put(0x9C, &facts.fork);
     object.put(0xC8, &facts.base_set);
+    let is_differential = facts.letter == b'I';
     object.put(0xD8, &facts.collation.to_le_bytes());
     object.put(0xDC, &u32::from(facts.sort_order).to_le_bytes());
     object.put(0xE0, &facts.fork);
     object.put(0xF0, &[0, 0, 1, 0, u8::from(facts.stripes > 1), 0, 1, 0]);
     object.lsn(0xF8, facts.redo_lsn);
-    object.lsn(0x104, facts.base_lsn);
-    if facts.version >= 700 {
+    if is_differential {
+        object.lsn(0x104, facts.base_lsn);
+    }
+    if facts.version >= 700 && is_differential {
         object.put(0x110, &facts.base_set);
+    }
+    if facts.version >= 700 {
         object.lsn(0x14C, facts.redo_lsn);
         object.put(0x174, &[1]);
     }
@@ -166,7 +171,7 @@ fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment)
     object.put(0x10, &0x2000u32.to_le_bytes());
     object.put(0x14, &file.id.to_le_bytes());
     object.put(0x1C, &if is_data { 1u32 } else { 2 }.to_le_bytes());
-    object.put(0x20, &512u32.to_le_bytes());
+    object.put(0x20, &file.sector_bytes.to_le_bytes());
     object.put(0x24, &u32::from(file.filegroup).to_le_bytes());
     object.put(0x28, &file.bytes.to_le_bytes());
     object.put(0x56, &file.most_bytes.to_le_bytes());

@@ -18,6 +18,8 @@ pub(crate) struct FileFacts {
     pub(crate) most_bytes: u64,
     pub(crate) growth: u64,
     pub(crate) grows_by_percent: bool,
+    /// Of the disk it lies on.
+    pub(crate) sector_bytes: u32,
     pub(crate) guid: [u8; 16],
     pub(crate) logical_name: String,
     pub(crate) path: String,
@@ -36,6 +38,8 @@ pub(crate) struct Facts {
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) machine: String,
+    /// Name of the volume that is backed up from.
+    pub(crate) volume: String,
     pub(crate) server: String,
     /// Identifies the set.
     pub(crate) set: [u8; 16],
@@ -113,7 +117,7 @@ impl Facts {
             compatibility: boot.compatibility,
             build: boot.build,
             collation: boot.collation,
-            sort_order: 0x34,
+            sort_order: boot.sort_order,
             created: config::date((2024, 1, 2), (10, 0, 0)),
             binding: origin.binding()?,
             fork: boot.fork,
@@ -143,6 +147,7 @@ impl Facts {
             first_bytes: 8 << 20,
             most_bytes: 2 << 40,
             growth: 64 << 20,
+            sector_bytes: 512,
             guid: guid(seed, 0x3000),
             logical_name: format!("{}_log", this.database),
             path: format!("C:\\LAB\\{}_log.ldf", this.database),

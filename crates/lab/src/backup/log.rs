@@ -1,5 +1,7 @@
 //! The log in a backup: what happened to the database while it was copied.
 
+use std::ops::Range;
+
 use super::tape::{put, sectors};
 use crate::ids::PageId;
 use crate::page::Lsn;
@@ -7,11 +9,32 @@ use crate::page::Lsn;
 const SECTOR: usize = 512;
 /// Longest block.
 const MOST_BYTES: usize = 120 * SECTOR;
-/// Where the log begins in its file: behind the header page and that of its first part.
-pub(super) const START: u64 = 0x4000;
-/// The log file's parts.
-pub(super) const PART_BYTES: u64 = 0x1F_0000;
-pub(super) const PARTS: u32 = 4;
+/// Sizes of what stands in front: the header page of the log file, and that of each part.
+const HEADER_PAGE: u64 = 0x2000;
+const PART_BYTES: u64 = 0x1F_0000;
+const PARTS: u64 = 4;
+
+/// A part of the log file, and which of its bytes are in the backup.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    pub(super) sequence: u32,
+    pub(super) parity: u8,
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+    pub(super) created: [u8; 10],
+    pub(super) copied: Range<u64>,
+}
+
+/// The parts of a log file whose first one holds so much log.
+pub(super) fn parts(first: Lsn, log: u64) -> Vec<Part> {
+    let part = |number| Part { at: HEADER_PAGE + number * PART_BYTES, bytes: PART_BYTES, ..Part::default() };
+    let mut parts: Vec<Part> = (0..PARTS).map(part).collect();
+    if let Some(used) = parts.first_mut() {
+        let start = used.at + HEADER_PAGE;
+        (used.sequence, used.parity, used.copied) = (first.0, 0x40, start..start + log);
+    }
+    parts
+}
 
 /// Operations, as records number them.
 mod operation {
@@ -43,7 +66,7 @@ impl LogForm {
 
     /// Format number of the parts of the log file.
     pub(super) fn part(self) -> u16 {
-        self.block.min(5)
+        if self.block == 3 { 2 } else { self.block.min(5) }
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) struct BootFacts {
     pub(super) compatibility: u8,
     pub(super) build: [u8; 4],
     pub(super) collation: u32,
+    pub(super) sort_order: u8,
     pub(super) checkpoint: Lsn,
     pub(super) fork: [u8; 16],
     pub(super) verify: PageVerify,
@@ -116,7 +117,9 @@ impl Origin {
             version: number(record, 4, 2) as u16,
             compatibility: record[0x13A],
             build: [record[0x2AC], record[0x2AD], record[0x2AE], record[0x2AF]],
-            collation: number(record, 0x188, 4) as u32,
+            // Locale and flags of comparison; the boot page has them beside the sort order.
+            collation: 0x409 | u32::from(record[0x189]) << 16,
+            sort_order: record[0x18B],
             checkpoint: Lsn(
                 number(record, 0x15C, 4) as u32,
                 number(record, 0x160, 4) as u32,
@@ -164,6 +167,7 @@ impl Origin {
                 most_bytes: 0x1FFF_FFFF_E000,
                 growth: 64 << 20,
                 grows_by_percent: false,
+                sector_bytes: 512,
                 guid: sixteen(&self.header(file.id, 23)?, 0),
                 logical_name: String::from_utf16_lossy(&units),
                 path: file.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -2,9 +2,9 @@
 
 use super::config::{Moment, configuration, utf16};
 use super::facts::Facts;
-use super::log::{LogForm, PART_BYTES, PARTS, START};
+use super::log::{LogForm, Part};
 use super::origin::EXTENT_BYTES;
-use super::tape::{Block, Tape, attribute, put};
+use super::tape::{BLOCK, Block, Tape, attribute, put};
 use crate::disk::LabError;
 use crate::ids::{EXTENT, PAGE};
 use crate::page::{self, PageVerify};
@@ -16,8 +16,9 @@ pub(super) type Extents = Vec<(u16, u32)>;
 pub(super) struct Content {
     /// Regions of pages, each dealt to the stripes.
     pub(super) regions: Vec<Vec<Extents>>,
-    /// Log blocks.
+    /// Log blocks, and where they lie in the log file.
     pub(super) log: Vec<u8>,
+    pub(super) log_parts: Vec<Part>,
     pub(super) log_form: LogForm,
     pub(super) with_checksum: bool,
 }
@@ -58,14 +59,15 @@ impl Texts {
 
 /// The label of a file.
 pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Result<()> {
+    tape.is_of_2005 = facts.version < 655;
     let mut texts = Texts::new(0x34, 0x5E - 0x34);
     let family = facts.families.get(usize::from(stripe)).copied().unwrap_or_default();
     texts.put(0x34, &family.to_le_bytes());
     texts.put(0x38, &5u32.to_le_bytes());
     texts.put(0x3C, &1u16.to_le_bytes());
-    texts.put(0x40, &((tape.device.filemark / 512) as u16).to_le_bytes());
+    texts.put(0x40, &((tape.device.sector / 512) as u16).to_le_bytes());
     texts.put(0x42, &3u16.to_le_bytes());
-    texts.put(0x54, &(tape.device.block as u16).to_le_bytes());
+    texts.put(0x54, &(BLOCK as u16).to_le_bytes());
     texts.put(0x56, &0x1200u16.to_le_bytes());
     texts.put(0x58, &facts.media_date);
     texts.put(0x5D, &[1]);
@@ -79,7 +81,7 @@ pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Res
     put(&mut raid, 0x18, &(stripe + 1).to_le_bytes());
     put(&mut raid, 0x1E, &1u16.to_le_bytes());
     tape.stream(b"RAID", 0, &raid)?;
-    tape.spad()?;
+    tape.spad_device()?;
     tape.filemark()
 }
 
@@ -131,11 +133,11 @@ pub(super) fn write(
     }
     log(tape, facts, content, stripe == 0)?;
     // Counted to the block that begins the last part.
-    let bytes = tape.since_filemark() + tape.device.block;
+    let bytes = tape.since_filemark() + BLOCK;
     let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
     tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;
     tape.stream(b"MQCI", 0, &configuration(facts, &moment))?;
-    tape.spad()?;
+    tape.spad_device()?;
     tape.filemark()?;
     catalog.push(CatalogEntry { set_at, bytes, position, facts: facts.clone() });
     end(tape, facts, stripe, position, catalog)?;
@@ -161,8 +163,9 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     texts.put(0x34, &2u32.to_le_bytes());
     texts.put(0x44, &facts.started);
     texts.text(0x38, &utf16("C:"));
-    // The volume has no name, but a place for it.
+    // The volume has a place for its name even if it has none.
     texts.put(0x3E, &0x4Du16.to_le_bytes());
+    texts.text(0x3C, &utf16(&facts.volume));
     texts.text(0x40, &utf16(&facts.machine));
     tape.block(&Block { tag: b"VOLB", attributes: 0, strings: 2, fields: texts.fields })?;
     tape.spad()
@@ -204,29 +207,28 @@ fn filler() -> [u8; PAGE] {
     page
 }
 
-/// A block for each part of the log file; the first one holds the log, in the first stripe.
+/// A block for each part of the log file; one holds the log, in the first stripe.
 fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
     let length = match facts.version {
         ..655 => 0x24,
         655..700 => 0x1F4,
         700.. => 0x1F8usize,
     };
-    for part in 0..PARTS {
-        let is_used = part == 0;
+    for part in &content.log_parts {
+        let is_used = !part.copied.is_empty();
         let mut fields = vec![0; 0x5C - 0x34 + length];
         fields[6] = 1;
         let mut field = |at: usize, value: &[u8]| put(&mut fields, at - 0x34, value);
-        if is_used {
-            field(0x3C, &START.to_le_bytes());
-            field(0x44, &(START + content.log.len() as u64).to_le_bytes());
-            field(0x5C, &facts.first_lsn.0.to_le_bytes());
-            field(0x72, &[0x40]);
-        }
+        field(0x3C, &part.copied.start.to_le_bytes());
+        field(0x44, &part.copied.end.to_le_bytes());
+        field(0x5C, &part.sequence.to_le_bytes());
+        field(0x72, &[part.parity]);
+        field(0x74, &part.created);
         field(0x4C, &2u32.to_le_bytes());
         field(0x50, &(length as u16).to_le_bytes());
         field(0x52, &0x5Cu16.to_le_bytes());
-        field(0x60, &PART_BYTES.to_le_bytes());
-        field(0x68, &(0x2000 + u64::from(part) * PART_BYTES).to_le_bytes());
+        field(0x60, &part.bytes.to_le_bytes());
+        field(0x68, &part.at.to_le_bytes());
         field(0x70, &2u16.to_le_bytes());
         field(0x7E, &content.log_form.part().to_le_bytes());
         tape.block(&Block { tag: b"MSTL", attributes: 0, strings: 0, fields })?;
@@ -244,7 +246,8 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
 
 /// The end of the set, and the catalogue of all sets so far.
 fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[CatalogEntry]) -> std::io::Result<()> {
-    let ended_at = tape.at();
+    // SQL Server 2005 names the block behind.
+    let ended_at = tape.at() + if tape.is_of_2005 { BLOCK } else { 0 };
     let block = |at: u64| {
         let mut fields = vec![0; 0x58 - 0x34];
         put(&mut fields, 0, &attributes(facts).to_le_bytes());
@@ -254,7 +257,7 @@ fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[
         Block { tag: b"ESET", attributes: 0, strings: 0, fields }
     };
     tape.block(&block(0))?;
-    tape.pad(b"OTCP", 0, 0)?;
+    tape.opad()?;
     let family = facts.families.get(stripe).copied().unwrap_or_default();
     let mut map = Vec::new();
     map.extend(family.to_le_bytes());
@@ -264,9 +267,9 @@ fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[
         map.extend(entry.volume());
     }
     tape.stream(b"TSMP", 0, &map)?;
-    tape.spad()?;
+    tape.spad_device()?;
     tape.block(&block(ended_at))?;
-    tape.spad()?;
+    tape.spad_device()?;
     tape.filemark()
 }
 
@@ -296,6 +299,7 @@ impl CatalogEntry {
         texts.put(0x20, &[0x0E, 1, 2, 0, 2, 0, 0, 0]);
         texts.put(0x38, &self.facts.started);
         texts.text(0x28, &utf16("C:"));
+        texts.text(0x2C, &utf16(&self.facts.volume));
         texts.text(0x30, &utf16(&self.facts.machine));
         let length = (texts.fields.len() as u16).to_le_bytes();
         texts.put(0, &length);

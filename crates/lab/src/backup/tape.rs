@@ -24,22 +24,33 @@ pub(super) mod attribute {
     pub(crate) const SUMMED: u16 = 0x100;
 }
 
-/// What a block is aligned to, by kind of device: files as they are, files in a compressed container.
+/// Blocks are counted in this unit, and start at its multiples.
+pub(super) const BLOCK: u64 = 1024;
+
+/// The device, by its sectors: the size of a filemark. Data and what follows a filemark start at its multiples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
-    pub(super) block: u64,
-    pub(super) filemark: usize,
+    pub(super) sector: usize,
 }
 
-/// An uncompressed backup file.
-pub(super) const PLAIN: Device = Device { block: 1024, filemark: 512 };
-/// A compressed one.
-pub(super) const COMPRESSED: Device = Device { block: 4096, filemark: 4096 };
+/// A disk of old.
+pub(super) const SMALL: Device = Device { sector: 512 };
+/// A disk of today, and what compressed backups are written for.
+pub(super) const LARGE: Device = Device { sector: 4096 };
+
+impl Device {
+    /// What data is aligned to.
+    fn unit(self) -> u64 {
+        BLOCK.max(self.sector as u64)
+    }
+}
 
 /// A tape that is being written.
 pub(super) struct Tape {
     sink: Box<dyn Sink>,
     pub(super) device: Device,
+    /// As SQL Server 2005 writes it.
+    pub(super) is_of_2005: bool,
     /// Bytes written.
     at: u64,
     /// Where the last filemark ended: blocks are counted from there.
@@ -71,6 +82,7 @@ impl Tape {
         Self {
             sink,
             device,
+            is_of_2005: false,
             at: 0,
             origin: 0,
             filemarks: Vec::new(),
@@ -117,7 +129,7 @@ impl Tape {
         put(&mut bytes, 10, &SYSTEM);
         // The media's and the last blocks of a set are not counted.
         if !matches!(block.tag, b"TAPE" | b"ESET") {
-            put(&mut bytes, 0x14, &((self.at - self.origin) / self.device.block).to_le_bytes());
+            put(&mut bytes, 0x14, &((self.at - self.origin) / BLOCK).to_le_bytes());
             put(&mut bytes, 0x24, &self.control.to_le_bytes());
             self.control += 1;
         }
@@ -155,7 +167,7 @@ impl Tape {
     /// Starts a stream of `length` bytes of pages or log, which begins at a block; `data` and `end_data` follow.
     pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
         // Two zero bytes stand in front of the data.
-        self.pad(b"APAD", attribute::PADDING, STREAM as u64 + 2)?;
+        self.pad(b"APAD", attribute::PADDING, (STREAM as u64 + 2, self.device.unit()))?;
         self.stream_header(tag, attributes, length + 2)?;
         self.sum = 0;
         self.write(&[0; 2])?;
@@ -184,13 +196,23 @@ impl Tape {
 
     /// Fills up a block with a last stream.
     pub(super) fn spad(&mut self) -> io::Result<()> {
-        self.pad(b"SPAD", 0, 0)
+        self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Fills up with a stream of zeros, so that `ahead` bytes later a block begins.
-    pub(super) fn pad(&mut self, tag: &[u8; 4], attributes: u16, ahead: u64) -> io::Result<()> {
+    /// Fills up to where the device can go on after a filemark.
+    pub(super) fn spad_device(&mut self) -> io::Result<()> {
+        self.pad(b"SPAD", 0, (0, self.device.unit()))
+    }
+
+    /// A stream of zeros, so that the next one starts where the device wants it.
+    pub(super) fn opad(&mut self) -> io::Result<()> {
+        self.pad(b"OTCP", 0, (0, self.device.unit()))
+    }
+
+    /// Fills up with a stream of zeros, so that `ahead` bytes later a unit begins.
+    fn pad(&mut self, tag: &[u8; 4], attributes: u16, (ahead, unit): (u64, u64)) -> io::Result<()> {
         let least = self.at + STREAM as u64 + ahead - self.origin;
-        let length = least.next_multiple_of(self.device.block) - least;
+        let length = least.next_multiple_of(unit) - least;
         self.stream_header(tag, attributes, length)?;
         self.write(&vec![0; length as usize])
     }
@@ -202,17 +224,21 @@ impl Tape {
 
     /// Writes a soft filemark, which lists those before it.
     pub(super) fn filemark(&mut self) -> io::Result<()> {
-        let mut bytes = vec![0; self.device.filemark];
-        let room = self.device.filemark / 8 - 9;
+        let mut bytes = vec![0; self.device.sector];
+        // Where the list of filemarks starts: since 2008 that is told.
+        let list = if self.is_of_2005 { 0x3C } else { 0x48 };
+        let room = (self.device.sector - list) / 8;
         bytes[..4].copy_from_slice(b"SFMB");
-        put(&mut bytes, 4, &0x8000_0000u32.to_le_bytes());
-        put(&mut bytes, 8, &(self.device.filemark as u16).to_le_bytes());
+        put(&mut bytes, 8, &(self.device.sector as u16).to_le_bytes());
         put(&mut bytes, 10, &SYSTEM);
         put(&mut bytes, 0x34, &(room as u32).to_le_bytes());
         put(&mut bytes, 0x38, &(self.filemarks.len().min(room) as u32).to_le_bytes());
-        put(&mut bytes, 0x3C, &0x48u32.to_le_bytes());
+        if !self.is_of_2005 {
+            put(&mut bytes, 4, &0x8000_0000u32.to_le_bytes());
+            put(&mut bytes, 0x3C, &(list as u32).to_le_bytes());
+        }
         for (number, at) in self.filemarks.iter().rev().take(room).enumerate() {
-            put(&mut bytes, 0x48 + 8 * number, &at.to_le_bytes());
+            put(&mut bytes, list + 8 * number, &at.to_le_bytes());
         }
         let sum = words(&bytes[..50]);
         put(&mut bytes, 50, &sum.to_le_bytes());
