@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use check::{Options, Report, Silent};
-use lab::description::{Column, Compression, Index, Table, Values};
+use lab::description::{Column, Compression, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, entries, orders, shapes};
 
 fn check(folder: &Path, written: &lab::Written) -> Report {
@@ -90,6 +90,31 @@ fn page_compression_makes_a_heap_smaller_and_keeps_it_sound() {
     };
     let (plain, row, page) = (pages(Compression::None), pages(Compression::Row), pages(Compression::Page));
     assert!(plain > row && row > page && page > 0, "{plain} {row} {page}");
+}
+
+#[test]
+fn constraints_that_do_not_hold_are_told() {
+    let mut description = orders::orders(Version::V904, 3, 0);
+    for table in &mut description.tables {
+        match table.name.as_str() {
+            // Its last order goes, and four lines refer to it.
+            "orders" => table.rows -= 1,
+            "order_lines" => table.checks = vec![("ck_many".to_owned(), Filter::AtLeast(3, 25))],
+            _ => {}
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let written = lab::write(&description, folder.path()).unwrap();
+    let report = check(folder.path(), &written);
+    let is_of_constraint = |finding: &check::Finding| finding.check.id.contains("constraint");
+    let others: Vec<_> = report.findings.iter().filter(|finding| !is_of_constraint(finding)).collect();
+    assert!(others.is_empty() && !report.findings.is_empty(), "{others:?}");
+    let violations = |name: &str| report.beyond.constraints.iter().find(|c| c.name == name).map(|c| c.violations);
+    assert_eq!(violations("fk_order_lines_orders"), Some(4));
+    assert!(violations("ck_many").is_some_and(|rows| (100..300).contains(&rows)), "{:?}", violations("ck_many"));
+    let mut keyless = orders::orders(Version::V904, 3, 0);
+    keyless.tables.retain(|table| table.name != "orders");
+    assert!(lab::write(&keyless, folder.path()).is_err(), "a foreign key to a table that is not there");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Ascent {
                 (KeyOrder::DateTime, 8) => self.pass(rows, column, is_first, |bytes| u64::from_le_bytes(bytes) ^ SIGN),
                 (KeyOrder::SmallDateTime, 4) => self.pass(rows, column, is_first, unsigned::<4>),
                 // With an offset behind, moments that are equal need not be the same.
-            (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
+                (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8) => self.pass(rows, column, is_first, unsigned::<8>),
                 // The second half decides only where the first is equal.
