@@ -305,6 +305,24 @@ fn with_database() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("the order of options means nothing", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page.fill(0));
+            edit(&folder.join("a.mdf"), 300, |page| page[16] ^= 1);
+            let mut options =
+                [&["--maxdop", "2"][..], &["--memory", "64MB"], &["--batches", "2"], &["--no-infomsgs"], &["a.mdf"]];
+            let run = |options: &[&[&str]]| text(&mdfsck(folder, &[&["check"], &options.concat()[..]].concat()).stdout);
+            let first = run(&options);
+            ensure(first.contains("Msg 8928") && first.contains("Msg 8936"), &first)?;
+            for _ in 0..options.len() {
+                options.rotate_left(1);
+                ensure(run(&options) == first, format!("{options:?}"))?;
+                ensure(
+                    run(&options.iter().rev().copied().collect::<Vec<_>>()) == first,
+                    format!("{options:?} reversed"),
+                )?;
+            }
+            Ok(())
+        }),
         ("the summary tells how much was verified, in however many passes", |folder| {
             let verified = |extra: &[&str]| -> Result<serde_json::Value, Failed> {
                 let output = mdfsck(folder, &[&["check", "--format", "json"][..], extra, &["a.mdf"]].concat());
