@@ -18,8 +18,7 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 MB = 1 << 20
-# Rows of the table in PostgreSQL, and about as many in the database of the lab.
-ROWS = 6_000_000
+# Of the schema `entries`.
 BYTES_PER_ROW = 124
 
 
@@ -106,8 +105,8 @@ def limits(source, work):
 class Postgres:
     """A cluster with one table, of its own account where this runs as root; only a socket in its folder."""
 
-    def __init__(self, programs, work):
-        self.programs, self.folder = programs, work / "pg"
+    def __init__(self, programs, work, rows):
+        self.programs, self.folder, self.rows = programs, work / f"pg-{rows}", rows
         self.account = {"user": "postgres"} if os.geteuid() == 0 else {}
         self.data = self.folder / "data"
         self.client = ["-h", self.folder, "-p", "5501", "-d", "d"]
@@ -139,18 +138,17 @@ autovacuum=off
                 file.write(settings)
         self.server("start")
         if is_new:
-            tell(f"fills PostgreSQL with {ROWS} rows")
+            tell(f"fills PostgreSQL with {self.rows} rows")
             self.command("createdb", *self.client[:4], "d")
             table = f"""create extension amcheck;
 create table t(id bigint not null, a int not null, b int not null, d timestamp not null, s text not null);
 insert into t select g, hashint4(g), g%1000, timestamp '2020-01-01'+g*interval '1 second',
-  substr(md5(g::text),1,24+g%9) from generate_series(1,{ROWS}) g;
+  substr(md5(g::text),1,24+g%9) from generate_series(1,{self.rows}) g;
 alter table t add primary key(id);
 create index t_a on t(a);
 create index t_s on t(s);
 vacuum (analyze) t;
 checkpoint;"""
-            self.command("psql", *self.client, "-v", "ON_ERROR_STOP=1", "-qc", "select 1")
             for statement in table.split(";"):
                 if statement.strip():
                     self.command("psql", *self.client, "-v", "ON_ERROR_STOP=1", "-qc", statement)
@@ -198,6 +196,7 @@ def main():
     options.add_argument("--work", type=pathlib.Path, required=True, help="folder for what is built and written")
     options.add_argument("--mdfsck", type=pathlib.Path, help="the program to measure; built from the sources without it")
     options.add_argument("--size", type=int, default=8192, help="MB of the largest database; others have 1/4 and 1/8")
+    options.add_argument("--rows", type=int, default=6_000_000, help="rows of the table that is compared with PostgreSQL's")
     options.add_argument("--runs", type=int, default=5, help="runs of each cell")
     options.add_argument("--no-index-rows", action="store_true", help="leave out the ratios of indexes")
     options = options.parse_args()
@@ -213,7 +212,7 @@ def main():
     eighth, main_one, large = (
         mdfsck.database("orders", "orders", size) for size in (largest // 8, largest // 4, largest)
     )
-    entries = mdfsck.database("entries", "entries", ROWS * BYTES_PER_ROW + 8 * MB)
+    entries = mdfsck.database("entries", "entries", options.rows * BYTES_PER_ROW + 8 * MB)
 
     rows = []
 
@@ -249,13 +248,13 @@ def main():
 
     cells = raw["entries"] = mdfsck.bench(entries, "--maxdop", "1", "--configurations", "full,physical")
     if options.postgres:
-        with Postgres(options.postgres.resolve(), work) as postgres:
+        with Postgres(options.postgres.resolve(), work, options.rows) as postgres:
             tell("measures pg_amcheck")
             bytes_of_table = postgres.bytes()
             alone, with_heap = postgres.seconds(), postgres.seconds("--heapallindexed")
         raw["postgres"] = {"bytes": bytes_of_table, "structure": alone, "heapallindexed": with_heap}
         own_rows = mdfsck.summary(entries)[0]["rows"]
-        own, peer = own_rows / cells["full", 1, None, "warm"]["seconds"] / 1e6, ROWS / with_heap / 1e6
+        own, peer = own_rows / cells["full", 1, None, "warm"]["seconds"] / 1e6, options.rows / with_heap / 1e6
         how = f"{own:.2f} against {peer:.2f} M base rows/s"
         at_least("full, 1 thread, against pg_amcheck --heapallindexed", 10, own / peer, how)
         own = size_of(entries) / cells["physical", 1, None, "warm"]["seconds"] / 1e9

@@ -14,14 +14,13 @@ use super::key::{KeyValue, key_value, place};
 use super::plan::{Key, Named, Plan};
 use crate::context::Context;
 use crate::index_match::locator_of;
-use crate::options::DEFAULT_MEMORY_BYTES;
 use crate::pinpoint::each_row;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 
 /// Bytes that a remembered key takes in a table of hashes that is half full.
 const BYTES_A_KEY: u64 = 40;
-/// Bounds of the keys that a pass remembers: at most some 40 MB, a third of what a run may use.
+/// Bounds of the keys that a pass remembers: at most some 40 MB, half of what is left of the grant.
 const KEYS_A_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
 /// What the rows say of a foreign key.
@@ -33,8 +32,8 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
     if verdict.rows == 0 {
         return verdict;
     }
-    let memory = context.options.memory_bytes.unwrap_or(DEFAULT_MEMORY_BYTES);
-    let keys_a_pass = (memory / 3 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
+    let memory = context.bytes_for_facts() as u64;
+    let keys_a_pass = (memory / 2 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
     let passes = rows_of(&mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
