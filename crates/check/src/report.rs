@@ -233,7 +233,7 @@ pub struct PhaseStatistics {
     pub lock_waits: [(&'static str, f64); 2],
     /// Bytes of facts that went to temporary files.
     pub spilled_bytes: u64,
-    /// Time that threads waited for writing them.
+    /// Time that threads waited for writing and reading them.
     pub spill_wait_seconds: f64,
     /// Processor time in the program, where the system tells; in hundredths of a second.
     pub cpu_user_seconds: Option<f64>,

@@ -55,7 +55,7 @@ impl Space {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Time that threads waited for writing, in nanoseconds.
+    /// Time that threads waited for writing and reading, in nanoseconds.
     pub(crate) fn spill_nanos(&self) -> u64 {
         self.0.nanos.load(Ordering::Relaxed)
     }
@@ -197,7 +197,7 @@ impl<'a, F: Fact> Windows<'a, F> {
         if self.ended {
             return None;
         }
-        let mut end = None;
+        let (mut end, begins) = (None, Instant::now());
         for cursor in &mut self.cursors {
             if let Err(error) = cursor.fill(&mut self.files, self.start, self.facts_a_cursor) {
                 self.space.failed(&error);
@@ -210,6 +210,7 @@ impl<'a, F: Fact> Windows<'a, F> {
                 end = Some(end.map_or(last.page(), |end: PageId| end.min(last.page())));
             }
         }
+        self.space.waited(begins.elapsed());
         let start = std::mem::replace(&mut self.start, end);
         self.ended = end.is_none();
         Some(Window { cursors: &self.cursors, start, end })

@@ -104,7 +104,7 @@ impl<T: Item> Sorter<T> {
         }
         let runs: Vec<RunFile> = self.levels.into_iter().flatten().collect();
         let buffer = self.limit_bytes / runs.len().max(1);
-        let readers = runs.into_iter().map(|run| Reader::new(run.file, 0, run.bytes, buffer)).collect();
+        let readers = runs.into_iter().map(|run| Reader::new(run.file, 0, run.bytes, buffer).of(&self.space)).collect();
         let merge = Merge::new(readers).unwrap_or_else(|error| {
             self.space.failed(&error);
             Merge { sources: Vec::new(), heads: BinaryHeap::new() }
@@ -162,6 +162,8 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
+    /// Whose wait for the disk it is.
+    space: Option<Space>,
     item: PhantomData<T>,
 }
 
@@ -169,7 +171,13 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
     /// Of the bytes from `start` to `end`, about `at_once` at once.
     pub(crate) fn new(file: F, start: u64, end: u64, at_once: usize) -> Self {
         let at_once = at_once.clamp(LEAST_READ_BYTES, WRITE_BYTES);
-        Self { file, next: start, end, buffer: Vec::new(), used: 0, at_once, item: PhantomData }
+        Self { file, next: start, end, buffer: Vec::new(), used: 0, at_once, space: None, item: PhantomData }
+    }
+
+    /// Counts the time that reading takes.
+    fn of(mut self, space: &Space) -> Self {
+        self.space = Some(space.clone());
+        self
     }
 
     /// The next item; `None` behind the last.
@@ -193,10 +201,14 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
         let length = (self.end - self.next).min(self.at_once as u64);
         let kept = self.buffer.len();
         self.buffer.resize(kept + length as usize, 0);
+        let start = Instant::now();
         let mut file = self.file.borrow();
         file.seek(SeekFrom::Start(self.next))?;
         file.read_exact(self.buffer.get_mut(kept..).unwrap_or_default())?;
         self.next += length;
+        if let Some(space) = &self.space {
+            space.waited(start.elapsed());
+        }
         Ok(())
     }
 }
