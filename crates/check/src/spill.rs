@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use format::PageId;
+use format::{PageId, RecordId};
 
 pub(crate) use sorter::{Item, Reader, Sorter, read_item, write_item};
 
@@ -30,6 +30,18 @@ pub(crate) trait Fact: Copy {
 
     /// Reads what [`Self::write`] wrote.
     fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Writes a page's address behind `out`, as [`PageId::read`] reads it.
+pub(crate) fn page_to(out: &mut Vec<u8>, page: PageId) {
+    out.extend(page.page.to_le_bytes());
+    out.extend(page.file.to_le_bytes());
+}
+
+/// Writes a record's address behind `out`, as [`RecordId::read`] reads it.
+pub(crate) fn record_to(out: &mut Vec<u8>, at: RecordId) {
+    page_to(out, at.page);
+    out.extend(at.slot.to_le_bytes());
 }
 
 /// Where runs spill to. Its clones are one space, shared by all threads.

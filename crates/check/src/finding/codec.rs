@@ -9,7 +9,7 @@ use format::{AllocUnitId, PageId};
 
 use super::{Finding, Owner, Value};
 use crate::registry;
-use crate::spill::Item;
+use crate::spill::{Item, page_to};
 
 /// Names of evidence, by number: as many as the program's text has.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
@@ -100,11 +100,6 @@ fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, 
     if let Some(value) = value {
         write(out, value);
     }
-}
-
-fn page_to(out: &mut Vec<u8>, page: PageId) {
-    out.extend(page.page.to_le_bytes());
-    out.extend(page.file.to_le_bytes());
 }
 
 fn owner_to(out: &mut Vec<u8>, owner: &Owner) {

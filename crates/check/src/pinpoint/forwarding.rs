@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::registry;
-use crate::spill::{Item, Sorter};
+use crate::spill::{Item, Sorter, record_to};
 use crate::sweep::{Forwarding, forwarding as forwarding_of};
 use crate::units::UnitIndex;
 
@@ -46,11 +46,8 @@ impl Item for Said {
 
     fn write(&self, out: &mut Vec<u8>) {
         out.push(self.what as u8);
-        for at in [self.row, self.other] {
-            out.extend(at.page.page.to_le_bytes());
-            out.extend(at.page.file.to_le_bytes());
-            out.extend(at.slot.to_le_bytes());
-        }
+        record_to(out, self.row);
+        record_to(out, self.other);
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {

@@ -6,7 +6,7 @@ use format::RecordId;
 use format::bytes::{u16_at, u32_at, u64_at};
 
 use crate::lob::{Expects, Held, Kind, Reference};
-use crate::spill::Item;
+use crate::spill::{Item, record_to};
 use crate::units::UnitIndex;
 
 /// Where a reference stands.
@@ -173,12 +173,6 @@ impl Item for OfValue {
         };
         Some(Self { id: u64_at(bytes, 0)?, what })
     }
-}
-
-fn record_to(out: &mut Vec<u8>, at: RecordId) {
-    out.extend(at.page.page.to_le_bytes());
-    out.extend(at.page.file.to_le_bytes());
-    out.extend(at.slot.to_le_bytes());
 }
 
 fn sizes_to(out: &mut Vec<u8>, id: u64, size: u64, level: u16) {

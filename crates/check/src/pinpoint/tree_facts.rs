@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use format::PageId;
 use format::bytes::u16_at;
 
-use crate::spill::Item;
+use crate::spill::{Item, page_to};
 use crate::sweep::TreeLevel;
 
 /// What is said of a page.
@@ -122,11 +122,6 @@ impl Item for End {
         };
         Some(Self { of: page(0)?, what })
     }
-}
-
-fn page_to(out: &mut Vec<u8>, page: PageId) {
-    out.extend(page.page.to_le_bytes());
-    out.extend(page.file.to_le_bytes());
 }
 
 fn level_to(out: &mut Vec<u8>, level: Option<TreeLevel>) {
