@@ -3,6 +3,7 @@
 use catalog::{Database, UnitKind, column_status};
 use format::PageId;
 use format::page::PAGE_BYTES;
+use format::version::NEWEST;
 use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
@@ -164,6 +165,8 @@ fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &m
         Some(("not shut down cleanly, and the log was not applied: it may settle this", depends_on_the_log))
     } else if !context.survey.unread.is_empty() {
         Some(("allocation pages could not be read: what they say is not known", depends_on_allocation))
+    } else if context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST) {
+        Some(("of a release that is newer than this program", depends_on_the_release))
     } else {
         None
     };
@@ -226,6 +229,23 @@ fn depends_on_the_log(finding: &Finding) -> bool {
         Phase::Primitive
         | Phase::Metadata
         | Phase::CrossPage
+        | Phase::CrossRow
+        | Phase::OffRow
+        | Phase::Catalog
+        | Phase::Counts
+        | Phase::Constraint => true,
+    }
+}
+
+/// Whether a finding speaks of what a release may add to: types, forms of rows, tables of the catalogue. Pages, allocation
+/// and B-trees have been the same since SQL Server 2005.
+fn depends_on_the_release(finding: &Finding) -> bool {
+    match finding.check.phase {
+        Phase::Primitive | Phase::Page | Phase::Record | Phase::Allocation | Phase::CrossPage | Phase::Container => {
+            false
+        }
+        Phase::Metadata
+        | Phase::Column
         | Phase::CrossRow
         | Phase::OffRow
         | Phase::Catalog

@@ -158,6 +158,10 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials.push(Trial::test("legal: a row that holds an older version of itself", move || {
         longer_row(&Image::load(&versions.files.join(VERSIONED)))
     }));
+    let newer = corpus.clone();
+    trials.push(Trial::test("legal: types of a release that is newer than this program", move || {
+        newer_type(subject(&newer))
+    }));
     let tails = corpus.clone();
     trials.push(Trial::test("legal: bytes behind the end of the file that its header gives", move || {
         let mut image = subject(&tails);
@@ -271,6 +275,38 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
         true => Ok(()),
         false => Err("a row that is longer than its columns is not told".into()),
     }
+}
+
+/// A type that the catalogue of a known release lacks may be one that a later release has built in.
+fn newer_type(mut image: Image) -> Result<(), Failed> {
+    const SYSCOLPARS: i32 = 41;
+    let database = image.database();
+    let table = database.objects.values().find(|object| object.name == "Product").expect("table").id;
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (SYSCOLPARS, 1));
+    let rowset = rowset.expect("syscolpars");
+    let [id, utype] = ["id", "utype"].map(|name| {
+        let column = database.columns[&SYSCOLPARS].iter().find(|column| column.name == name).expect("column").id;
+        usize::from(rowset.layout.column(column).expect("column").place(Level::Leaf).0.unsigned_abs())
+    });
+    let unit = database.units[rowset.units[0]].id;
+    for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {
+        let header = *Page::new(&image.page(page)).header();
+        let in_use = image.page(1)[100 + page as usize] & 0x40 != 0;
+        if in_use && header.page_type == 1 && header.alloc_unit() == unit {
+            image.edit(page, |bytes| {
+                for at in (0..header.slot_count.get()).map(|slot| offset_of(bytes, slot)).collect::<Vec<_>>() {
+                    if bytes[at + id..at + id + 4] == table.to_le_bytes() {
+                        bytes[at + utype..at + utype + 4].copy_from_slice(&9999i32.to_le_bytes());
+                    }
+                }
+            });
+        }
+    }
+    if image.check().findings.iter().all(|finding| finding.check.msg != 8992) {
+        return Err("the type is known".into());
+    }
+    image.edit(9, |bytes| put16(bytes, 96 + 4, format::version::NEWEST + 1));
+    sound_but(&image.check(), Some("message 8992"))
 }
 
 /// They are free to that transaction alone, and PFS may count them as used.
