@@ -225,6 +225,8 @@ impl<'a> Walk<'a> {
             let read = match self.media.read_at(&mut window[..wanted], at) {
                 Ok(0) => break,
                 Ok(read) => read,
+                // A pipe has nothing behind its damage.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
                 Err(_) => {
                     // Damage inside the container: step over it.
                     if at < by_sectors {

@@ -303,7 +303,7 @@ impl Compressed {
     }
 }
 
-pub(super) fn damaged(text: &'static str) -> io::Error {
+fn damaged(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
-use super::compressed::{GAP_BYTES, MAGIC, MAX_SECTORS, Version, checksum, damaged};
+use super::compressed::{GAP_BYTES, MAGIC, MAX_SECTORS, Version, checksum};
 use super::xpress;
 
 /// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
@@ -94,7 +94,7 @@ impl Pipe {
             state.forget(at);
         }
         let Some(skipped) = at.checked_sub(state.start) else {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "what came through the pipe is no longer at hand"));
+            return Err(lost("what came through the pipe is no longer at hand"));
         };
         let part = usize::try_from(skipped).ok().and_then(|skipped| state.window.get(skipped..)).unwrap_or_default();
         let taken = part.len().min(buffer.len());
@@ -160,7 +160,7 @@ impl State {
             if payload.len() == room.len() {
                 room.copy_from_slice(payload);
             } else if xpress::decompress(payload, room).is_err() {
-                return Err(damaged("a record of the compressed backup is not XPRESS-Huffman"));
+                return Err(lost("a record of the compressed backup is not XPRESS-Huffman"));
             }
             let used = version.header + payload.len();
             self.used(used);
@@ -181,7 +181,7 @@ impl State {
             self.is_ended = true;
             return Ok(());
         }
-        Err(damaged("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
+        Err(lost("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
     }
 
     /// Drops what lies too far before `at`.
@@ -195,6 +195,11 @@ impl State {
             self.start = self.start.saturating_add(dropped as u64);
         }
     }
+}
+
+/// Nothing behind this can be read: what is damaged in a file can be stepped over, not in a pipe.
+fn lost(text: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
 impl Version {
