@@ -202,22 +202,14 @@ impl Compressed {
                 }
             }
         };
-        let mut failed = None;
-        let decoded = slot.get_or_init(|| {
-            let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
-            match self.decode(file, number, &mut decoded) {
-                Ok(()) => Some(decoded.into_boxed_slice()),
-                Err(error) => {
-                    failed = Some(error);
-                    None
-                }
+        let again;
+        let decoded = match slot.get_or_init(|| self.decoded(file, number).ok()) {
+            Some(decoded) => decoded,
+            // Once more for the error, unless it was one that passes.
+            None => {
+                again = self.decoded(file, number)?;
+                &again
             }
-        });
-        let Some(decoded) = decoded else {
-            // Another thread may have had the error; what is damaged stays so.
-            let again =
-                || self.decode(file, number, &mut vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())]);
-            return Err(failed.or_else(|| again().err()).unwrap_or_else(|| damaged("no such record")));
         };
         let part = decoded.get(skip..).unwrap_or_default();
         let taken = part.len().min(out.len());
@@ -225,6 +217,13 @@ impl Compressed {
             to.copy_from_slice(from);
         }
         Ok(taken)
+    }
+
+    /// What an entry holds.
+    fn decoded(&self, file: &File, number: usize) -> io::Result<Box<[u8]>> {
+        let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
+        self.decode(file, number, &mut decoded)?;
+        Ok(decoded.into_boxed_slice())
     }
 
     /// The bytes of the file that hold those of the tape from `at` on.
