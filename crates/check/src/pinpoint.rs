@@ -31,6 +31,9 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
+    /// No pages: of a unit that has lost them all its root alone tells.
+    const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
+
     /// Its part of a file of so many pages.
     fn of(self, file: u16, pages: u32) -> Range<u32> {
         let start = if file < self.first.file {
@@ -53,12 +56,12 @@ impl Stretch {
 
 /// Where the pages of `units` lie, found in one walk over the maps.
 pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Stretch> {
-    let mut stretches: BTreeMap<UnitIndex, Stretch> = BTreeMap::new();
+    let mut stretches: BTreeMap<UnitIndex, Stretch> = units.iter().map(|unit| (*unit, Stretch::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
         for page in 0..file.pages {
-            if let Some(unit) = file.owner(page).filter(|unit| units.contains(unit)) {
+            if let Some(stretch) = file.owner(page).and_then(|unit| stretches.get_mut(&unit)) {
                 let id = PageId::new(file.file_id, page);
-                stretches.entry(unit).or_insert(Stretch { first: id, last: id }).last = id;
+                *stretch = Stretch { first: stretch.first.min(id), last: id };
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Damage to fixed pages, base tables and the file as a whole.
 
+use catalog::{AllocUnit, UnitKind};
+
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
@@ -90,6 +92,16 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let findings = image.check().findings;
             assert!(findings.iter().all(|finding| !matches!(finding.check.msg, 8951 | 8952 | 2511)), "{findings:?}");
             vec![(8909, leaf), (8928, leaf), (ANY, 0)]
+        }),
+        ("root of an index that has no pages", |image, _| {
+            let database = image.database();
+            let is_empty_tree = |unit: &&AllocUnit| {
+                let index = database.rowset_of(unit).map_or(0, |rowset| rowset.index_id);
+                unit.root.is_none() && unit.first_iam.is_none() && unit.kind == UnitKind::InRow && index > 0
+            };
+            let unit = database.units.iter().find(is_empty_tree).expect("an empty index").id;
+            edit_unit(image, unit, 29, PageId::new(1, 4_000_000));
+            vec![(8980, 4_000_000), (ANY, 0)]
         }),
         ("sysschobjs: page damaged", |image, _| {
             let page = leftmost(image, 34);
