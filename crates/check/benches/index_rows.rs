@@ -2,7 +2,8 @@
 //! `cargo bench -p mdfsck-check --bench index_rows`.
 //!
 //! SQL Server 2012 takes 20 times as long for an index on a computed column, and 58 times for a filtered index on a sparse
-//! column; here they may take 1.3 times as long as an ordinary one.
+//! column; here a check with one of them may take 1.3 times as long as with an ordinary one. Beside the ratio of the checks
+//! stands that of what each index adds to the check of the table alone.
 
 use std::error::Error;
 
@@ -57,17 +58,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("filtered: discount IS NOT NULL, sparse", Some(Index::on("i", &[6]).filtered(Filter::IsNotNull(6)))),
         ("filtered: customer >= 100000", Some(Index::on("i", &[1]).filtered(Filter::AtLeast(1, 100_000)))),
     ];
-    println!("{:<42} {:>10} {:>14} {:>8}", "index", "ns a row", "of the index", "ratio");
+    println!(
+        "{:<42} {:>10} {:>14} {:>16} {:>14}",
+        "index", "ns a row", "of the index", "ratio of checks", "of the index"
+    );
     let (mut without, mut ordinary) = (None, None);
     for (name, index) in kinds {
         let indexes = u64::from(index.is_some());
         let a_row = mean(&description(index), indexes)? * 1e9 / ROWS as f64;
         let own = a_row - *without.get_or_insert(a_row);
         if indexes > 0 {
-            ordinary.get_or_insert(own);
+            ordinary.get_or_insert((a_row, own));
         }
-        let ratio = ordinary.map_or_else(String::new, |ordinary| format!("{:.2}", own / ordinary));
-        println!("{name:<42} {a_row:>10.0} {own:>14.0} {ratio:>8}");
+        let [of_checks, of_indexes] = ordinary.map_or_else(Default::default, |(check, index)| {
+            [a_row / check, own / index].map(|ratio| format!("{ratio:.2}"))
+        });
+        println!("{name:<42} {a_row:>10.0} {own:>14.0} {of_checks:>16} {of_indexes:>14}");
     }
     Ok(())
 }
