@@ -118,13 +118,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Key bounds that one thread keeps in memory.
+    /// Key bounds that a thread of the sweep keeps: three quarters of what facts may take. The rest is for the windows that
+    /// read them back, as the system need not have taken back by then what the threads gave up.
     pub(crate) fn bounds_a_thread(&self) -> usize {
-        self.bounds_in_memory() / self.options.threads()
+        self.bounds() / 4 * 3 / self.options.threads()
     }
 
-    /// Key bounds that are in memory at once.
-    pub(crate) fn bounds_in_memory(&self) -> usize {
+    /// Key bounds that are read back at once.
+    pub(crate) fn bounds_a_window(&self) -> usize {
+        self.bounds() / 4
+    }
+
+    fn bounds(&self) -> usize {
         self.bytes_for_facts() / size_of::<PageBounds>()
     }
 

@@ -135,6 +135,7 @@ impl<F: Fact> Run<F> {
     /// Writes the facts out if there are more than `limit`. When that fails they are lost, and `space` knows.
     pub(crate) fn bound(&mut self, limit: usize, space: &Space) {
         if self.kept.len() < limit.max(1) {
+            self.make_room(limit);
             return;
         }
         let start = Instant::now();
@@ -143,6 +144,14 @@ impl<F: Fact> Run<F> {
         }
         space.waited(start.elapsed());
         self.kept.clear();
+    }
+
+    /// Makes room for the facts to come, for no more than `limit` in all: a vector that grows by itself would take twice that.
+    fn make_room(&mut self, limit: usize) {
+        if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
+            let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
+            self.kept.reserve_exact(growth);
+        }
     }
 
     fn write(&mut self, space: &Space) -> io::Result<()> {
@@ -169,6 +178,8 @@ impl<F: Fact> Run<F> {
 }
 
 const FACTS_A_WRITE: usize = 4096;
+/// Facts that come between two calls of [`Run::bound`], and more.
+const LEAST_ROOM: usize = 256;
 
 /// Reads runs side by side, a window of pages at a time.
 pub(crate) struct Windows<'a, F> {
@@ -188,9 +199,13 @@ struct Cursor<F> {
 }
 
 impl<'a, F: Fact> Windows<'a, F> {
-    /// Windows of about `facts` facts; of all of them when nothing was spilled.
-    pub(crate) fn new(runs: Vec<Run<F>>, facts: usize, space: &'a Space) -> Self {
+    /// Windows of about `facts` facts; of all of them when nothing was spilled. Otherwise the rest goes to the files too: what
+    /// a window holds is all that is in memory then.
+    pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a Space) -> Self {
         let (mut files, mut cursors) = (Vec::new(), Vec::new());
+        if runs.iter().any(|run| run.spilled.is_some()) {
+            runs.iter_mut().for_each(|run| run.bound(run.kept.len(), space));
+        }
         for Run { mut kept, spilled } in runs {
             kept.sort_unstable_by_key(Fact::page);
             cursors.push(Cursor { left: None, window: kept });
@@ -240,10 +255,17 @@ impl<F: Fact> Cursor<F> {
         let wanted = facts.saturating_sub(self.window.len()) * F::BYTES;
         let wanted = (wanted as u64).min(end - start);
         if let Some(file) = files.get_mut(index) {
-            let mut buffer = vec![0; wanted as usize];
+            self.window.reserve_exact(wanted as usize / F::BYTES);
             file.seek(SeekFrom::Start(start))?;
-            file.read_exact(&mut buffer)?;
-            self.window.extend(buffer.chunks_exact(F::BYTES).filter_map(F::read));
+            let mut buffer = vec![0; (FACTS_A_WRITE * F::BYTES).min(wanted as usize)];
+            let mut left = wanted as usize;
+            while left > 0 {
+                let taken = left.min(buffer.len());
+                let bytes = buffer.get_mut(..taken).unwrap_or_default();
+                file.read_exact(bytes)?;
+                self.window.extend(bytes.chunks_exact(F::BYTES).filter_map(F::read));
+                left -= taken;
+            }
         }
         self.left = (start + wanted < end).then_some((index, start + wanted, end));
         Ok(())

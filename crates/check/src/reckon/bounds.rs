@@ -21,7 +21,7 @@ use crate::units::{Unit, UnitIndex};
 /// Checks the children of every non-leaf page.
 pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let mut undecided = vec![0u64; swept.units.len()];
-    let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_in_memory(), context.space);
+    let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
         let mut checker =
