@@ -19,8 +19,8 @@ pub enum Unread {
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: where it lies, and the values of `columns` in that order, `None` where a value is
-/// NULL or kept off the row.
+/// Calls `visit` with each row of base table `object_id`: where it lies, and the values of `columns` in that order, `None`
+/// where a value is NULL or kept off the row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.
