@@ -320,13 +320,14 @@ fn change(id: PageId, bytes: &[u8]) -> Option<Change> {
     let is_leaf = matches!(page[1], page_type::DATA | page_type::INDEX) && page[3] == 0;
     let is_user = word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
     let row = usize::from(word(PAGE - 2));
-    (is_leaf && is_user && row > 0).then(|| Change {
+    let old = page.get(row + 4).copied().filter(|_| is_leaf && is_user && row > 0)?;
+    Some(Change {
         page: id,
         slot: 0,
         object: long(24),
         index: word(6),
         before: Lsn(long(40), long(44), word(48)),
         offset: 4,
-        old: page[row + 4],
+        old,
     })
 }

@@ -119,7 +119,7 @@ type Done = (Vec<PageId>, String);
 
 fn bit_rot(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
     // Torn bits do not see it.
-    let mut page = target.pick(dice, |page| page.is_leaf() && page.u16(4) & 0x200 != 0)?;
+    let mut page = target.pick(dice, |page| page.is_leaf() && page.u16(4) & 0x200 != 0 && page.end_is_sound())?;
     let used = u64::from(page.u16(30)) - 96;
     let (offset, bit) = (96 + dice.below(used) as usize, dice.below(8));
     page.protect();
@@ -142,13 +142,15 @@ fn lost_write(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> 
         let offsets: Vec<u16> = (0..page.slots()).map(|slot| page.slot(slot)).collect();
         offsets.last().is_some_and(|last| offsets.iter().all(|offset| offset <= last))
     };
-    let mut page = target
-        .pick(dice, |page| page.is_index_leaf() && page.slots() > 4 && page.u16(58) == 0 && last_is_highest(page))?;
+    let ends_behind_last = |page: &Image| page.end_is_sound() && page.u16(30) > page.slot(page.slots() - 1);
+    let mut page = target.pick(dice, |page| {
+        page.is_index_leaf() && page.slots() > 4 && page.u16(58) == 0 && last_is_highest(page) && ends_behind_last(page)
+    })?;
     let slots = page.slots();
     let at = page.slot(slots - 1);
     let length = page.u16(30) - at;
     page.put_u16(22, slots - 1);
-    page.put_u16(28, page.u16(28) + length + 2);
+    page.put_u16(28, page.u16(28).saturating_add(length + 2));
     page.put_u16(30, at);
     page.bytes[usize::from(at)..usize::from(at + length)].fill(0);
     let entry = PAGE - 2 * usize::from(slots);
@@ -210,7 +212,7 @@ fn lost_extent(target: &mut Target, dice: &mut Random) -> Result<Done, LabError>
     page.bytes[at] &= !(1 << (bit % 8));
     let base: [u8; 6] = page.field(usize::from(page.slot(0)) + 40);
     target.write_protected(&mut page)?;
-    let first = u32::from_le_bytes([base[0], base[1], base[2], base[3]]) + bit as u32 * EXTENT;
+    let first = u32::from_le_bytes([base[0], base[1], base[2], base[3]]).saturating_add(bit as u32 * EXTENT);
     let extent = PageId::new(u16::from_le_bytes([base[4], base[5]]), first);
     let what = format!("IAM page {} no longer names the extent at {}", text(page.id), text(extent));
     Ok((vec![extent, page.id], what))
@@ -259,6 +261,11 @@ impl Image {
 
     fn slot(&self, number: u16) -> u16 {
         self.u16(PAGE - 2 - 2 * usize::from(number)).min(PAGE as u16 - 100)
+    }
+
+    /// Whether the end of the records lies behind the header and on the page.
+    fn end_is_sound(&self) -> bool {
+        (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
     /// Of a unit that was created since 2005: a user's, or one of the rarer system tables.

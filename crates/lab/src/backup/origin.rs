@@ -46,12 +46,14 @@ pub(super) struct BootFacts {
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
-    bytes[at..at + length].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
+    bytes.get(at..at + length).unwrap_or_default().iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
 }
 
 fn sixteen(bytes: &[u8], at: usize) -> [u8; 16] {
     let mut found = [0; 16];
-    found.copy_from_slice(&bytes[at..at + 16]);
+    if let Some(bytes) = bytes.get(at..at + 16) {
+        found.copy_from_slice(bytes);
+    }
     found
 }
 
