@@ -52,3 +52,22 @@ fn every_kind_of_damage_is_seen_where_it_is() {
         }
     }
 }
+
+/// Fields of a page header that say where something lies: slots, free data; and the first slots.
+#[test]
+fn files_whose_headers_lie_are_damaged_further_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = lab::write(&orders::orders(Version::V706, 11, 9 << 20), folder.path()).unwrap();
+    let sound = std::fs::read(&written.files[0]).unwrap();
+    for (at, value) in [(22, 0xFFFFu16), (22, 0), (30, 0xFFFF), (30, 0), (28, 0xFFFF), (8190, 0xFFFF), (8188, 0xFFFF)] {
+        let mut bytes = sound.clone();
+        for page in bytes.chunks_exact_mut(8192) {
+            page[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        }
+        for kind in Kind::ALL {
+            std::fs::write(&written.files[0], &bytes).unwrap();
+            // Whether a page was fit for it is another matter.
+            drop(damage(&written.files, kind, 1));
+        }
+    }
+}
