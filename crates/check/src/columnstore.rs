@@ -98,8 +98,8 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
         // Without a row of its own, the group has the rows of its first segment.
         let agrees = *rows.entry(segment.group_id).or_insert(segment.rows) == segment.rows;
         let is_possible = (0..=MAX_ROWS).contains(&segment.rows);
-        let is_ordered = segment.min_data_id <= segment.max_data_id;
-        if !agrees || !is_possible || encodings_are_known && !(is_ordered && is_encoding_sound(segment)) {
+        if !agrees || !is_possible || encodings_are_known && !(is_range_ordered(segment) && is_encoding_sound(segment))
+        {
             faults.insert(at(Fault::Mismatch));
         }
         let is_there = |id: i32| {
@@ -136,6 +136,14 @@ fn of_rowset<'a, T>(list: &'a [T], rowset: &Rowset, id: impl Fn(&T) -> u64) -> &
     let start = list.partition_point(|row| id(row) < rowset.id);
     let end = list.partition_point(|row| id(row) <= rowset.id);
     list.get(start..end).unwrap_or_default()
+}
+
+/// Whether the range of a segment is none that is upside down. That of a float column is kept as the bits of its floats, of
+/// which the negative ones ascend where their bits descend.
+fn is_range_ordered(segment: &Segment) -> bool {
+    let [min, max] = [segment.min_data_id, segment.max_data_id];
+    let as_float = |id: i64| f64::from_bits(id.cast_unsigned());
+    min <= max || as_float(min) <= as_float(max)
 }
 
 /// Base and magnitude of a segment, as met in all of 1,309 segments (format-rare.md 4.2).
@@ -248,6 +256,18 @@ mod tests {
             store.segments.remove(1);
         };
         assert_eq!(after(column_added_later), []);
+        // The least and the greatest float met have these numbers; -5 and -1 are floats as well.
+        for (min, max) in [
+            (-4_503_599_627_370_497, 9_218_868_437_227_405_311),
+            ((-5f64).to_bits().cast_signed(), (-1f64).to_bits().cast_signed()),
+        ] {
+            let floats = |store: &mut Columnstore| {
+                let segment = &mut store.segments[0];
+                (segment.encoding, segment.base_id, segment.magnitude) = (4, 0, 1.0);
+                (segment.min_data_id, segment.max_data_id) = (min, max);
+            };
+            assert_eq!(after(floats), []);
+        }
         // A tombstone keeps its segments, with whatever rows.
         assert_eq!(after(|store| (store.row_groups[0].status, store.row_groups[0].rows) = (4, 0)), []);
     }

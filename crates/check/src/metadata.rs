@@ -7,6 +7,7 @@ use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner, Value};
 use crate::ledger::Ledger;
 use crate::registry;
+use crate::units::Units;
 
 /// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
 /// stood for sysrscols.
@@ -44,6 +45,19 @@ pub(crate) fn check(database: &Database, findings: &mut Ledger, coverage: &mut C
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
+    }
+}
+
+/// The base tables are in the primary filegroup. A unit without a filegroup is none of a table.
+pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut Ledger) {
+    const PRIMARY: u16 = 1;
+    for unit in database.units.iter().filter(|unit| unit.filegroup > PRIMARY) {
+        let owner = units.owner_of(unit.id);
+        if (1..100).contains(&owner.object_id) {
+            let finding = Finding::new(&registry::SYSTEM_TABLE_FILEGROUP).owner(owner);
+            let name = database.object_name(owner.object_id);
+            findings.push(finding.text_value("object_name", name).number("found_filegroup", unit.filegroup));
+        }
     }
 }
 

@@ -47,9 +47,11 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     metadata::check(database, &mut findings, &mut coverage);
     note_missing(source, database, &mut coverage);
     container::note_missing_stripes(source, &mut coverage);
+    container::note_undescribed_blocks(source, &mut coverage);
 
     progress.phase("survey", 0);
     let mut units = Units::of(database);
+    metadata::system_tables(database, &units, &mut findings);
     if !options.physical_only {
         columns::anti_matter(database, &units, &mut findings, &mut coverage);
     }

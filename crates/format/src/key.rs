@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use crate::bytes::unsigned;
 use crate::collation::{self, CharClass, CollationId, Form};
-use crate::record::Record;
+use crate::record::{Record, RecordKind};
 use crate::types::{TypeInfo, xtype};
 
 pub use ascent::Ascent;
@@ -111,6 +111,7 @@ impl KeyColumn {
             _ => match record.variable(self.offset.unsigned_abs()) {
                 Some((_, true)) => KeyValue::Unknown,
                 Some((bytes, false)) => KeyValue::Bytes(bytes),
+                None if RecordKind::is_tag_alone(record.status()) => KeyValue::Unknown,
                 None => KeyValue::Bytes(&[]),
             },
         }

@@ -2,7 +2,7 @@
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::ids::RecordId;
-use crate::record::{RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, status};
+use crate::record::{GHOST_VERSION_BYTES, RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, status};
 
 /// Header of every fragment: status, u16 length, u64 blob id, u16 type.
 pub const FRAGMENT_HEADER_BYTES: usize = 14;
@@ -26,6 +26,10 @@ impl<'a> Fragment<'a> {
         let status = *space.first().ok_or(fault(RecordTest::ColumnOffsets, FRAGMENT_HEADER_BYTES, 0))?;
         if status & (status::COMPRESSED | status::RESERVED) != 0 {
             return Err(fault(RecordTest::StatusA, status.into(), usize::from(status::COMPRESSED | status::RESERVED)));
+        }
+        if RecordKind::is_tag_alone(status) {
+            let over = fault(RecordTest::VersionTag, GHOST_VERSION_BYTES, space.len());
+            return Ok(Self { bytes: space.get(..GHOST_VERSION_BYTES).ok_or(over)? });
         }
         // A fragment has neither columns nor a null bitmap, and its second status byte is not in use.
         let columns = status & (status::NULL_BITMAP | status::VARIABLE);
@@ -85,8 +89,11 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// What the fragment holds.
+    /// What the fragment holds. Of a deleted one perhaps nothing is left.
     pub fn node(&self) -> Node<'a> {
+        if !self.is_live() {
+            return Node::Undescribed(self.node_type());
+        }
         let content = self.content();
         match self.node_type() {
             SMALL_ROOT => {
@@ -324,5 +331,17 @@ mod tests {
         assert_eq!(with(12, 1), "Undescribed(1)");
         assert_eq!(with(12, 8), "Root { size: 0 }");
         assert_eq!(with(12, 0), "Root { size: 5 }");
+    }
+
+    #[test]
+    fn a_ghost_version_holds_nothing() {
+        for tag in [0, 3, 0xA7] {
+            let mut bytes = [tag; 20];
+            bytes[0] = 0x4E;
+            let fragment = Fragment::read(&bytes).unwrap();
+            assert_eq!((fragment.bytes().len(), fragment.is_live()), (15, false));
+            assert!(matches!(fragment.node(), Node::Undescribed(_)));
+            assert!(Fragment::read(&bytes[..14]).is_err());
+        }
     }
 }

@@ -10,6 +10,10 @@ use crate::bytes::{u16_at, unsigned};
 pub const VERSION_TAG_BYTES: usize = 14;
 /// Length of a forwarding stub.
 pub const STUB_BYTES: usize = 9;
+/// Length of a ghost version without columns: a status byte and the version tag.
+pub const GHOST_VERSION_BYTES: usize = 1 + VERSION_TAG_BYTES;
+/// Second status byte of a forwarded row that was deleted.
+const GHOST_FORWARDED: u8 = 1;
 /// A heap record never takes less, so that it can be replaced by a forwarding stub.
 pub const MIN_HEAP_RECORD_BYTES: usize = 9;
 
@@ -25,7 +29,7 @@ pub mod status {
     pub const VARIABLE: u8 = 0x20;
     /// A 14-byte version tag ends the record.
     pub const VERSION_TAG: u8 = 0x40;
-    /// Never set.
+    /// The second status byte of a data record is in use; never set elsewhere.
     pub const RESERVED: u8 = 0x80;
 }
 
@@ -46,7 +50,7 @@ pub enum RecordKind {
     GhostIndex,
     /// A deleted row of a data page, not cleaned up yet.
     GhostData,
-    /// A deleted row kept for its versions.
+    /// What is left of a deleted record for the sake of its versions.
     GhostVersion,
 }
 
@@ -64,6 +68,12 @@ impl RecordKind {
             6 => Self::GhostData,
             _ => Self::GhostVersion,
         }
+    }
+
+    /// Whether a record of this status is a status byte and a version tag, with nothing between: a ghost version whose
+    /// other bits announce no parts (format.md 7.1).
+    pub fn is_tag_alone(status: u8) -> bool {
+        Self::of(status) == Self::GhostVersion && status & (status::NULL_BITMAP | status::VARIABLE) == 0
     }
 
     /// Whether the record is deleted and only waits for clean-up.
@@ -175,17 +185,21 @@ impl<'a> Record<'a> {
     /// after a column was added takes over records that were written before.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, 0))?;
-        if status & (status::COMPRESSED | status::RESERVED) != 0 {
-            let mask = status::COMPRESSED | status::RESERVED;
+        let kind = RecordKind::of(status);
+        let has_status_b = kind != RecordKind::ForwardingStub && !RecordKind::is_tag_alone(status);
+        let status_b = space.get(1).copied().filter(|_| has_status_b).unwrap_or_default();
+        let mask = match status_b {
+            GHOST_FORWARDED => status::COMPRESSED,
+            _ => status::COMPRESSED | status::RESERVED,
+        };
+        if status & mask != 0 {
             return Err(RecordFault::new(RecordTest::StatusA, usize::from(status), usize::from(mask)));
         }
-        let kind = RecordKind::of(status);
-        if kind == RecordKind::ForwardingStub {
-            return Self::stub(space);
+        if !has_status_b {
+            return Self::without_columns(space, kind);
         }
-        let status_b = space.get(1).copied().unwrap_or_default();
-        // 1 makes the record a ghost, which a record of type 0 says itself that it is not.
-        if status_b > 1 || status_b == 1 && kind == RecordKind::Primary {
+        // A ghost, which a record of type 0 says itself that it is not.
+        if status_b > GHOST_FORWARDED || status_b == GHOST_FORWARDED && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
         let fixed_end = u16_at(space, 2).ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, space.len()))?;
@@ -202,23 +216,23 @@ impl<'a> Record<'a> {
             let mask = status::COMPRESSED | status::RESERVED;
             return Err(RecordFault::new(RecordTest::StatusA, usize::from(status), usize::from(mask)));
         }
+        if RecordKind::is_tag_alone(status) {
+            return Self::without_columns(space, RecordKind::GhostVersion);
+        }
         if pminlen == 0 {
             return Err(RecordFault::new(RecordTest::FixedLength, 0, 1));
         }
         Self::after_fixed(space, status, pminlen)
     }
 
-    fn stub(space: &'a [u8]) -> Result<Self, RecordFault> {
-        let bytes =
-            space.get(..STUB_BYTES).ok_or(RecordFault::new(RecordTest::ColumnOffsets, STUB_BYTES, space.len()))?;
-        Ok(Self {
-            bytes,
-            fixed_end: STUB_BYTES as u16,
-            column_count: 0,
-            bitmap_at: 0,
-            variable_count: 0,
-            offsets_at: 0,
-        })
+    /// A forwarding stub, or a ghost version that is a version tag alone.
+    fn without_columns(space: &'a [u8], kind: RecordKind) -> Result<Self, RecordFault> {
+        let (length, fixed_end, test) = match kind {
+            RecordKind::ForwardingStub => (STUB_BYTES, STUB_BYTES as u16, RecordTest::ColumnOffsets),
+            _ => (GHOST_VERSION_BYTES, 1, RecordTest::VersionTag),
+        };
+        let bytes = space.get(..length).ok_or(RecordFault::new(test, length, space.len()))?;
+        Ok(Self { bytes, fixed_end, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0 })
     }
 
     /// Null bitmap, variable part and version tag, which data and index records have in common.
@@ -271,10 +285,19 @@ impl<'a> Record<'a> {
         self.bytes.first().copied().unwrap_or_default()
     }
 
-    /// What the record is.
+    /// What the record is. A forwarded row that was deleted is a ghost.
     #[inline]
     pub fn kind(&self) -> RecordKind {
-        RecordKind::of(self.status())
+        match RecordKind::of(self.status()) {
+            RecordKind::Forwarded if self.is_ghost_forwarded() => RecordKind::GhostData,
+            kind => kind,
+        }
+    }
+
+    /// Whether a data record is what is left of a forwarded row that was deleted.
+    pub fn is_ghost_forwarded(&self) -> bool {
+        let has_status_b = matches!(RecordKind::of(self.status()), RecordKind::Forwarded | RecordKind::GhostData);
+        has_status_b && self.bytes.get(1) == Some(&GHOST_FORWARDED)
     }
 
     /// Whether a version tag ends the record.
@@ -429,6 +452,7 @@ mod tests {
             fault(&bytes)
         };
         assert_eq!(with(0, 0xB0), Some(RecordTest::StatusA));
+        assert_eq!(with(0, 0xB2), Some(RecordTest::StatusA));
         assert_eq!(with(0, 0x31), Some(RecordTest::StatusA));
         assert_eq!(with(1, 2), Some(RecordTest::StatusB));
         assert_eq!(with(2, 3), Some(RecordTest::FixedLength));
@@ -444,6 +468,39 @@ mod tests {
         let record = Record::data(&bytes).unwrap();
         assert_eq!(record.variable(2), Some((&b"c"[..], true)));
         assert_eq!(record.variables().collect::<Vec<_>>(), [(&b"ab"[..], false), (&b"c"[..], true)]);
+    }
+
+    #[test]
+    fn a_deleted_forwarded_row_is_a_ghost() {
+        // The second status byte says it, and bit 0x80 may say that this byte is in use.
+        for status in [0x32, 0xB2, 0x3C, 0xBC] {
+            let mut bytes = sample();
+            bytes[..2].copy_from_slice(&[status, 1]);
+            let record = Record::data(&bytes).unwrap();
+            assert_eq!((record.kind(), record.is_ghost_forwarded()), (RecordKind::GhostData, true));
+            assert_eq!(record.bytes().len(), 20);
+        }
+        let mut bytes = sample();
+        bytes[0] = 0x32;
+        let record = Record::data(&bytes).unwrap();
+        assert_eq!((record.kind(), record.is_ghost_forwarded()), (RecordKind::Forwarded, false));
+        bytes[..2].copy_from_slice(&[0xB0, 1]);
+        assert_eq!(Record::data(&bytes).err().map(|fault| fault.test), Some(RecordTest::StatusB), "no forwarded row");
+    }
+
+    #[test]
+    fn a_ghost_version_is_a_version_tag_alone() {
+        let mut bytes = [0xA7; 20];
+        bytes[0] = 0x4E;
+        for record in [Record::data(&bytes), Record::index(&bytes, 11)].map(Result::unwrap) {
+            assert_eq!((record.kind(), record.bytes().len()), (RecordKind::GhostVersion, 15));
+            assert_eq!(record.version_tag(), Some(&[0xA7; VERSION_TAG_BYTES]));
+            assert_eq!((record.column_count(), record.variables().count(), record.fixed(4, 4)), (0, 0, None));
+        }
+        assert_eq!(Record::data(&bytes[..14]).err().map(|fault| fault.test), Some(RecordTest::VersionTag));
+        // With a null bitmap and a variable part it is a record as any other.
+        bytes[0] = 0x7E;
+        assert_eq!(Record::data(&bytes).err().map(|fault| fault.test), Some(RecordTest::StatusB));
     }
 
     #[test]

@@ -141,7 +141,9 @@ const CLUSTERED: i32 = 1;
 fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageContent) -> Result<(), RecordFault> {
     let status = bytes.first().copied().unwrap_or_default();
     let kind = RecordKind::of(status);
+    let is_tag_alone = RecordKind::is_tag_alone(status);
     let allowed = match kind {
+        _ if is_tag_alone => true,
         RecordKind::Primary => page == PageType::Data,
         // Rows of a clustered index are found by their keys: none leaves a stub behind.
         RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
@@ -159,7 +161,13 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever met, so whether it takes its place is not known.
     content.lengths_are_known &= !(kind == RecordKind::ForwardingStub && status & status::VERSION_TAG != 0);
+    // Neither what a ghost version leaves free nor whether the header counts it is known.
+    content.lengths_are_known &= !is_tag_alone;
+    // Whether the header counts a deleted forwarded row as a ghost is not known.
+    let is_ghost_forwarded = page == PageType::Data && kind == RecordKind::Forwarded && bytes.get(1) == Some(&1);
+    content.ghosts_are_known &= !is_tag_alone && !is_ghost_forwarded;
     match kind {
+        _ if is_ghost_forwarded => content.ghosts += 1,
         RecordKind::Primary | RecordKind::Index => content.rows += 1,
         RecordKind::Forwarded => {
             content.rows += 1;

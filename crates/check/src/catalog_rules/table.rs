@@ -232,9 +232,9 @@ references! {
     assemblies SYSSINGLEOBJREFS [Is("class", 17)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {indepid nid}, {depid assembly_id} -> ASSEMBLIES, OfNothing;
     assemblies SYSSINGLEOBJREFS [Is("class", 26)] {depid assembly_id}, {indepid nid} -> NAMES, Dangling;
-    // 161 modules WITH EXECUTE AS a principal.
+    // 161 modules WITH EXECUTE AS a principal; -2 is EXECUTE AS OWNER (sys.sql_modules).
     sql_modules SYSSINGLEOBJREFS [Is("class", 22)] {indepid execute_as_principal_id}, {depid object_id} -> OBJECTS, OfNothing;
-    sql_modules SYSSINGLEOBJREFS [Is("class", 22)] {depid object_id}, {indepid execute_as_principal_id} -> PRINCIPALS, Dangling;
+    sql_modules SYSSINGLEOBJREFS [Is("class", 22), Not("indepid", -2)] {depid object_id}, {indepid execute_as_principal_id} -> PRINCIPALS, Dangling;
     // 561 foreign keys: the constraint, the index it refers to, both columns of each pair.
     foreign_keys SYSSINGLEOBJREFS [Is("class", 27)] {indepid referenced_object_id}, {depid object_id} -> FOREIGN_KEYS, OfNothing;
     foreign_keys SYSSINGLEOBJREFS [Is("class", 27)] {depid object_id}, {indepid referenced_object_id, indepsubid key_index_id} -> INDEXES, Dangling;
@@ -300,11 +300,12 @@ references! {
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {indepid nid}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {depid object_id}, {indepid nid} -> NAMES, Dangling;
     // 5,376 uses by name and 181 bound ones; what modules use of the system lies in another database.
+    // Of the predicates of security policies (2016), which are bound too, nobody has published what stands for a column.
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Unproven;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
-    sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0), Not("depsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id, depsubid column_id} -> COLUMNS, Dangling;
+    sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("depid", 0), Not("depsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id, depsubid column_id} -> COLUMNS, Unproven;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 1), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Dangling;
     // 10 columns that filters use.

@@ -9,6 +9,8 @@ use super::{anti_matter, names};
 use crate::expanded::expansion;
 use crate::units::{Shape, Unit, Units};
 
+/// Internal version of SQL Server 2005.
+const VERSION_2005: u16 = 611;
 /// Internal version of SQL Server 2017.
 const VERSION_2017: u16 = 869;
 /// Internal version of SQL Server 2022.
@@ -138,6 +140,11 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
+    // Columns that SQL Server 2000 dropped are still in the rows, though perhaps no longer in the catalogue, which since 2008
+    // keeps how many there were: any of them may be of variable length.
+    let unknown = if is_base { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
+    let made_by_2000 = database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
+    let is_counted = !is_base || rowset.max_null_bit > 0 || !made_by_2000;
     let fixed = columns.iter().filter(|column| column.leaf_offset > 0);
     let fixed_end = fixed.map(|column| column.leaf_offset.unsigned_abs().saturating_add(column.info.length)).max();
     let mut program = Program {
@@ -147,11 +154,14 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         not_null: Vec::new(),
         fixed_reach: 0,
         // Rows of tables with sparse columns may be filled up.
-        max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && !has_sparse),
+        max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && is_counted && !has_sparse),
         null_bits,
         // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
-        max_null_bit: limit(null_bits.max(rowset.max_null_bit), (is_base || null_bits > 0) && !has_sparse),
-        max_variable: limit(variable, !has_sparse),
+        max_null_bit: limit(
+            null_bits.max(rowset.max_null_bit),
+            (is_base || null_bits > 0) && is_counted && !has_sparse,
+        ),
+        max_variable: limit(variable.saturating_add(unknown), is_counted && !has_sparse),
         last_null_bit: 0,
         stored_columns: 0,
         has_sparse,

@@ -65,6 +65,11 @@ checks! {
         must "Every allocation unit belongs to a rowset of the catalogue, and every rowset with pages has columns.",
         cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
         action "Restore from a backup; no repair exists for metadata.";
+    SYSTEM_TABLE_FILEGROUP = "catalog.system-table-filegroup", 8995 state 1, Metadata, Consistency, None, true,
+        "System table '{object_name}' (object ID {object_id}, index ID {index_id}) is in filegroup {found_filegroup}. All system tables must be in filegroup 1.",
+        must "The system base tables are in the primary filegroup.",
+        cause "A row of sysallocunits was changed.",
+        action "Restore from a backup; no repair exists for metadata.";
 
     ANTI_MATTER_COLUMN = "catalog.anti-matter-column", 5229 state 1, Metadata, Consistency, Rebuild, false,
         "Table error: {owner} contains an anti-matter column, but is not a nonclustered index.",

@@ -220,7 +220,10 @@ impl Target {
         if unit.compressed {
             // What forwarded rows and their stubs look like under compression nobody has published.
             tally.unexplained_forwards += u64::from(content.forwarded + content.stubs);
-        } else if unit.shape == Shape::Heap && content.records_are_audited && content.stubs + content.forwarded > 0 {
+        } else if unit.shape == Shape::Heap
+            && content.records_are_audited
+            && content.stubs + content.forwarded + content.ghosts > 0
+        {
             for (slot, span) in self.audit.spans().iter().enumerate() {
                 let here = RecordId { page: id, slot: slot as u16 };
                 match forwarding(span.of(page)) {
@@ -398,7 +401,7 @@ pub(crate) enum Forwarding {
 
 /// A forwarded row whose back pointer is not where one was ever met, or that is a ghost (second status byte 1).
 fn is_unexplained_forward(record: &[u8]) -> bool {
-    Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded)
+    Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
 }
 
 /// What a record of a heap says about forwarding (format.md 7.1). A forwarded row's last variable column is its back
@@ -407,7 +410,7 @@ pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     let record = Record::data(record).ok()?;
     match record.kind() {
         RecordKind::ForwardingStub => Some(Forwarding::Stub(RecordId::read(record.bytes(), 1)?)),
-        RecordKind::Forwarded if record.bytes().get(1) == Some(&0) => {
+        RecordKind::Forwarded => {
             let columns = (1..=record.variable_count()).rev().filter_map(|number| record.variable(number));
             let mut pointers =
                 columns.filter(|(bytes, complex)| *complex && bytes.len() == 10 && bytes.starts_with(&[0, 4]));

@@ -35,9 +35,14 @@ pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
     }
 }
 
-/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part (format.md 7.2).
+/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part (format.md 7.2). What is left of
+/// a deleted entry for the sake of its versions names none.
 pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
-    PageId::read(span.of(page), usize::from(page.header().pminlen.get()).checked_sub(6)?)
+    let bytes = span.of(page);
+    if RecordKind::is_tag_alone(*bytes.first()?) {
+        return None;
+    }
+    PageId::read(bytes, usize::from(page.header().pminlen.get()).checked_sub(6)?)
 }
 
 /// Adds a sound page of a tree to the sums.
@@ -159,7 +164,8 @@ fn pairs<'p>(
     let mut prior: Option<Record<'_>> = None;
     let mut ends: Option<(Record<'_>, Record<'_>)> = None;
     for slot in first_slot..target.spans().len() {
-        let Some(current) = target.record(page, slot) else { continue };
+        let record = target.record(page, slot).filter(|record| record.kind() != RecordKind::GhostVersion);
+        let Some(current) = record else { continue };
         if target.doubts(slot).any(|(null_bit, _)| columns.iter().any(|column| column.null_bit == null_bit)) {
             undecided += 1;
             prior = None;

@@ -34,16 +34,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             let spot = document(image, |stored| matches!(stored, Stored::Plain(bytes) if !bytes.is_empty()));
             image.edit(spot.page, |bytes| {
                 spot.flip_null(bytes);
-                // The document is the last variable column: it ends where the one before does.
-                let record = Record::data(&bytes[spot.at..]).expect("record");
-                let number = record.variable_count();
-                let (length, ends) =
-                    (record.variable(number).expect("document").0.len(), usize::from(record.fixed_end()));
-                assert_eq!(number, spot.column.leaf_offset.unsigned_abs(), "the last column");
-                let ends = spot.at + ends + 4 + usize::from(record.column_count()).div_ceil(8);
-                let before = get16(bytes, ends + 2 * usize::from(number) - 4);
-                put16(bytes, ends + 2 * usize::from(number) - 2, before);
-                put16(bytes, 28, get16(bytes, 28) + length as u16);
+                spot.shorten(bytes, 0);
             });
             vec![(8907, format!("'sys.{}'", nodes(&image.database())))]
         }),
@@ -72,6 +63,18 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }));
         }
     }
+    let file = corpus.files.join(FILES[0]);
+    trials.push(Trial::test("extended: nobody knows what nodes a document of a header alone has", move || {
+        let mut image = Image::load(&file);
+        let spot = document(&image, |stored| matches!(stored, Stored::Plain(bytes) if !bytes.is_empty()));
+        image.edit(spot.page, |bytes| spot.shorten(bytes, 5));
+        let report = image.check_with(&Options { extended_logical_checks: true, ..Options::default() });
+        messages_agree(&report, &[])?;
+        match report.not_verified.iter().any(|entry| entry.what == "extended logical checks" && entry.count == 1) {
+            true => Ok(()),
+            false => Err(format!("{:?}", report.not_verified).into()),
+        }
+    }));
     trials
 }
 
@@ -87,6 +90,18 @@ impl Spot {
         let bitmap = self.at + usize::from(get16(bytes, self.at + 2)) + 2;
         let bit = usize::from(self.column.leaf_null_bit - 1);
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
+    }
+
+    /// Leaves `keep` bytes of the document. It is the last variable column.
+    fn shorten(&self, bytes: &mut format::PageBytes, keep: u16) {
+        let record = Record::data(&bytes[self.at..]).expect("record");
+        let number = record.variable_count();
+        let length = record.variable(number).expect("document").0.len() as u16;
+        assert_eq!(number, self.column.leaf_offset.unsigned_abs(), "the last column");
+        let ends = self.at + usize::from(record.fixed_end()) + 4 + usize::from(record.column_count()).div_ceil(8);
+        let before = get16(bytes, ends + 2 * usize::from(number) - 4);
+        put16(bytes, ends + 2 * usize::from(number) - 2, before + keep);
+        put16(bytes, 28, get16(bytes, 28) + length - keep);
     }
 }
 

@@ -7,7 +7,8 @@ use catalog::{Level, UnitKind};
 use check::{Options, Report, Silent};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::{PAGE_BYTES, page_flags};
-use format::{Page, PageId};
+use format::record::Record;
+use format::{Page, PageBytes, PageId, PageType};
 use libtest_mimic::{Failed, Trial};
 use source::DataFiles;
 
@@ -118,6 +119,14 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             image.edit(leaves[3], |bytes| put_page(bytes, 16, PageId::new(1, leaves[5])));
             Some("message 8978")
         }),
+        ("the database is being encrypted", |image| {
+            const GAM: u32 = 2;
+            image.edit_unsealed(GAM, |bytes| {
+                bytes[4 + 1] |= 0x04;
+                bytes[96..].fill(0xA7);
+            });
+            Some("all pages")
+        }),
         ("a page that is still encrypted", |image| {
             let leaves = image.tree(false).leaves;
             image.edit(leaves[1], |bytes| {
@@ -147,6 +156,18 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let heaps = corpus.clone();
     trials.push(Trial::test("legal: bytes of a page of a heap that a transaction reserved", move || {
         reserved_bytes(&Image::load(&heaps.files.join(HEAP)))
+    }));
+    let heaps = corpus.clone();
+    trials.push(Trial::test("legal: rows with columns that SQL Server 2000 dropped", move || {
+        columns_of_2000(&Image::load(&heaps.files.join(HEAP)))
+    }));
+    let heaps = corpus.clone();
+    trials.push(Trial::test("legal: what is left of deleted rows for the sake of their versions", move || {
+        left_of_rows(&Image::load(&heaps.files.join(HEAP)))
+    }));
+    let texts = corpus.clone();
+    trials.push(Trial::test("legal: what is left of a deleted fragment for the sake of its versions", move || {
+        left_of_fragment(subject(&texts))
     }));
     let model = corpus.clone();
     trials.push(Trial::test("legal: master, with the settings of the server at (1:10)", move || {
@@ -220,37 +241,135 @@ fn settings_of_the_server(image: &mut Image) {
 const HEAP: &str = "Dirie__From-Database/Shafici.mdf";
 const HEAP_TABLE: &str = "PaymentMohts";
 
+/// The heap with the same bytes in place of each row, which counts as so many bytes.
+fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
+    let page = heap_page(image);
+    let mut image = image.clone();
+    let rows = usize::from(Page::new(&image.page(page)).header().slot_count.get());
+    image.edit(page, |bytes| {
+        for slot in 0..rows {
+            let at = 96 + row.len() * slot;
+            bytes[at..at + row.len()].copy_from_slice(row);
+            put16(bytes, slot_at(slot as u16), at as u16);
+        }
+        put16(bytes, 28, (8096 - (counted + 2) * rows) as u16);
+        put16(bytes, 30, (96 + row.len() * rows) as u16);
+    });
+    // Half full at most.
+    image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 1);
+    image
+}
+
+/// Rows keep the columns that SQL Server 2000 dropped; the catalogue keeps at most how many there were.
+fn columns_of_2000(image: &Image) -> Result<(), Failed> {
+    let database = image.database();
+    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
+    let is_heap = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (table, 0);
+    let layout = &database.rowsets.iter().find(is_heap).expect("a heap").layout;
+    let stored = layout.columns.iter().filter(|column| column.leaf_offset < 0).count() as u16 + 1;
+    // One fixed byte, one column, NULL; then one variable column more than there are, of one byte, the others empty.
+    let mut row = vec![0x30, 0, 5, 0, 0, 1, 0, 1];
+    row.extend(stored.to_le_bytes());
+    let start = row.len() as u16 + 2 * stored;
+    for column in 1..=stored {
+        row.extend((start + u16::from(column == stored)).to_le_bytes());
+    }
+    row.push(0xA7);
+    let image = with_rows(image, &row, row.len());
+    if image.check().findings.iter().all(|finding| finding.check.msg != 2537) {
+        return Err("a column too many is not told".into());
+    }
+    let with = |create_version: u16, change: fn(u16) -> u16| {
+        image.check_as(|database| {
+            database.boot.as_mut().expect("boot page").create_version = create_version;
+            for rowset in database.rowsets.iter_mut().filter(|rowset| is_heap(&&**rowset)) {
+                rowset.max_null_bit = change(rowset.max_null_bit);
+            }
+        })
+    };
+    sound_but(&with(539, |bits| bits + 1), None)?;
+    // SQL Server 2005 does not count.
+    sound_but(&with(539, |_| 0), None)?;
+    match with(611, |_| 0).findings.iter().any(|finding| finding.check.msg == 2537) {
+        true => Ok(()),
+        false => Err("a column too many is not told".into()),
+    }
+}
+
 /// A heap keeps nine bytes for every row, so that a stub can take its place; rows of eight count as nine, or as eight.
 fn short_rows(image: &Image) -> Result<(), Failed> {
     // One fixed byte, one column, NULL.
     const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
-    let database = image.database();
-    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
-    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
-    let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
-    let page =
-        unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page");
-    let with = |counted: usize| {
-        let mut image = image.clone();
-        let rows = usize::from(Page::new(&image.page(page)).header().slot_count.get());
-        image.edit(page, |bytes| {
-            for slot in 0..rows {
-                let at = 96 + 9 * slot;
-                bytes[at..at + 9].copy_from_slice(&[&ROW[..], &[0]].concat());
-                put16(bytes, slot_at(slot as u16), at as u16);
-            }
-            put16(bytes, 28, (8096 - (counted + 2) * rows) as u16);
-            put16(bytes, 30, (96 + 9 * rows) as u16);
-        });
-        // Half full at most.
-        image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 1);
-        image.check()
-    };
+    let with = |counted: usize| with_rows(image, &[&ROW[..], &[0]].concat(), counted).check();
     sound_but(&with(9), None)?;
     sound_but(&with(8), None)?;
     let report = with(7);
     let messages: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
     if messages == [8928, 8939] { Ok(()) } else { Err(format!("{messages:?}").into()) }
+}
+
+/// Appends a record to a page, in a slot of its own.
+fn append(bytes: &mut PageBytes, record: &[u8]) {
+    let header = *Page::new(bytes).header();
+    let (slots, at) = (header.slot_count.get(), usize::from(header.free_data.get()));
+    assert!(at + record.len() <= slot_at(slots), "no room");
+    bytes[at..at + record.len()].copy_from_slice(record);
+    put16(bytes, slot_at(slots), at as u16);
+    put16(bytes, 22, slots + 1);
+    put16(bytes, 28, header.free_count.get() - record.len() as u16 - 2);
+    put16(bytes, 30, (at + record.len()) as u16);
+}
+
+/// A status byte and a version tag.
+const GHOST_VERSION: [u8; 15] = [0x4E, 9, 0, 0, 0, 1, 0, 0, 0, 0x77, 0, 0, 0, 0, 0];
+
+/// A version tag alone, and a forwarded row that was deleted, which may or may not say that its second byte is in use.
+fn left_of_rows(image: &Image) -> Result<(), Failed> {
+    let page = heap_page(image);
+    for reserved in [0, 0x80] {
+        let mut image = image.clone();
+        image.edit(page, |bytes| {
+            let record = Record::data(&bytes[offset_of(bytes, 0)..]).expect("record").bytes().to_vec();
+            let mut forwarded = record;
+            forwarded[0] = forwarded[0] & !0x0E | 0x02 | reserved;
+            forwarded[1] = 1;
+            append(bytes, &GHOST_VERSION);
+            append(bytes, &forwarded);
+        });
+        sound_but(&image.check(), Some("forwarded rows"))?;
+        // No live row says that.
+        image.edit(page, |bytes| {
+            let at = offset_of(bytes, 0);
+            bytes[at] |= 0x80;
+        });
+        if image.check().findings.iter().all(|finding| finding.check.msg != 8944) {
+            return Err("a reserved bit is not told".into());
+        }
+    }
+    Ok(())
+}
+
+fn left_of_fragment(mut image: Image) -> Result<(), Failed> {
+    let has_room = |page: &u32| {
+        let bytes = image.page(*page);
+        let header = *Page::new(&bytes).header();
+        let in_use = image.page(1)[100 + *page as usize] & 0x40 != 0;
+        let behind = usize::from(header.free_data.get()) + GHOST_VERSION.len();
+        let is_text = header.page_type == PageType::TextMix as u8;
+        in_use && is_text && behind <= slot_at(header.slot_count.get())
+    };
+    let page = (10..(image.bytes.len() / PAGE_BYTES) as u32).find(has_room).ok_or("no page of type 3 with room")?;
+    image.edit(page, |bytes| append(bytes, &GHOST_VERSION));
+    sound_but(&image.check(), None)
+}
+
+/// The page of the heap.
+fn heap_page(image: &Image) -> u32 {
+    let database = image.database();
+    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
+    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
+    let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
+    unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page")
 }
 
 /// A database of SQL Server 2022 with rows that have version tags, and a page of such rows.
@@ -311,12 +430,7 @@ fn newer_type(mut image: Image) -> Result<(), Failed> {
 
 /// They are free to that transaction alone, and PFS may count them as used.
 fn reserved_bytes(image: &Image) -> Result<(), Failed> {
-    let database = image.database();
-    let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
-    let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (table, 0));
-    let unit = rowset.expect("a heap").units.iter().map(|unit| &database.units[*unit]);
-    let page =
-        unit.filter(|unit| unit.kind == UnitKind::InRow).map(|unit| unit.first_page.page).next().expect("a page");
+    let page = heap_page(image);
     let mut image = image.clone();
     image.edit(1, |bytes| bytes[100 + page as usize] = bytes[100 + page as usize] & !7 | 4);
     if image.check().findings.iter().all(|finding| finding.check.msg != 8914) {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{Count, Field, Part, Place, Structure, Width};
 use crate::bytes::{u8_at, u16_at};
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, type_flags};
-use crate::record::{COMPLEX, RecordKind, VERSION_TAG_BYTES, status};
+use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder};
 
 /// A field of a certain page.
@@ -175,6 +175,11 @@ impl Walk<'_> {
             (PageType::Data | PageType::Index, _) if status & status::COMPRESSED != 0 => self.compressed(&space),
             (PageType::Data, _) if RecordKind::of(status) == RecordKind::ForwardingStub => {
                 self.plain(Structure::ForwardingStub, space, 0);
+            }
+            (PageType::Data | PageType::Index | PageType::TextMix | PageType::TextTree, _)
+                if RecordKind::is_tag_alone(status) =>
+            {
+                self.plain(Structure::VersionTag, space.start + 1..space.end.min(space.start + GHOST_VERSION_BYTES), 0);
             }
             (PageType::Data, _) => self.data_record(status, space, Structure::DataRecord),
             (PageType::Index, _) => self.index_record(status, &space),

@@ -88,11 +88,13 @@ pub(crate) struct Walk<'a> {
     at: u64,
     /// Damage met so far, by place in the tape.
     pub(crate) damage: Vec<(u64, DamageKind)>,
+    /// Blocks met so far whose type says nothing here, though their headers are sound.
+    pub(crate) undescribed: Vec<Tag>,
 }
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(media: &'a Media) -> Self {
-        Self { media, at: 0, damage: Vec::new() }
+        Self { media, at: 0, damage: Vec::new(), undescribed: Vec::new() }
     }
 
     /// The next block; `None` at the end.
@@ -130,6 +132,11 @@ impl<'a> Walk<'a> {
                 self.damage.push((at, DamageKind::BlockChecksum { tag }));
             }
             if !is_known || first_stream > MAX_FIELDS {
+                let is_name = tag.iter().all(u8::is_ascii_uppercase) && !BLOCKS.contains(&&tag);
+                if is_sound && is_name && (HEADER_BYTES..=MAX_FIELDS).contains(&first_stream) {
+                    self.pass(tag, at + first_stream as u64)?;
+                    continue;
+                }
                 if is_sound {
                     self.damage.push((at, DamageKind::UnknownBlock { tag }));
                 }
@@ -145,6 +152,16 @@ impl<'a> Walk<'a> {
             return Ok(Some(Block { tag, at, fields, streams }));
         }
         Ok(None)
+    }
+
+    /// Steps over a block of a type that SQL Server was not seen to write: the tape format has more of them
+    /// (logs-backups-events.md 2.1). What follows its header need not be streams.
+    fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
+        self.undescribed.push(tag);
+        let known_damage = self.damage.len();
+        self.streams(first)?;
+        self.damage.truncate(known_damage);
+        Ok(())
     }
 
     /// The streams of a block, up to SPAD; sets where the next block starts.

@@ -44,6 +44,9 @@ pub(crate) mod set_flags {
     pub(crate) const CHECKSUM: u32 = 0x10;
     /// WITH COPY_ONLY.
     pub(crate) const COPY_ONLY: u32 = 0x400;
+    /// What the BACKUP statement says. Others come to be while it runs: 0x20 says that damage was met and left
+    /// (RESTORE HEADERONLY, Flags).
+    pub(crate) const OF_STATEMENT: u32 = CHECKSUM | COPY_ONLY;
 }
 
 /// SCIN: the set as a whole.
@@ -191,7 +194,8 @@ impl Configuration {
         has_set.then_some(found)
     }
 
-    /// What is the same at the start and at the end of a backup: all that names something.
+    /// What is the same at the start and at the end of a backup: all that names something. The compatibility level may be
+    /// changed while a backup runs.
     pub(crate) fn constants(&self) -> impl PartialEq + use<> {
         let set = &self.set;
         let files = self.files.iter().map(|file| {
@@ -199,7 +203,7 @@ impl Configuration {
             (file.file_id, file.is_data, file.is_log, file.filegroup, names)
         });
         let names = (set.database.clone(), set.server.clone(), set.binding_id.clone(), set.recovery_fork_id.clone());
-        let numbers = (set.flags, set.type_letter, set.version, set.compatibility_level, set.locale);
+        let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);
         (numbers, names, files.collect::<Vec<_>>(), self.filegroups.clone())
     }
 }
@@ -215,6 +219,20 @@ mod tests {
         let raw = [0xF7, 0x0E, 0x9C, 0xF6, 0x71, 0x12, 0x34, 0x45, 1, 2, 3, 4, 5, 6, 7, 8];
         assert_eq!(guid(&raw, 0).as_deref(), Some("F69C0EF7-1271-4534-0102-030405060708"));
         assert_eq!(guid(&[0; 16], 0), None);
+    }
+
+    #[test]
+    fn what_may_change_while_a_backup_runs_is_no_constant() {
+        let first = Configuration::default();
+        let with = |change: fn(&mut SetConfig)| {
+            let mut last = first.clone();
+            change(&mut last.set);
+            last.constants() == first.constants()
+        };
+        assert!(with(|set| set.flags |= 0x20), "WITH CONTINUE_AFTER_ERROR, and an error");
+        assert!(with(|set| set.compatibility_level = 160));
+        assert!(!with(|set| set.flags |= set_flags::CHECKSUM));
+        assert!(!with(|set| set.database.push('2')));
     }
 
     #[test]

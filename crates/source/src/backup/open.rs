@@ -75,6 +75,7 @@ impl BackupPages {
         let failed =
             |cause| OpenError::Io { path: labels.first().map(|label| label.path.clone()).unwrap_or_default(), cause };
         let mut damage: Vec<Damage> = labels.iter().flat_map(|label| label.damage.clone()).collect();
+        let undescribed: Vec<_> = labels.iter().flat_map(|label| label.undescribed.iter().copied()).collect();
         let mut places: Vec<FilePlaces> = Vec::new();
         let mut files: Vec<DataFile> = Vec::new();
         let mut sums = Vec::new();
@@ -89,7 +90,7 @@ impl BackupPages {
             let Some(label) = labels.get(usize::from(*tape)) else { continue };
             let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
             let placed = place(&media, &stripes).map_err(failed)?;
-            if lost == 0 {
+            if lost == 0 && undescribed.is_empty() {
                 damage.extend(pages_missing(label, set, &placed));
             }
             missing_stripes = u16::saturating_add(missing_stripes, lost);
@@ -112,7 +113,7 @@ impl BackupPages {
             let end = places.iter().find(|places| places.file_id == file.file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
-        let is_known = missing_stripes == 0 && damage.is_empty() && !log.is_unknown;
+        let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
         let other_sets = other_sets(labels, full, differential);
         let names = |group: &Group| {
             let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
@@ -120,8 +121,18 @@ impl BackupPages {
         };
         // A file that was moved after the full backup has its new place in the differential.
         let physical_names: Vec<(u16, String)> = [names(differential), names(full)].concat();
-        let mut this =
-            Self { media, files, places, sums, damage, missing_stripes, in_flight: None, other_sets, physical_names };
+        let mut this = Self {
+            media,
+            files,
+            places,
+            sums,
+            damage,
+            missing_stripes,
+            undescribed,
+            in_flight: None,
+            other_sets,
+            physical_names,
+        };
         this.read_headers();
         if is_known {
             this.in_flight = Some(this.settle(&log));

@@ -33,6 +33,8 @@ pub struct BackupPages {
     pub(super) damage: Vec<Damage>,
     /// Stripes of the media set that are not at hand.
     pub(super) missing_stripes: u16,
+    /// Types of blocks that are not described.
+    pub(super) undescribed: Vec<[u8; 4]>,
     pub(super) in_flight: Option<Vec<PageId>>,
     /// Positions of the sets beside the one that is read.
     pub(super) other_sets: Vec<u16>,
@@ -103,6 +105,11 @@ impl BackupPages {
     /// Stripes of the media set that are not at hand.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
+    }
+
+    /// Types of the backup's blocks that are not described: what these hold is not known.
+    pub fn undescribed_blocks(&self) -> &[[u8; 4]] {
+        &self.undescribed
     }
 
     /// The path that a data file had on the server; empty when it is not known.

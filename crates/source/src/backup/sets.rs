@@ -157,6 +157,8 @@ pub struct BackupMedia {
     pub sets: Vec<BackupSet>,
     /// Damage met on the way from block to block.
     pub damage: Vec<Damage>,
+    /// Types of sound blocks that are not described: what these hold is not known.
+    pub undescribed: Vec<[u8; 4]>,
 }
 
 impl BackupMedia {
@@ -176,6 +178,7 @@ impl BackupMedia {
             created: None,
             sets: Vec::new(),
             damage: Vec::new(),
+            undescribed: Vec::new(),
         };
         let mut walk = Walk::new(media);
         let mut open: Option<OpenSet> = None;
@@ -198,8 +201,11 @@ impl BackupMedia {
         }
         let damage = |(at, kind)| Damage { path: media.path.clone(), at, kind };
         this.damage.extend(walk.damage.into_iter().map(damage));
+        this.undescribed = walk.undescribed;
         // The last block is a soft filemark, as one stands behind each set.
-        let is_cut = &last != b"SFMB" && !this.damage.iter().any(|damage| damage.kind == DamageKind::Truncated);
+        let is_cut = &last != b"SFMB"
+            && this.undescribed.is_empty()
+            && !this.damage.iter().any(|damage| damage.kind == DamageKind::Truncated);
         if is_cut {
             this.damage.push(damage((media.length(), DamageKind::Truncated)));
         }

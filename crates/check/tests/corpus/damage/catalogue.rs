@@ -15,6 +15,16 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             // The index of sysallocunits by owner no longer agrees with it.
             vec![(8930, 0), (ANY, 0)]
         }),
+        ("sysschobjs in another filegroup", |image, _| {
+            let database = image.database();
+            let is_wanted = |unit: &&AllocUnit| {
+                let rowset = database.rowset_of(unit);
+                rowset.is_some_and(|row| (row.object_id, row.index_id) == (34, 1)) && unit.kind == UnitKind::InRow
+            };
+            let unit = database.units.iter().find(is_wanted).expect("sysschobjs");
+            edit_unit_bytes(image, unit.id, 21, &7u16.to_le_bytes());
+            vec![(8995, 0), (8996, unit.first_iam.page), (ANY, 0)]
+        }),
         ("catalogue row of an object in a schema that does not exist", |image, _| {
             let object = image.database().objects.values().find(|object| object.type_code == "U").expect("table").id;
             let page = image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
