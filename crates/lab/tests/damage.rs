@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::borrow::Cow;
 
 use check::{Finding, Options, Silent};
+use lab::backup::{Base, Form, Set, backup};
 use lab::damage::{Damage, Kind, damage};
 use lab::{PageVerify, Version, orders};
 
@@ -70,4 +71,41 @@ fn files_whose_headers_lie_are_damaged_further_or_refused() {
             drop(damage(&written.files, kind, 1));
         }
     }
+}
+
+/// The same, the record of the file header, the boot page and the maps.
+#[test]
+fn files_whose_headers_lie_are_backed_up_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let base_folder = tempfile::tempdir().unwrap();
+    let description = orders::orders(Version::V706, 11, 9 << 20);
+    let base = lab::write(&description, base_folder.path()).unwrap();
+    let written = lab::write(&description, folder.path()).unwrap();
+    let sound = std::fs::read(&written.files[0]).unwrap();
+    let in_page = |page: usize, at: usize| page * 8192 + at..page * 8192 + at + 2;
+    let everywhere = [6, 22, 28, 30, 32, 36, 8190, 8188];
+    let lies = everywhere.map(|at| (0..sound.len() / 8192).map(|page| in_page(page, at)).collect::<Vec<_>>());
+    let header = (96..200).step_by(2).map(|at| vec![in_page(0, at)]);
+    // Length, version, name, compatibility level, LSN of the checkpoint, fork.
+    let boot = [2, 4, 0x34, 0x132, 0x13A, 0x15C, 0x15E, 0x160, 0x164, 0x198].map(|at| vec![in_page(9, 96 + at)]);
+    let maps = [2, 3, 6].map(|page| (96..8190).step_by(2).map(|at| in_page(page, at)).collect());
+    let mut refused = 0;
+    for lie in lies.into_iter().chain(header).chain(boot).chain(maps) {
+        for byte in [0xFF, 0] {
+            let mut bytes = sound.clone();
+            lie.iter().for_each(|place| bytes[place.clone()].fill(byte));
+            std::fs::write(&written.files[0], &bytes).unwrap();
+            let to = tempfile::tempdir().unwrap();
+            let full = Form { in_flight: 5, checksum: true, ..Form::default() };
+            let differential = Form { base: Some(Base { files: &base.files, step: 1 }), ..full };
+            for (name, form) in [("full", full), ("differential", differential)] {
+                match backup(&[Set { files: &written.files, step: 2, form }], to.path(), name) {
+                    // What was written can be opened, or is refused.
+                    Ok(done) => drop(source::open(&done.files, &[], false)),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 20, "{refused} of them refused");
 }

@@ -85,7 +85,7 @@ impl Facts {
     pub(crate) fn new(origin: &Origin, step: u8, form: &Form) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.fork[..8].try_into().unwrap_or_default()));
-        let checkpoint = |step: u8| Lsn(boot.checkpoint.0 + u32::from(step), 16, 1);
+        let checkpoint = |step: u8| Lsn(boot.checkpoint.0.saturating_add(step.into()), 16, 1);
         let minute = |step: u8, second: u8| config::date((2024, 2, 1), (step / 60, step % 60, second));
         let mut this = Self {
             media_set: guid(seed, 0x1000 + u64::from(step)),
