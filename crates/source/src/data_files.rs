@@ -127,11 +127,8 @@ impl PageSource for DataFiles {
         let offset = u64::from(first.page) * PAGE_BYTES as u64;
         let wanted = file.pages.saturating_sub(first.page) as usize * PAGE_BYTES;
         let wanted = wanted.min(buffer.len());
-        let read = read_fully_at(handle, &mut buffer[..wanted], offset).map_err(|cause| ReadError::Io {
-            path: file.path.clone(),
-            offset,
-            cause,
-        })?;
+        let read = read_fully_at(handle, buffer.get_mut(..wanted).unwrap_or_default(), offset)
+            .map_err(|cause| ReadError::Io { path: file.path.clone(), offset, cause })?;
         if read < wanted {
             let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter while it was read");
             return Err(ReadError::Io { path: file.path.clone(), offset: offset + read as u64, cause });

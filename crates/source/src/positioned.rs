@@ -7,7 +7,7 @@ use std::io;
 pub(crate) fn read_fully_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
-        match read_at(file, &mut buffer[done..], offset + done as u64) {
+        match read_at(file, buffer.get_mut(done..).unwrap_or_default(), offset + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

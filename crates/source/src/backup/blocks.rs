@@ -79,7 +79,8 @@ pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
 
 /// The first `count` words XORed.
 fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
-    Some(bytes.get(..2 * count)?.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]])))
+    let (words, _) = bytes.get(..2 * count)?.as_chunks::<2>();
+    Some(words.iter().fold(0, |sum, word| sum ^ u16::from_le_bytes(*word)))
 }
 
 /// Walks over the blocks of a tape.
@@ -223,7 +224,7 @@ impl<'a> Walk<'a> {
         };
         let mut bytes = [0; HEADER_BYTES];
         let read = self.media.read_at(&mut bytes, next).unwrap_or_default();
-        let bytes = &bytes[..read];
+        let bytes = bytes.get(..read).unwrap_or_default();
         let is_stream = bytes.iter().take(4).all(u8::is_ascii_uppercase)
             && words_xor(bytes, 10).is_some_and(|sum| Some(sum) == u16_at(bytes, 20));
         let is_block = words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
@@ -239,7 +240,7 @@ impl<'a> Walk<'a> {
         let mut by_sectors = at;
         while at < self.media.length() {
             let wanted = if at < by_sectors { SECTOR_BYTES } else { SEARCH_BYTES };
-            let read = match self.media.read_at(&mut window[..wanted], at) {
+            let read = match self.media.read_at(window.get_mut(..wanted).unwrap_or_default(), at) {
                 Ok(0) => break,
                 Ok(read) => read,
                 // A pipe has nothing behind its damage.
@@ -253,7 +254,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
             };
-            for (sector, bytes) in window[..read].chunks(SECTOR_BYTES).enumerate() {
+            for (sector, bytes) in window.get(..read).unwrap_or_default().chunks(SECTOR_BYTES).enumerate() {
                 let is_block = bytes.first_chunk::<4>().is_some_and(|tag| BLOCKS.contains(&tag))
                     && words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
                 if is_block {

@@ -7,6 +7,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use format::bytes::{u16_at, u32_at};
+
 use super::blocks::{SECTOR_BYTES, is_filemark};
 use super::xpress;
 use crate::positioned::read_fully_at;
@@ -106,6 +108,12 @@ pub(crate) struct Compressed {
 }
 
 impl Compressed {
+    /// Bytes that it keeps in memory: 8 bytes a record, and the last records decompressed.
+    pub(super) fn held_bytes(&self) -> usize {
+        let index = size_of_val(self.entries.as_slice()) * 3 / 2 + size_of_val(self.steps.as_slice());
+        index + size_of_val(self.seen.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
+    }
+
     /// Indexes the records of `file`; `None` when this version of the container is not known.
     pub(crate) fn open(file: &File, length: u64) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
@@ -139,7 +147,7 @@ impl Compressed {
         let mut skip = (at - start) as usize;
         let mut done = 0;
         while let (true, Some(entry)) = (done < buffer.len(), self.entries.get(number)) {
-            let rest = &mut buffer[done..];
+            let rest = buffer.get_mut(done..).unwrap_or_default();
             let bytes = entry.bytes();
             let taken = match rest.get_mut(..bytes) {
                 // The whole of it is wanted: straight to where it goes.
@@ -159,10 +167,10 @@ impl Compressed {
     /// Compares the checksums of all records that were not read yet; returns the bad ones.
     pub(crate) fn verify_all(&self, file: &File) -> io::Result<Vec<BadRecord>> {
         let mut raw = Vec::new();
-        for number in 0..self.entries.len() {
+        for (number, entry) in self.entries.iter().enumerate() {
             let is_seen =
                 self.seen.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0);
-            if !is_seen && !self.entries[number].is(Entry::LITERAL | Entry::LOST) {
+            if !is_seen && !entry.is(Entry::LITERAL | Entry::LOST) {
                 // A bad record is remembered; one that cannot be read at all is an error.
                 match self.payload(file, number, &mut raw) {
                     Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
@@ -272,12 +280,11 @@ impl Compressed {
         raw.resize(end.saturating_sub(entry.offset()).min(limit) as usize, 0);
         let read = read_fully_at(file, raw, entry.offset())?;
         raw.truncate(read);
-        let size = raw.get(2..4).map_or(0, |size| usize::from(u16::from_le_bytes([size[0], size[1]])));
-        let stored = raw.get(self.version.checksum..self.version.checksum + 4);
+        let size = usize::from(u16_at(raw, 2).unwrap_or_default());
+        let stored = u32_at(raw, self.version.checksum);
         let (Some(stored), true) = (stored, header + size <= raw.len()) else {
             return Err(self.bad(BadRecord { at: entry.offset(), checksums: None }));
         };
-        let stored = u32::from_le_bytes([stored[0], stored[1], stored[2], stored[3]]);
         raw.truncate(header + size);
         let computed = checksum(raw.get(header..).unwrap_or_default());
         if let Some(word) = self.seen.get(number / 64) {
@@ -397,7 +404,7 @@ impl Index<'_> {
         let first = at.next_multiple_of(SECTOR_BYTES as u64);
         let mut window = [0; GAP_BYTES];
         let read = if first < self.length { read_fully_at(self.file, &mut window, first)? } else { 0 };
-        for (sector, bytes) in window[..read].chunks(SECTOR_BYTES).enumerate() {
+        for (sector, bytes) in window.get(..read).unwrap_or_default().chunks(SECTOR_BYTES).enumerate() {
             if let Some(length) = is_filemark(bytes) {
                 return Ok(Some((first + (sector * SECTOR_BYTES) as u64, length)));
             }
@@ -420,15 +427,19 @@ impl Index<'_> {
     /// The next record with the right checksum, or soft filemark, not too far behind `from`.
     fn next_sound(&self, from: u64) -> io::Result<Option<u64>> {
         let end = from.saturating_add(RESYNC_BYTES).min(self.length);
-        let mut window = vec![0; end.saturating_sub(from) as usize];
-        let read = read_fully_at(self.file, &mut window, from)?;
-        for (at, &byte) in (from..).zip(&window[..read]) {
-            let is_next = byte == self.version.tag && self.is_sound(at)?
-                || byte == b'S'
-                    && at.is_multiple_of(SECTOR_BYTES as u64)
-                    && self.filemark(at)?.is_some_and(|(mark, _)| mark == at);
-            if is_next {
-                return Ok(Some(at));
+        // Mostly it is near: a file of many bad records must not cost the whole stretch for each of them.
+        let mut window = [0; GAP_BYTES];
+        for start in (from..end).step_by(GAP_BYTES) {
+            let wanted = (end - start).min(GAP_BYTES as u64) as usize;
+            let read = read_fully_at(self.file, window.get_mut(..wanted).unwrap_or_default(), start)?;
+            for (at, &byte) in (start..).zip(window.iter().take(read)) {
+                let is_next = byte == self.version.tag && self.is_sound(at)?
+                    || byte == b'S'
+                        && at.is_multiple_of(SECTOR_BYTES as u64)
+                        && self.filemark(at)?.is_some_and(|(mark, _)| mark == at);
+                if is_next {
+                    return Ok(Some(at));
+                }
             }
         }
         Ok(None)

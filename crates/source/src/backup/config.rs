@@ -21,7 +21,7 @@ pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<String> {
         if matches!(place, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        text.push_str(&format!("{:02X}", raw[from]));
+        text.push_str(&format!("{:02X}", raw.get(from)?));
     }
     Some(text)
 }

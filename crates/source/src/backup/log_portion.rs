@@ -56,13 +56,14 @@ impl LogPortion {
         let (mut at, end) = (log.region.at, log.region.at + log.used);
         while at < end {
             let wanted = (end - at).min(MAX_BLOCK_BYTES as u64) as usize;
-            let read = match media.read_at(&mut block[..wanted], at) {
+            let read = match media.read_at(block.get_mut(..wanted).unwrap_or_default(), at) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => 0,
                 Err(error) => return Err(error),
             };
-            let Some(bytes) =
-                size(&block[..read]).and_then(|size| block.get_mut(..size)).filter(|bytes| bytes.len() <= read)
+            let Some(bytes) = size(block.get(..read).unwrap_or_default())
+                .and_then(|size| block.get_mut(..size))
+                .filter(|bytes| bytes.len() <= read)
             else {
                 self.bad(at);
                 return Ok(());

@@ -24,6 +24,15 @@ enum Input {
 }
 
 impl Media {
+    /// Bytes that it keeps in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.input {
+            Input::File(..) => 0,
+            Input::Compressed(.., compressed) => compressed.held_bytes(),
+            Input::Pipe(_) => Pipe::MOST_HELD_BYTES,
+        }
+    }
+
     /// Opens a backup file; `None` when it is compressed in a way that is not known.
     pub(crate) fn open(path: &Path, file: File) -> io::Result<Option<Self>> {
         let length = file.metadata()?.len();

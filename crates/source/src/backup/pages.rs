@@ -14,13 +14,16 @@ use format::{Lsn, Page, PageId};
 use super::damage::{Damage, DamageKind};
 use super::log_portion::{LogPortion, sectors_sum};
 use super::media::Media;
-use super::places::{FRAME_BYTES, FilePlaces, Place};
+use super::places::{FRAME_BYTES, FilePlaces, Layer, Place};
 use super::sets::Region;
 use crate::identify::is_file_header;
 use crate::{DataFile, PageSource, ReadError};
 
 /// Bytes of a page's header up to its LSN.
 const LSN_END: usize = 50;
+
+/// The page in a list, and in the sets that are made of it.
+const BYTES_A_PAGE_IN_FLIGHT: usize = 32;
 
 /// The pages of one backup: a full one, its stripes, a differential laid over it.
 #[derive(Debug)]
@@ -91,7 +94,7 @@ impl RegionSum {
             let word = self.seen.get((frame / 64) as usize).map_or(u64::MAX, |word| word.load(Ordering::Relaxed));
             if word & 1 << (frame % 64) == 0 {
                 let length = (self.region.length - frame * FRAME_BYTES).min(FRAME_BYTES);
-                let bytes = &mut buffer[..length as usize];
+                let bytes = buffer.get_mut(..length as usize).unwrap_or_default();
                 media.read_exact_at(bytes, self.region.at + frame * FRAME_BYTES)?;
                 self.add(frame, bytes);
             }
@@ -102,6 +105,15 @@ impl RegionSum {
 }
 
 impl BackupPages {
+    /// Bytes that it keeps in memory, about, besides what is being read.
+    pub fn held_bytes(&self) -> u64 {
+        let places = self.places.iter().flat_map(|places| &places.layers).map(Layer::held_bytes);
+        let media = self.media.iter().map(Media::held_bytes);
+        let sums = self.sums.iter().map(|sum| sum.seen.len() * size_of::<AtomicU64>());
+        let in_flight = self.in_flight.as_ref().map_or(0, Vec::len) * BYTES_A_PAGE_IN_FLIGHT;
+        (places.chain(media).chain(sums).sum::<usize>() + in_flight) as u64
+    }
+
     /// Stripes of the media set that are not at hand.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
@@ -185,7 +197,8 @@ impl PageSource for BackupPages {
             let skipped = page % EXTENT_PAGES;
             let together =
                 (u64::from(extents) * u64::from(EXTENT_PAGES) - u64::from(skipped)).min((wanted - done) as u64);
-            let bytes = &mut buffer[done * PAGE_BYTES..][..together as usize * PAGE_BYTES];
+            let bytes = buffer.get_mut(done * PAGE_BYTES..).unwrap_or_default();
+            let bytes = bytes.get_mut(..together as usize * PAGE_BYTES).unwrap_or_default();
             match place {
                 Place::At(tape, at) => self.read_tape(tape, at + u64::from(skipped) * PAGE_BYTES as u64, bytes)?,
                 // Free extents are not copied; in the restored file they are empty.

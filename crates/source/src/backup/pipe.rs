@@ -49,6 +49,9 @@ impl fmt::Debug for Pipe {
 }
 
 impl Pipe {
+    /// Bytes that it keeps in memory at most: what was kept when it is dropped, and as much again.
+    pub(super) const MOST_HELD_BYTES: usize = 2 * KEPT_BYTES + CHUNK_BYTES;
+
     /// A tape from `input`.
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Piped> {
         let mut state = State {

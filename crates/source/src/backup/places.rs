@@ -38,6 +38,11 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
+    /// Bytes that it takes in memory; lists that grow have room for half as much again.
+    pub(super) fn held_bytes(&self) -> usize {
+        (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
+    }
+
     /// Adds an extent; those of a region come in ascending order, which makes runs.
     pub(crate) fn push(&mut self, run: Run) {
         if let Some(last) = self.runs.last_mut()

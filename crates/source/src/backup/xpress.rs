@@ -54,6 +54,7 @@ fn decode<const RUNS: bool>(
 ///
 /// A byte is treated as a match whose first byte is replaced, so that no branch depends on which of the two comes next:
 /// nothing could foretell it. Where bytes come in runs, they are taken for themselves first.
+#[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
     // By value, so that it stays in registers.
     let mut bits = *state;
@@ -145,6 +146,7 @@ fn put_two(bytes: &mut [u8], at: usize, [low, high]: [u64; 2]) {
 }
 
 /// Decodes from `at` of `out` on to the end, and looks whether the block ends there too.
+#[expect(clippy::indexing_slicing, reason = "at is less than the length")]
 fn finish<const RUNS: bool>(
     table: &Table<RUNS>,
     bits: &mut Bits<'_>,
@@ -180,6 +182,7 @@ fn finish<const RUNS: bool>(
 }
 
 /// Copies `length` bytes that lie `distance` before `at`; they may overlap what is written. The caller checked both.
+#[expect(clippy::indexing_slicing, reason = "the caller checked both")]
 #[inline(always)]
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
     let from = at - distance;

@@ -93,6 +93,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    #[expect(clippy::indexing_slicing, reason = "a length has four bits")]
     pub(super) fn of(lengths: &[u8; TABLE_BYTES]) -> Self {
         let count = |lengths: &[u8]| {
             let mut counts = [0; MAX_BITS as usize + 1];
@@ -133,6 +134,7 @@ impl<const RUNS: bool> Table<RUNS> {
         firsts: [0; MAX_BITS as usize + 1],
     };
 
+    #[expect(clippy::indexing_slicing, reason = "a length has four bits; what is behind was masked")]
     pub(super) fn fill(&mut self, lengths: &[u8; TABLE_BYTES], counts: &Counts) -> Result<(), Malformed> {
         // Where the next code of each length starts, left-aligned; of long ones, its place in `long`.
         let mut next = [0u32; MAX_BITS as usize + 1];
@@ -185,6 +187,7 @@ impl<const RUNS: bool> Table<RUNS> {
     }
 
     /// The entry of the code that `window` starts with, unless it is a long one.
+    #[expect(clippy::indexing_slicing, reason = "FAST_BITS bits of the window")]
     #[inline(always)]
     pub(super) fn look_up(&self, window: u64) -> u32 {
         self.fast[(window >> (64 - FAST_BITS)) as usize]
@@ -199,6 +202,7 @@ impl<const RUNS: bool> Table<RUNS> {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a length is greater than FAST_BITS and not than MAX_BITS")]
     #[cold]
     #[inline(never)]
     pub(super) fn search(&self, window: u64) -> Option<u32> {
