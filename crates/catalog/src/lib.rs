@@ -17,6 +17,7 @@ mod layout;
 mod load;
 mod partitions;
 mod rows;
+mod size;
 
 pub use base_table::{Unread, read_base_table};
 pub use chain::{ChainFault, Fetched, fetch};

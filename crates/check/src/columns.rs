@@ -27,6 +27,7 @@ use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
 pub(crate) use anti_matter::{may_be_paused, metadata as anti_matter};
+pub(crate) use heads::bytes_at_most as head_bytes_at_most;
 pub(crate) use names::table_columns;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
@@ -333,7 +334,7 @@ impl RowCheck<'_, '_> {
     /// the record does not know, means nothing.
     #[cold]
     fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
-        let column = &self.program.columns[column];
+        let Some(column) = self.program.columns.get(column) else { return };
         if self.record.column_count() > 0 && self.record.null_bit(column.null_bit) != Some(false) {
             return;
         }
@@ -347,7 +348,7 @@ impl RowCheck<'_, '_> {
     fn variable(&mut self, number: usize, bytes: &[u8], complex: bool) {
         let program = self.program;
         let Some(Some(check)) = program.variable.get(number) else { return };
-        let column = &program.columns[usize::from(check.column)];
+        let Some(column) = program.columns.get(usize::from(check.column)) else { return };
         if self.is_null(check.null_bit) {
             if !complex && !check.is_text_pointer {
                 self.report(&registry::COLUMN_NULL_LENGTH, column);

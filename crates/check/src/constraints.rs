@@ -89,6 +89,7 @@ impl Sums {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn verdict(&mut self, plan: usize) -> &mut Verdict {
         if self.plans.len() <= plan {
             self.plans.resize(plan + 1, Verdict::default());

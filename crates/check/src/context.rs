@@ -16,7 +16,7 @@ use crate::memory::Needs;
 use crate::options::{Options, Scope};
 use crate::spill::Space;
 use crate::survey::Survey;
-use crate::sweep::PageBounds;
+use crate::sweep::{NodePage, PageBounds};
 use crate::units::{Unit, UnitIndex, Units};
 use crate::{columns, computed, constraints, expanded, identity, index_match, lob, partitions};
 
@@ -27,6 +27,7 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
+    needs: Needs,
     /// The batch that is checked now, of how many; `None` for all of them.
     pub(crate) batch: Option<(u32, u32)>,
     /// What the log of a backup still changes; `None` for data files.
@@ -101,6 +102,7 @@ impl<'a> Context<'a> {
             source,
             database,
             options,
+            needs: Needs::of(source, database, options),
             units,
             survey,
             batch: None,
@@ -118,24 +120,25 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Key bounds that a thread of the sweep keeps: three quarters of what facts may take. The rest is for the windows that
+    /// Key bounds that a thread of the sweep keeps: twelve sixteenths of what facts may take. A share is for the windows that
     /// read them back, as the system need not have taken back by then what the threads gave up.
     pub(crate) fn bounds_a_thread(&self) -> usize {
-        self.bounds() / 4 * 3 / self.options.threads()
+        self.bytes_for_facts() / 16 * 12 / size_of::<PageBounds>() / self.options.threads()
     }
 
-    /// Key bounds that are read back at once.
+    /// Key bounds that are read back at once: three sixteenths.
     pub(crate) fn bounds_a_window(&self) -> usize {
-        self.bounds() / 4
+        self.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
     }
 
-    fn bounds(&self) -> usize {
-        self.bytes_for_facts() / size_of::<PageBounds>()
+    /// Non-leaf pages that a thread of the sweep keeps: the last sixteenth.
+    pub(crate) fn nodes_a_thread(&self) -> usize {
+        self.bytes_for_facts() / 16 / size_of::<NodePage>() / self.options.threads()
     }
 
     /// What the facts of one phase may take of the grant.
     pub(crate) fn bytes_for_facts(&self) -> usize {
-        Needs::of(self.source, self.database, self.options).bytes_for_facts(self.options) as usize
+        self.needs.bytes_for_facts(self.options) as usize
     }
 
     /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what

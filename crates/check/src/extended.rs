@@ -1,7 +1,8 @@
 //! What CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: rows that are made from other rows, against these (8907, 8908).
 //! Their own structure and columns are checked as those of any table, always.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, UnitKind, column_status};
 use format::record::Record;
@@ -9,10 +10,10 @@ use format::record::Record;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::hash::Sum;
-use crate::index_match::partly_known_units;
+use crate::index_match::{Side, partly_known_units};
 use crate::ledger::Ledger;
 use crate::lob::is_live;
+use crate::pinpoint::{Bounds, unmatched};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 use crate::values::Column;
@@ -22,8 +23,6 @@ use crate::{pinpoint, registry};
 const WHAT: &str = "extended logical checks";
 /// Binary XML starts with a signature, a version and a code page (format-rare.md 7): a document of no more has no nodes.
 const XML_HEADER_BYTES: usize = 5;
-/// Cells over which documents are spread when some differ.
-const CELLS: usize = 1 << 12;
 
 /// After the sweep.
 pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
@@ -43,7 +42,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
                     if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
                         coverage.note(WHAT, name(index), "its table or the index itself is damaged", 0);
                     } else {
-                        documents.compare(context, findings, coverage);
+                        documents.compare(context, swept, findings, coverage);
                     }
                 }
                 Some(_) => {}
@@ -132,49 +131,33 @@ impl Documents {
         Ok(Some(hasher.finish()))
     }
 
-    fn compare(&self, context: &Context<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
+    fn compare(&self, context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
         let units = BTreeSet::from([self.base, self.nodes]);
-        let cell_of = |hash: (u64, u64)| hash.0 as usize % CELLS;
-        let mut cells = vec![[Sum::default(); 2]; CELLS];
-        let mut unknown = 0u64;
-        let each = |visit: &mut dyn FnMut(usize, Named)| {
-            pinpoint::each_row(context, &units, |unit, _, record| {
-                if is_live(record) {
-                    visit(usize::from(unit == self.nodes), self.document(context, unit, record));
+        let unknown = Cell::new(0);
+        let rows = [self.base, self.nodes].into_iter().filter_map(|unit| swept.units.get(unit as usize));
+        let bounds = Bounds::within(context.bytes_for_facts(), rows.map(|tally| tally.rows).sum(), 1);
+        let unmatched = unmatched(bounds, |visit| {
+            unknown.set(0u64);
+            pinpoint::each_row(context, &units, |unit, at, record| {
+                if !is_live(record) {
+                    return;
+                }
+                match self.document(context, unit, record) {
+                    Ok(Some(hash)) => visit(if unit == self.base { Side::Table } else { Side::Index }, at, hash),
+                    Ok(None) => {}
+                    Err(()) => unknown.set(unknown.get() + 1),
                 }
             });
-        };
-        each(&mut |side, document| match document {
-            Ok(Some(hash)) => {
-                if let Some(sum) = cells.get_mut(cell_of(hash)).and_then(|sums| sums.get_mut(side)) {
-                    sum.add(hash.into());
-                }
-            }
-            Ok(None) => {}
-            Err(()) => unknown += 1,
         });
         let name = context.database.object_name(self.object_id);
-        if unknown > 0 {
-            return coverage.note(WHAT, name, "rows with keys or node ids that are not known", unknown);
+        if unknown.get() > 0 {
+            return coverage.note(WHAT, name, "rows with keys or node ids that are not known", unknown.get());
         }
-        let differing: HashSet<usize> =
-            (0..CELLS).filter(|cell| cells.get(*cell).is_some_and(|[base, nodes]| base != nodes)).collect();
-        if differing.is_empty() {
-            return;
-        }
-        let mut surplus: BTreeMap<(u64, u64), i64> = BTreeMap::new();
-        each(&mut |side, document| {
-            if let Ok(Some(hash)) = document
-                && differing.contains(&cell_of(hash))
-            {
-                *surplus.entry(hash).or_default() += if side == 0 { -1 } else { 1 };
-            }
-        });
+        let [missing, surplus] = unmatched.rows;
         let owner = context.units.get(self.nodes).map(|unit| unit.owner);
-        for (check, is_found) in [
-            (&registry::VIEW_SURPLUS, surplus.values().any(|more| *more > 0)),
-            (&registry::VIEW_MISSING, surplus.values().any(|more| *more < 0)),
-        ] {
+        for (check, is_found) in
+            [(&registry::VIEW_SURPLUS, !surplus.is_empty()), (&registry::VIEW_MISSING, !missing.is_empty())]
+        {
             if let (true, Some(owner)) = (is_found, owner) {
                 findings.push(Finding::new(check).owner(owner).text_value("name", &name));
             }

@@ -40,9 +40,10 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
         unit.tree.levels.sort_by_key(|(level, _)| *level);
         put("unit", &(at, unit));
     }
-    for node in &swept.nodes {
-        put("node", node);
-    }
+    let mut nodes = Vec::new();
+    swept.nodes.iter_mut().for_each(|run| run.each(&space, |node| nodes.push(node)));
+    nodes.sort_unstable();
+    nodes.iter().for_each(|node| put("node", node));
     put("columns", &swept.columns.facts());
     put("computed", &swept.computed.facts());
     put("lob", &swept.lob.facts());

@@ -68,7 +68,9 @@ impl Plans {
             let obstacle = match columns {
                 Ok(columns) => {
                     for (unit, column) in units.iter().zip(columns) {
-                        plans.work[*unit as usize] = Some((plans.plans.len(), column));
+                        if let Some(work) = plans.work.get_mut(*unit as usize) {
+                            *work = Some((plans.plans.len(), column));
+                        }
                     }
                     None
                 }
@@ -125,6 +127,7 @@ impl Sums {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn seen(&mut self, plan: usize) -> &mut Seen {
         if self.plans.len() <= plan {
             self.plans.resize(plan + 1, Seen::default());

@@ -6,11 +6,12 @@ use format::AllocUnitId;
 
 use crate::finding::Finding;
 use crate::registry::Phase;
-use crate::spill::{Sorter, Space};
+use crate::spill::{Item, Sorter, Space};
 
 /// Takes findings from all phases and threads, in any order.
 pub(crate) struct Ledger {
     findings: Sorter<Finding>,
+    space: Space,
     limit_bytes: usize,
     /// By unit of the catalogue, the phases that found something: a bit each.
     phases: HashMap<AllocUnitId, u32>,
@@ -22,7 +23,7 @@ impl Ledger {
     /// Keeps about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
         let findings = Sorter::new(limit_bytes, space);
-        Self { findings, limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
+        Self { findings, space: space.clone(), limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
     }
 
     /// Adds a finding.
@@ -49,6 +50,11 @@ impl Ledger {
     /// How many bytes it keeps in memory, about.
     pub(crate) fn limit_bytes(&self) -> usize {
         self.limit_bytes
+    }
+
+    /// A sorter of something else that may take as much.
+    pub(crate) fn sorter<T: Item>(&self) -> Sorter<T> {
+        Sorter::new(self.limit_bytes, &self.space)
     }
 
     /// All findings in their order, each once.

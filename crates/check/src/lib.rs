@@ -1,5 +1,8 @@
 //! The checks: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md), and the registry of what they prove.
 
+// What indexes does so where a test before it proved the place: that is said there.
+#![warn(clippy::indexing_slicing)]
+
 mod accounting;
 mod audit;
 mod beyond;

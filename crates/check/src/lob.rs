@@ -22,6 +22,7 @@ use crate::{pinpoint, registry};
 
 pub(crate) use facts::{Expects, Held, InRow, Kind, Reference, held, is_live, links};
 pub(crate) use free_space::free_space;
+pub(crate) use parity::BYTES_A_THREAD as PARITY_BYTES_A_THREAD;
 pub(crate) use plan::{Plans, RowsetPlan};
 
 /// What one thread, or all, added up, by unit ordinal.

@@ -1,9 +1,12 @@
 //! The memory grant: how much of it is spoken for, and what is left for facts that grow with the database.
 
-use catalog::Database;
+use catalog::{Database, Rowset};
 use format::page::PAGE_BYTES;
-use source::PageSource;
+use format::types::xtype;
+use source::{BackupPages, PageSource};
 
+use crate::columns;
+use crate::lob::PARITY_BYTES_A_THREAD;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
@@ -16,10 +19,10 @@ const BYTES_A_PAGE: u64 = 2;
 const BYTES_A_UNIT_AND_THREAD: u64 = 700;
 /// Stack, buffers and findings of a thread, besides what it reads.
 const BYTES_A_THREAD: u64 = 1 << 20;
-/// The program and the catalogue's smaller parts.
+/// The program.
 const BASE_BYTES: u64 = 12 << 20;
-/// What a table column costs: its rows in the catalogue, and the programs made of it.
-const BYTES_A_COLUMN: u64 = 1500;
+/// What a column costs besides its rows in the catalogue: the programs made of it, and what reading them took.
+const BYTES_A_COLUMN: u64 = 1300;
 /// Facts and findings need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
 /// More would only save writing what few databases ever have.
@@ -28,6 +31,23 @@ const MOST_FOR_FINDINGS: u64 = 16 << 20;
 /// Chunks in memory at once when threads read for others: one in each hand, and one waiting for each that judges.
 pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
     readers + 2 * threads
+}
+
+/// What a thread keeps of values off the row at most: of few of them, and only in tables with columns of such types.
+fn off_row_bytes(database: &Database) -> u64 {
+    let with_text = |rowset: &&Rowset| rowset.units.len() > 1 && rowset.rows > 0;
+    let has =
+        |rowset: &Rowset, types: &[u8]| rowset.layout.columns.iter().any(|column| types.contains(&column.info.xtype));
+    let (mut bytes, mut values) = (0, 0u64);
+    for rowset in database.rowsets.iter().filter(with_text) {
+        if has(rowset, &[xtype::NTEXT]) {
+            bytes = PARITY_BYTES_A_THREAD as u64;
+        }
+        if has(rowset, &[xtype::XML, xtype::SQL_VARIANT, xtype::CLR]) {
+            values = values.saturating_add(rowset.rows.unsigned_abs());
+        }
+    }
+    bytes + columns::head_bytes_at_most(values)
 }
 
 /// What a run needs.
@@ -51,9 +71,11 @@ impl Needs {
             Readers::PerFile => source.files().len(),
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
-        let a_thread = BYTES_A_THREAD + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD;
+        let a_thread = BYTES_A_THREAD + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD + off_row_bytes(database);
         let fixed = BASE_BYTES
             + pages * BYTES_A_PAGE
+            + database.bytes()
+            + source.backup().map_or(0, BackupPages::held_bytes)
             + columns * BYTES_A_COLUMN
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;

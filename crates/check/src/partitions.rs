@@ -103,6 +103,7 @@ impl Sums {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn seen(&mut self, plan: usize) -> &mut Seen {
         if self.plans.len() <= plan {
             self.plans.resize(plan + 1, Seen::default());

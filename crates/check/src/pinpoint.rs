@@ -22,6 +22,7 @@ pub(crate) use forwarding::forwarding;
 pub(crate) use index_rows::index_rows;
 pub(crate) use lob::lob;
 pub(crate) use tree::tree;
+pub(crate) use unmatched::{Bounds, unmatched};
 
 /// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
 #[derive(Clone, Copy, Debug)]

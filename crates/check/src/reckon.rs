@@ -24,6 +24,7 @@ pub(crate) fn reckon(
     progress: &dyn Progress,
 ) {
     progress.phase("reckon", 0);
+    tree::join_neighbours(context, swept);
     let mut suspects = BTreeSet::new();
     for (at, unit) in context.units.list().iter().enumerate() {
         let index = at as UnitIndex;
@@ -37,7 +38,7 @@ pub(crate) fn reckon(
         }
         let tree_differs = context.checks_tree(unit)
             && match unit.compressed {
-                false => !tree::is_sound(context, index, tally, &swept.nodes),
+                false => !tree::is_sound(context, index, tally),
                 true => !tree::chains_agree(tally),
             };
         let forwards_are_known = !unit.compressed && tally.unexplained_forwards == 0;

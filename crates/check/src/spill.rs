@@ -8,6 +8,7 @@ mod sorter;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use format::{PageId, RecordId};
 
-pub(crate) use sorter::{Item, Reader, Sorter, read_item, write_item};
+pub(crate) use sorter::{Item, Reader, Sorted, Sorter, read_item, write_item};
 
 /// Something noted of a page, of fixed size.
 pub(crate) trait Fact: Copy {
@@ -139,11 +140,25 @@ impl<F: Fact> Run<F> {
             return;
         }
         let start = Instant::now();
-        if let Err(error) = self.write(space) {
+        // Behind what was written in part nothing is found again.
+        if !space.has_failed()
+            && let Err(error) = self.write(space)
+        {
             space.failed(&error);
         }
         space.waited(start.elapsed());
         self.kept.clear();
+    }
+
+    /// Calls `visit` with each fact, in no order. What cannot be read back is lost, and `space` knows.
+    pub(crate) fn each(&mut self, space: &Space, mut visit: impl FnMut(F)) {
+        self.kept.iter().copied().for_each(&mut visit);
+        if let Some(Spilled { file, segments }) = &mut self.spilled {
+            let end = segments.last().map_or(0, |(_, end)| *end);
+            if let Err(error) = read_facts(file, 0..end, space, visit) {
+                space.failed(&error);
+            }
+        }
     }
 
     /// Makes room for the facts to come, for no more than `limit` in all: a vector that grows by itself would take twice that.
@@ -175,6 +190,28 @@ impl<F: Fact> Run<F> {
         spilled.segments.push((start, end));
         Ok(())
     }
+}
+
+/// Calls `visit` with the facts in a stretch of a file.
+fn read_facts<F: Fact>(
+    file: &mut File,
+    stretch: Range<u64>,
+    space: &Space,
+    mut visit: impl FnMut(F),
+) -> io::Result<()> {
+    file.seek(SeekFrom::Start(stretch.start))?;
+    let mut left = (stretch.end - stretch.start) as usize;
+    let mut buffer = vec![0; (FACTS_A_WRITE * F::BYTES).min(left)];
+    while left > 0 {
+        let taken = left.min(buffer.len());
+        let bytes = buffer.get_mut(..taken).unwrap_or_default();
+        let start = Instant::now();
+        file.read_exact(bytes)?;
+        space.waited(start.elapsed());
+        bytes.chunks_exact(F::BYTES).filter_map(F::read).for_each(&mut visit);
+        left -= taken;
+    }
+    Ok(())
 }
 
 const FACTS_A_WRITE: usize = 4096;
@@ -224,9 +261,9 @@ impl<'a, F: Fact> Windows<'a, F> {
         if self.ended {
             return None;
         }
-        let (mut end, begins) = (None, Instant::now());
+        let mut end = None;
         for cursor in &mut self.cursors {
-            if let Err(error) = cursor.fill(&mut self.files, self.start, self.facts_a_cursor) {
+            if let Err(error) = cursor.fill(&mut self.files, self.start, self.facts_a_cursor, self.space) {
                 self.space.failed(&error);
                 cursor.left = None;
             }
@@ -237,7 +274,6 @@ impl<'a, F: Fact> Windows<'a, F> {
                 end = Some(end.map_or(last.page(), |end: PageId| end.min(last.page())));
             }
         }
-        self.space.waited(begins.elapsed());
         let start = std::mem::replace(&mut self.start, end);
         self.ended = end.is_none();
         Some(Window { cursors: &self.cursors, start, end })
@@ -248,7 +284,7 @@ const LEAST_FACTS_A_CURSOR: usize = 256;
 
 impl<F: Fact> Cursor<F> {
     /// Drops the facts of pages up to `done` and reads on.
-    fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize) -> io::Result<()> {
+    fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize, space: &Space) -> io::Result<()> {
         let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
         self.window.drain(..used);
         let Some((index, start, end)) = self.left else { return Ok(()) };
@@ -256,16 +292,7 @@ impl<F: Fact> Cursor<F> {
         let wanted = (wanted as u64).min(end - start);
         if let Some(file) = files.get_mut(index) {
             self.window.reserve_exact(wanted as usize / F::BYTES);
-            file.seek(SeekFrom::Start(start))?;
-            let mut buffer = vec![0; (FACTS_A_WRITE * F::BYTES).min(wanted as usize)];
-            let mut left = wanted as usize;
-            while left > 0 {
-                let taken = left.min(buffer.len());
-                let bytes = buffer.get_mut(..taken).unwrap_or_default();
-                file.read_exact(bytes)?;
-                self.window.extend(bytes.chunks_exact(F::BYTES).filter_map(F::read));
-                left -= taken;
-            }
+            read_facts(file, start..start + wanted, space, |fact| self.window.push(fact))?;
         }
         self.left = (start + wanted < end).then_some((index, start + wanted, end));
         Ok(())
@@ -345,6 +372,20 @@ mod tests {
             }
             assert!(seen.iter().all(|seen| *seen == 1), "limit {limit}");
             assert_eq!(space.spilled_bytes() > 0, limit != usize::MAX, "limit {limit}");
+            assert_eq!(space.error(), None);
+        }
+    }
+
+    #[test]
+    fn a_run_gives_each_of_its_facts_again_and_again() {
+        for limit in [usize::MAX, 5000, 100] {
+            let space = Space::default();
+            let mut runs = runs(20_000, limit, &space);
+            for _ in 0..2 {
+                let mut seen = vec![0; 20_000];
+                runs.iter_mut().for_each(|run| run.each(&space, |fact| seen[fact.0 as usize] += 1));
+                assert!(seen.iter().all(|seen| *seen == 1), "limit {limit}");
+            }
             assert_eq!(space.error(), None);
         }
     }

@@ -1,15 +1,16 @@
 //! Survey: who owns each extent and page. A few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF, ML and PFS
 //! pages, IAM chains.
 
+mod claims;
 mod extents;
 mod iam;
 mod maps;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use catalog::Database;
-use format::PageId;
 use format::allocation::EXTENT_PAGES;
+use format::{PageHeader, PageId};
 use source::PageSource;
 
 use crate::coverage::Coverage;
@@ -30,8 +31,8 @@ pub(crate) struct Survey {
     pub(crate) broken_chains: Vec<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(crate) partial_units: BTreeSet<UnitIndex>,
-    /// Extents that several units claim, by their first page.
-    pub(crate) shared_extents: BTreeMap<PageId, BTreeSet<UnitIndex>>,
+    /// The interval of each IAM page.
+    intervals: claims::Intervals,
     /// Allocation pages that the system could not read: what they say is not known.
     pub(crate) unread: Vec<PageId>,
     /// Totals by file.
@@ -57,10 +58,15 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// The units that claim the extent of `page`, if several do.
-    pub(crate) fn claimants(&self, page: PageId) -> impl Iterator<Item = UnitIndex> + '_ {
-        let extent = PageId::new(page.file, page.page - page.page % EXTENT_PAGES);
-        self.shared_extents.get(&extent).into_iter().flatten().copied()
+    /// Of several units that claim the extent of `page`, the one that the page's header names.
+    pub(crate) fn claimant(
+        &self,
+        (source, units): (&dyn PageSource, &Units),
+        page: PageId,
+        header: &PageHeader,
+    ) -> Option<UnitIndex> {
+        self.file(page.file).filter(|file| file.is_shared(page.page / EXTENT_PAGES))?;
+        units.named_by(header).find(|unit| self.intervals.claims(source, *unit, page))
     }
 
     /// The unit whose IAM pages claim `page`.
@@ -79,8 +85,8 @@ pub(crate) fn survey(
 ) -> Survey {
     let mut files: Vec<FileMap> =
         source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
-    let chains = iam::follow(source, database, units, &mut files, findings, coverage);
-    let totals = extents::check((source, database), &files, &chains, units, findings, coverage);
+    let (chains, claims) = iam::follow(source, database, units, &mut files, findings, coverage);
+    let totals = extents::check((source, database), &files, (&chains, claims), units, findings, coverage);
     let mut iam_pages = vec![0; units.list().len()];
     for page in &chains.pages {
         if let Some(count) = iam_pages.get_mut(page.unit as usize) {
@@ -93,7 +99,7 @@ pub(crate) fn survey(
         iam_pages,
         partial_units: chains.partial,
         broken_chains: chains.broken,
-        shared_extents: chains.conflicts,
+        intervals: chains.intervals,
         unread,
         totals,
     }

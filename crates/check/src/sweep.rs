@@ -62,9 +62,7 @@ pub(crate) fn sweep(context: &Context<'_>, findings: &mut Ledger, meter: &Meter,
         meter.idle(end.elapsed());
     }
     let merged = sweep.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut merged = merged.unwrap_or_else(|| Partial::new(context.units.list().len()));
-    merged.sort();
-    merged
+    merged.unwrap_or_else(|| Partial::new(context.units.list().len()))
 }
 
 struct Sweep<'a> {
@@ -124,9 +122,7 @@ impl Sweep<'_> {
         let mut used = None;
         while let Some(mut loaded) = next(used.take()) {
             self.judge(&mut loaded, &mut target, &mut partial);
-            if let Some(run) = partial.bounds.first_mut() {
-                run.bound(context.bounds_a_thread(), context.space);
-            }
+            partial.bound(context);
             self.meter.sample(context.space);
             self.progress.advance(loaded.chunk.pages.into());
             used = Some(loaded.buffer);

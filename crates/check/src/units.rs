@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use catalog::{Database, IndexType, UnitKind};
+use catalog::{AllocUnit, Database, IndexType, UnitKind};
 use format::{AllocUnitId, PageHeader, PageType};
 
 use crate::finding::Owner;
@@ -73,14 +73,20 @@ pub(crate) struct Unit {
 pub(crate) struct Units {
     list: Vec<Unit>,
     by_id: HashMap<AllocUnitId, UnitIndex>,
+    /// How many of them the catalogue does not know.
+    strays: usize,
 }
+
+/// Units that only IAM pages tell of: of more, each page of a damaged file could name another one.
+pub(crate) const MAX_STRAY_UNITS: usize = 1 << 12;
 
 impl Units {
     /// The units of the catalogue.
     pub(crate) fn of(database: &Database) -> Self {
-        let list: Vec<Unit> = (0..database.units.len()).map(|row| known_unit(database, row)).collect();
+        let list: Vec<Unit> =
+            database.units.iter().enumerate().map(|(row, unit)| known_unit(database, row, unit)).collect();
         let by_id = list.iter().enumerate().map(|(at, unit)| (unit.id, at as UnitIndex)).collect();
-        Self { list, by_id }
+        Self { list, by_id, strays: 0 }
     }
 
     /// All units, by ordinal.
@@ -106,16 +112,21 @@ impl Units {
         [Some(header.alloc_unit()), clustered].into_iter().flatten().filter_map(|id| self.index_of(id))
     }
 
-    /// The ordinal of a unit that an IAM page names, made if the catalogue does not know it.
-    pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> UnitIndex {
+    /// The ordinal of a unit that an IAM page names, made if the catalogue does not know it; `None` when there are too many
+    /// of those.
+    pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> Option<UnitIndex> {
         if let Some(index) = self.index_of(id) {
-            return index;
+            return Some(index);
         }
+        if self.strays == MAX_STRAY_UNITS {
+            return None;
+        }
+        self.strays += 1;
         let index = self.list.len() as UnitIndex;
         let owner = Owner::unknown(id);
         self.list.push(Unit { id, owner, shape: Shape::Unknown, rowset: None, row: None, compressed: false });
         self.by_id.insert(id, index);
-        index
+        Some(index)
     }
 
     /// Whom messages call the owner of `id`.
@@ -124,8 +135,7 @@ impl Units {
     }
 }
 
-fn known_unit(database: &Database, row: usize) -> Unit {
-    let unit = &database.units[row];
+fn known_unit(database: &Database, row: usize, unit: &AllocUnit) -> Unit {
     let Some(rowset) = database.rowset_of(unit) else {
         let owner = Owner { kind: Some(unit.kind), ..Owner::unknown(unit.id) };
         return Unit { id: unit.id, owner, shape: Shape::Unknown, rowset: None, row: Some(row), compressed: false };

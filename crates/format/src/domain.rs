@@ -1,9 +1,12 @@
 //! Value domains: which bytes are a value of a type (checkdb.md 7.a, message 2570; format.md 9).
 
+mod pieces;
 mod spatial;
 
 use crate::bytes::{u16_at, unsigned};
 use crate::types::{TypeInfo, fixed_length, user_type, xtype};
+
+pub use pieces::Pieces;
 
 /// The days of type date and its kin: 0001-01-01 to 9999-12-31.
 const LAST_DAY: u64 = 3_652_058;

@@ -2,8 +2,8 @@
 //! an sql_variant or of a shape. Rows only tell where they are; as long as they are few, they are read after the sweep.
 
 use format::RecordId;
+use format::domain::Pieces;
 use format::lob::Pointer;
-use format::types::xtype;
 
 use super::program::Column;
 use super::{Sums, purity_finding};
@@ -36,6 +36,11 @@ struct Head {
     /// Position in the unit's program.
     column: u16,
     pointer: Box<[u8]>,
+}
+
+/// Bytes that so many values take in a thread, at most.
+pub(crate) fn bytes_at_most(values: u64) -> u64 {
+    values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
 
 impl Heads {
@@ -95,11 +100,10 @@ pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Ledg
     }
     heads.list.sort_unstable();
     let mut reader = Reader::default();
-    let mut bytes = Vec::new();
     for head in heads.list {
         let program = context.columns.get(head.unit as usize);
         let Some(column) = program.and_then(|program| program.columns.get(usize::from(head.column))) else { continue };
-        match judge(context, &mut reader, &mut bytes, &head, column) {
+        match judge(context, &mut reader, &head, column) {
             Some(true) => {}
             Some(false) => findings.push(purity_finding(context, head.unit, head.row, column)),
             None => sums.not_verified(&context.columns, column),
@@ -107,19 +111,8 @@ pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Ledg
     }
 }
 
-fn judge(
-    context: &Context<'_>,
-    reader: &mut Reader,
-    bytes: &mut Vec<u8>,
-    head: &Head,
-    column: &Column,
-) -> Option<bool> {
-    bytes.clear();
-    // Of a document the beginning is enough.
-    let is_enough = column.info.xtype == xtype::XML;
-    reader.read(context.source, &head.pointer, MOST_BYTES, |piece| {
-        bytes.extend_from_slice(piece);
-        !is_enough
-    })?;
-    column.domain?.contains(bytes)
+fn judge(context: &Context<'_>, reader: &mut Reader, head: &Head, column: &Column) -> Option<bool> {
+    let mut pieces = Pieces::of(column.domain?);
+    reader.read(context.source, &head.pointer, MOST_BYTES, |piece| pieces.add(piece))?;
+    pieces.are_value()
 }

@@ -7,7 +7,7 @@ use format::types::xtype;
 /// locator of a heap, what the engine adds for itself, and what the catalogue does not explain.
 pub(crate) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<Option<&'a TableColumn>> {
     let table = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
-    let find = |id: u32| Some(&table[table.binary_search_by_key(&id, |column| column.id).ok()?]);
+    let find = |id: u32| table.get(table.binary_search_by_key(&id, |column| column.id).ok()?);
     let columns = &rowset.layout.columns;
     if rowset.index_id <= 1 {
         return columns.iter().map(|column| find(column.id)).collect();

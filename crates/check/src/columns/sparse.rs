@@ -54,9 +54,11 @@ impl RowCheck<'_, '_> {
         }
         for value in vector.values() {
             self.sums.value(self.unit);
-            match self.program.sparse.binary_search_by_key(&value.column, |check| check.id) {
-                Ok(at) => self.sparse_value(&self.program.sparse[at], value),
-                Err(_) => self.not_sparse(value.column),
+            let checks = &self.program.sparse;
+            let at = checks.binary_search_by_key(&value.column, |check| check.id);
+            match at.ok().and_then(|at| checks.get(at)) {
+                Some(check) => self.sparse_value(check, value),
+                None => self.not_sparse(value.column),
             }
         }
     }

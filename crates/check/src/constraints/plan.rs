@@ -96,7 +96,9 @@ impl Plans {
             match demand(database, constraint, &table, plans.plans.len()) {
                 Ok((demand, work)) => {
                     for (unit, work) in work {
-                        plans.work[unit as usize].push(work);
+                        if let Some(of_unit) = plans.work.get_mut(unit as usize) {
+                            of_unit.push(work);
+                        }
                     }
                     let is_trusted = constraint.is_trusted();
                     plans.plans.push(Plan { result, is_trusted, units, demand });

@@ -132,7 +132,9 @@ impl Plans {
             match builder.build(plans.plans.len(), name.clone()) {
                 Ok((plan, work)) => {
                     for (unit, work) in work {
-                        plans.work[unit as usize].push(work);
+                        if let Some(of_unit) = plans.work.get_mut(unit as usize) {
+                            of_unit.push(work);
+                        }
                     }
                     plans.plans.push(plan);
                 }

@@ -1,7 +1,8 @@
 //! Values of ntext columns have an even number of bytes (2570). Off the row, only the row tells whose column a value is, and
 //! only the root how long it is: what leads to roots is met with the roots of odd length.
 
-use std::collections::{BTreeSet, HashSet};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use catalog::Database;
 use format::RecordId;
@@ -16,8 +17,10 @@ use crate::pinpoint;
 use crate::registry;
 use crate::sweep::Partial;
 
-/// Addresses that are kept of a run: 2 MB. Beyond, rows are asked again.
+/// Addresses that are kept of each side of a run. Beyond, rows are asked again.
 const MOST: usize = 1 << 17;
+/// What both sides take in a thread at most.
+pub(crate) const BYTES_A_THREAD: usize = 2 * MOST * size_of::<RecordId>();
 
 /// Both sides, in units of tables with ntext columns.
 #[derive(Default)]
@@ -26,12 +29,14 @@ pub(super) struct Parity {
     ntext: Addresses,
     /// Roots of values with an odd number of bytes.
     odd: Addresses,
+    /// What came of it.
+    suspects: OnceCell<Option<Vec<RecordId>>>,
 }
 
 /// Addresses, all of them as long as they are few. Whether they are does not depend on how they are spread over threads.
 #[derive(Default)]
 struct Addresses {
-    kept: HashSet<RecordId>,
+    kept: Vec<RecordId>,
     seen: u64,
 }
 
@@ -39,7 +44,7 @@ impl Addresses {
     fn add(&mut self, at: RecordId) {
         self.seen += 1;
         if self.kept.len() < MOST {
-            self.kept.insert(at);
+            self.kept.push(at);
         }
     }
 
@@ -51,7 +56,7 @@ impl Addresses {
     }
 
     /// The addresses, if all are kept.
-    fn all(&self) -> Option<&HashSet<RecordId>> {
+    fn all(&self) -> Option<&[RecordId]> {
         (self.seen <= MOST as u64).then_some(&self.kept)
     }
 }
@@ -73,13 +78,20 @@ impl Parity {
         self.odd.merge(other.odd);
     }
 
-    /// The odd roots among which an ntext column may have its value; `None` when they are too many.
-    fn suspects(&self) -> Option<HashSet<RecordId>> {
-        let odd = self.odd.all()?;
-        Some(match self.ntext.all() {
-            Some(ntext) => odd.intersection(ntext).copied().collect(),
-            None => odd.clone(),
-        })
+    /// The odd roots among which an ntext column may have its value, in order; `None` when they are too many.
+    fn suspects(&self) -> Option<&[RecordId]> {
+        let find = || {
+            let mut odd = self.odd.all()?.to_vec();
+            odd.sort_unstable();
+            if let Some(ntext) = self.ntext.all() {
+                let mut found: Vec<RecordId> =
+                    ntext.iter().filter(|root| odd.binary_search(root).is_ok()).copied().collect();
+                found.sort_unstable();
+                odd = found;
+            }
+            Some(odd)
+        };
+        self.suspects.get_or_init(find).as_deref()
     }
 }
 
@@ -115,7 +127,7 @@ pub(super) fn reckon(
         rows.each(record, |seen| {
             if let InRow::Reference(reference) = seen
                 && let Expects::Root { ntext: Some(column) } = reference.expects
-                && suspects.contains(&reference.target)
+                && suspects.binary_search(&reference.target).is_ok()
             {
                 let finding = Finding::new(&registry::COLUMN_PURITY).owner(unit.owner).at_record(at);
                 let finding = finding.text_value("column", column_name(context.database, unit.owner.object_id, column));

@@ -86,7 +86,9 @@ impl Plans {
             match work(database, index, rowsets, plans.plans.len()) {
                 Ok(work) => {
                     for (unit, work) in work {
-                        plans.work[unit as usize] = Some(work);
+                        if let Some(of_unit) = plans.work.get_mut(unit as usize) {
+                            *of_unit = Some(work);
+                        }
                     }
                     plans.plans.push(plan);
                 }

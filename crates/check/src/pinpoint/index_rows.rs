@@ -14,20 +14,10 @@ use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{Cell, Desk, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
 use crate::ledger::Ledger;
-use crate::memory::Needs;
 use crate::registry;
 use crate::sweep::Target;
 use crate::units::UnitIndex;
 
-/// Rows a cell holds on average, while memory allows.
-const ROWS_A_CELL: u64 = 64;
-const MIN_CELLS: u64 = 1 << 12;
-/// What a batch has room for on each side.
-const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Of the memory for facts, bytes that cells and rows of a batch may take each: with their hashes and counts, doubled while
-/// tables grow.
-const FACT_BYTES_A_CELL: u64 = 64;
-const FACT_BYTES_A_ROW: u64 = 512;
 /// Rows without counterpart that are listed of each side of an index. Who needs more rebuilds the index anyway.
 const MAX_LISTED: usize = 20_000;
 /// Bytes of a value off the row that are shown.
@@ -45,11 +35,7 @@ pub(crate) fn index_rows(
     let work = |unit| context.indexes.work(unit).iter().find(|work| work.plan == plan_index);
     let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
     let look = Look { context, plan, work };
-    let facts = Needs::of(context.source, context.database, context.options).bytes_for_facts(context.options);
-    let cells = (sums.table_rows + sums.index_rows) / ROWS_A_CELL;
-    let cells = 1 << cells.clamp(MIN_CELLS, (facts / FACT_BYTES_A_CELL).max(MIN_CELLS)).ilog2();
-    let batch = (facts / FACT_BYTES_A_ROW).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end());
-    let bounds = Bounds { cells, batch_rows: batch as usize, listed: MAX_LISTED };
+    let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
     let unmatched = unmatched(bounds, |visit| look.each(visit));
     look.findings(&unmatched.rows, findings);
     unmatched.has_more

@@ -12,24 +12,44 @@ use format::RecordId;
 use crate::hash::Sum;
 use crate::index_match::{RowHash, Side};
 
+/// Rows a cell holds on average, while memory allows.
+const ROWS_A_CELL: u64 = 64;
+const MIN_CELLS: u64 = 1 << 12;
+/// What a batch has room for on each side.
+const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
+/// Of the memory for facts, bytes that cells and rows of a batch may take each: with their hashes and counts, doubled while
+/// tables grow.
+const FACT_BYTES_A_CELL: u64 = 64;
+const FACT_BYTES_A_ROW: u64 = 512;
+
 /// How much is kept at once.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Cells, a power of two.
-    pub(super) cells: usize,
+    cells: usize,
     /// Rows of a batch, of each side.
-    pub(super) batch_rows: usize,
+    batch_rows: usize,
     /// Rows listed, of each side.
-    pub(super) listed: usize,
+    listed: usize,
+}
+
+impl Bounds {
+    /// For so many rows of both sides, if facts may take `bytes`.
+    pub(crate) fn within(bytes: usize, rows: u64, listed: usize) -> Self {
+        let bytes = bytes as u64;
+        let most_cells = (bytes / FACT_BYTES_A_CELL).max(MIN_CELLS);
+        let batch_rows = (bytes / FACT_BYTES_A_ROW).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()) as usize;
+        Self { cells: 1 << (rows / ROWS_A_CELL).clamp(MIN_CELLS, most_cells).ilog2(), batch_rows, listed }
+    }
 }
 
 /// Rows without counterpart.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) struct Unmatched {
+pub(crate) struct Unmatched {
     /// By side, in the order of the rows.
-    pub(super) rows: [Vec<RecordId>; 2],
+    pub(crate) rows: [Vec<RecordId>; 2],
     /// There are more than are listed.
-    pub(super) has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// Sums of table rows less those of index rows.
@@ -63,9 +83,13 @@ struct Alike {
 
 /// Of rows with one hash, those that one side has more of: the last. `each` calls its argument with all rows of both sides,
 /// each time in the same order.
-pub(super) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, RecordId, RowHash))) -> Unmatched {
+#[expect(clippy::indexing_slicing, reason = "a side is 0 or 1")]
+pub(crate) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, RecordId, RowHash))) -> Unmatched {
     let mut cells = Cells(vec![Sum::default(); bounds.cells]);
     each(&mut |side, _, hash| cells.add(side, hash));
+    if cells.0.iter().all(|sum| *sum == Sum::default()) {
+        return Unmatched { rows: [Vec::new(), Vec::new()], has_more: false };
+    }
     let mut listed = [Vec::new(), Vec::new()];
     let mut has_more = [false; 2];
     let mut done = [0; 2];

@@ -21,13 +21,18 @@ use crate::units::{Unit, UnitIndex};
 /// Checks the children of every non-leaf page.
 pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let mut undecided = vec![0u64; swept.units.len()];
+    let mut nodes = std::mem::take(&mut swept.nodes);
     let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
         let mut checker =
             Checker { context, bounds: &window, target: Target::default(), findings, undecided: &mut undecided };
-        for node in swept.nodes.iter().filter(|node| node.child_parts & parts != 0) {
-            checker.node(node);
+        for run in &mut nodes {
+            run.each(context.space, |node| {
+                if node.child_parts & parts != 0 {
+                    checker.node(&node);
+                }
+            });
         }
     }
     note_lost(context, swept, coverage);

@@ -1,21 +1,23 @@
 //! Whether the links of a B-tree agree, by their sums alone.
 
+use std::cmp::Ordering;
+
 use format::PageId;
+use format::bytes::{u8_at, u32_at};
 
 use crate::context::Context;
 use crate::hash::Sum;
-use crate::sweep::{LevelSums, NodePage, TreeLevel, UnitTally};
+use crate::spill::{Item, Sorter, page_to};
+use crate::sweep::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
 use crate::units::{Shape, UnitIndex};
 
 /// Whether every page of the tree has the parent, the neighbours and the level it must have.
-pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTally, nodes: &[NodePage]) -> bool {
+pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTally) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);
     if tally.tree.levels.is_empty() {
         return root.is_none() && tally.bad_pages == 0;
     }
-    let first = nodes.partition_point(|node| node.unit < index);
-    let nodes = &nodes[first..first + nodes[first..].partition_point(|node| node.unit == index)];
     let tree = &tally.tree;
     let node_levels: Vec<u8> = (0..=u8::MAX).filter(|level| is_node_level(unit.shape, tally, *level)).collect();
     let leaf = if unit.shape == Shape::Clustered { TreeLevel::Data(0) } else { TreeLevel::Index(0) };
@@ -35,7 +37,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
             Some(expected) => number == expected,
         };
         let level = tree.get(TreeLevel::Index(number));
-        if !in_place || level.children != below.selves || !links_agree(context, &below, &level, nodes, number) {
+        if !in_place || level.children != below.selves || !links_agree(&below, &level) {
             return false;
         }
         below = level;
@@ -60,22 +62,70 @@ fn is_node_level(shape: Shape, tally: &UnitTally, number: u8) -> bool {
 }
 
 /// Next pointers, previous pointers and the parents' order of entries name the same neighbours.
-fn links_agree(
-    context: &Context<'_>,
-    children: &LevelSums,
-    parents: &LevelSums,
-    nodes: &[NodePage],
-    number: u8,
-) -> bool {
-    let mut expected = parents.child_links;
-    let level: Vec<&NodePage> = nodes.iter().filter(|node| node.level == number).collect();
-    for node in &level {
-        if node.prev.is_none() {
+fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
+    children.next == parents.child_links && children.prev == parents.child_links
+}
+
+/// Adds the links that lead from the last child of a non-leaf page to the first one of the page behind it.
+pub(super) fn join_neighbours(context: &Context<'_>, swept: &mut Partial) {
+    // The share of the windows, none of which is open yet.
+    let mut ends = Sorter::new(context.bounds_a_window() * size_of::<PageBounds>(), context.space);
+    for run in &mut swept.nodes {
+        run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {
+            ends.push(End { of: page, is_wanted: false, unit, level, child: last_child });
+            if !prev.is_none() {
+                ends.push(End { of: prev, is_wanted: true, unit, level, child: first_child });
+            }
+        });
+    }
+    let mut last: Option<End> = None;
+    for end in ends.into_sorted() {
+        if !end.is_wanted {
+            last = Some(end);
             continue;
         }
-        let left = level.binary_search_by_key(&node.prev, |other| other.page).ok().and_then(|at| level.get(at));
-        let from = left.map_or(PageId::NONE, |left| left.last_child);
-        expected.add(context.hash.link(from, node.first_child));
+        let left = last.filter(|last| (last.of, last.unit, last.level) == (end.of, end.unit, end.level));
+        let from = left.map_or(PageId::NONE, |left| left.child);
+        if let Some(tally) = swept.units.get_mut(end.unit as usize) {
+            tally.tree.level(TreeLevel::Index(end.level)).child_links.add(context.hash.link(from, end.child));
+        }
     }
-    children.next == expected && children.prev == expected
+}
+
+/// Where the children of two non-leaf pages meet: the last one of page `of`; or the first one of a page of a unit and level
+/// that calls `of` its left neighbour, which wants to know that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct End {
+    of: PageId,
+    is_wanted: bool,
+    unit: UnitIndex,
+    level: u8,
+    child: PageId,
+}
+
+impl Item for End {
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        page_to(out, self.of);
+        page_to(out, self.child);
+        out.extend(self.unit.to_le_bytes());
+        out.extend([self.level, self.is_wanted.into()]);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            of: PageId::read(bytes, 0)?,
+            child: PageId::read(bytes, 6)?,
+            unit: u32_at(bytes, 12)?,
+            level: u8_at(bytes, 16)?,
+            is_wanted: u8_at(bytes, 17)? != 0,
+        })
+    }
 }

@@ -1,12 +1,14 @@
 //! Extents and pages: GAM, SGAM, PFS and IAM must tell the same story (checkdb.md 1.2).
 
 use std::collections::BTreeSet;
+use std::iter::Peekable;
 
 use catalog::{Database, Fetched, fetch};
 use format::allocation::{EXTENT_PAGES, FixedPage, PfsByte, gam_page_of, is_fixed_extent, pfs_page_of, sgam_page_of};
 use format::{Page, PageId};
 use source::PageSource;
 
+use super::claims::{Claim, claimants};
 use super::iam::{Chains, expected_type_bits};
 use super::maps::{Allocation, FileMap};
 use crate::coverage::Coverage;
@@ -14,21 +16,25 @@ use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::registry;
 use crate::report::FileTotals;
+use crate::spill::{Sorted, Sorter};
 use crate::units::{UnitIndex, Units};
 
 /// Checks all extents of all files; returns the totals of each file.
 pub(super) fn check(
     (source, database): (&dyn PageSource, &Database),
     files: &[FileMap],
-    chains: &Chains,
+    (chains, claims): (&Chains, Sorter<Claim>),
     units: &Units,
     findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Vec<FileTotals> {
     let mut totals = Vec::new();
+    let mut claims = claims.into_sorted().peekable();
     for file in files {
         let totals_of_file = empty_totals(file.file_id);
-        let mut checker = Checker { source, database, file, chains, units, findings, coverage, totals: totals_of_file };
+        let claims = &mut claims;
+        let mut checker =
+            Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
         for extent in 0..file.extent_count() {
             checker.extent(extent);
         }
@@ -48,6 +54,8 @@ struct Checker<'a> {
     database: &'a Database,
     file: &'a FileMap,
     chains: &'a Chains,
+    /// In the order of extents.
+    claims: &'a mut Peekable<Sorted<Claim>>,
     units: &'a Units,
     findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
@@ -85,10 +93,10 @@ impl Checker<'_> {
         self.count(extent, fixed);
         self.fixed_pages(extent, fixed);
         let Some((free, mixed)) = self.file.extent_bits(extent) else { return };
-        let owners: BTreeSet<UnitIndex> = match self.chains.conflicts.get(&first) {
-            Some(several) => several.clone(),
-            None => self.file.extent_owner(extent).into_iter().collect(),
-        };
+        let mut owners: BTreeSet<UnitIndex> = self.file.extent_owner(extent).into_iter().collect();
+        if self.file.is_shared(extent) {
+            owners.extend(claimants(self.claims, first));
+        }
         if free && mixed {
             self.findings.push(
                 Finding::new(&registry::EXTENT_GAM_AND_SGAM)
@@ -191,7 +199,7 @@ impl Checker<'_> {
             Claimant::Gam => self.page_id(gam_page_of(extent.page)),
             Claimant::Sgam => self.page_id(sgam_page_of(extent.page)),
             Claimant::System => return None,
-            Claimant::Unit(unit) => self.chains.iam_page_of(unit, extent)?,
+            Claimant::Unit(unit) => self.chains.intervals.page_of(unit, extent)?,
         })
     }
 
@@ -245,15 +253,16 @@ impl Checker<'_> {
     /// Whether pages that no chain has may be of one that cannot be followed to its end: one of them names its unit, or
     /// cannot be trusted to name any.
     fn may_be_of_broken_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
-        !self.chains.broken.is_empty()
-            && pages.any(|page| match fetch(self.source, self.page_id(page)) {
-                Fetched::Sound(bytes) => {
-                    let mut named = self.units.named_by(Page::new(&bytes).header());
-                    named.any(|unit| self.chains.broken.binary_search(&unit).is_ok())
-                }
-                Fetched::Damaged(_) | Fetched::WrongId(_) | Fetched::Unread => true,
-                Fetched::Outside => false,
-            })
+        self.chains.surplus > 0
+            || !self.chains.broken.is_empty()
+                && pages.any(|page| match fetch(self.source, self.page_id(page)) {
+                    Fetched::Sound(bytes) => {
+                        let mut named = self.units.named_by(Page::new(&bytes).header());
+                        named.any(|unit| self.chains.broken.binary_search(&unit).is_ok())
+                    }
+                    Fetched::Damaged(_) | Fetched::WrongId(_) | Fetched::Unread => true,
+                    Fetched::Outside => false,
+                })
     }
 
     fn note_owner_unknown(&mut self) {

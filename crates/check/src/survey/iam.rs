@@ -1,6 +1,6 @@
 //! IAM pages: found through PFS and through the chains, checked as chains, and their claims entered into the file maps.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::Database;
 use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, IamHeader, PfsByte, bitmap, set_bits};
@@ -8,13 +8,16 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
+use super::claims::{Claim, Interval, Intervals};
 use super::maps::{Allocation, FileMap, Single};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
+use crate::page_set::PageSet;
 use crate::registry;
-use crate::units::{UnitIndex, Units};
+use crate::spill::Sorter;
+use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
 
 /// A sound IAM page.
 pub(super) struct IamPage {
@@ -28,8 +31,8 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
-/// Claimants of an extent that are listed; more say nothing more.
-const MAX_CLAIMANTS: usize = 8;
+/// Extents behind the end of the file that are listed of one IAM page; more say nothing more.
+const MAX_BEYOND_A_PAGE: u32 = 200;
 
 /// What following the chains gave.
 pub(super) struct Chains {
@@ -41,27 +44,10 @@ pub(super) struct Chains {
     pub(super) partial: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Extents that more than one unit claims: all claimants.
-    pub(super) conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>>,
-    /// By unit and first page of the interval.
-    by_interval: BTreeMap<(UnitIndex, PageId), PageId>,
-}
-
-impl Chains {
-    /// The IAM page by which a unit claims an extent.
-    pub(super) fn iam_page_of(&self, unit: UnitIndex, extent: PageId) -> Option<PageId> {
-        let start = PageId::new(extent.file, extent.page - extent.page % INTERVAL_PAGES);
-        self.by_interval.get(&(unit, start)).copied()
-    }
-}
-
-/// A page looked at as IAM page.
-enum Candidate {
-    Sound(Box<IamPage>),
-    /// Another kind of page, or no page of the database.
-    NotIam,
-    /// Damaged, or unreadable.
-    Damaged,
+    /// IAM pages that were left out, as no database has so many.
+    pub(super) surplus: u64,
+    /// The interval of each IAM page.
+    pub(super) intervals: Intervals,
 }
 
 struct Follower<'a> {
@@ -70,13 +56,18 @@ struct Follower<'a> {
     units: &'a mut Units,
     findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
-    seen: BTreeMap<PageId, Candidate>,
+    /// Sound IAM pages, by place.
+    sound: BTreeMap<PageId, IamPage>,
+    /// How many there may be.
+    most: u64,
+    surplus: u64,
     broken: BTreeSet<UnitIndex>,
     partial: BTreeSet<UnitIndex>,
     unread: Vec<PageId>,
 }
 
-/// Follows all IAM chains and enters what they claim into `files`.
+/// Follows all IAM chains and enters what they claim into `files`. Also gives the claims to extents that another unit
+/// claimed before.
 pub(super) fn follow(
     source: &dyn PageSource,
     database: &Database,
@@ -84,14 +75,18 @@ pub(super) fn follow(
     files: &mut [FileMap],
     findings: &mut Ledger,
     coverage: &mut Coverage,
-) -> Chains {
+) -> (Chains, Sorter<Claim>) {
+    // A unit has one IAM page an interval.
+    let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
         database,
+        most: (database.units.len() + MAX_STRAY_UNITS) as u64 * intervals,
         units,
         findings,
         coverage,
-        seen: BTreeMap::new(),
+        sound: BTreeMap::new(),
+        surplus: 0,
         broken: BTreeSet::new(),
         partial: BTreeSet::new(),
         unread: Vec::new(),
@@ -100,35 +95,31 @@ pub(super) fn follow(
     follower.check_heads();
     follower.check_links();
     follower.assign_units();
-    let by_interval = follower.check_intervals();
-    let conflicts = follower.claim(files);
+    let intervals = follower.check_intervals();
+    let claims = follower.claim(files);
     for &unit in &follower.broken {
         if let Some(unit) = follower.units.get(unit) {
             follower.findings.push(Finding::new(&registry::IAM_INVALID).owner(unit.owner));
         }
     }
-    let pages = follower.seen.into_values();
-    Chains {
-        pages: pages
-            .filter_map(|candidate| match candidate {
-                Candidate::Sound(page) => Some(*page),
-                _ => None,
-            })
-            .collect(),
+    if follower.surplus > 0 {
+        let reason = "more than any database has: of units that the catalogue does not know, or twice for an interval";
+        follower.coverage.note("allocation", "IAM pages", reason, follower.surplus);
+    }
+    let chains = Chains {
+        pages: follower.sound.into_values().collect(),
         broken: follower.broken.into_iter().collect(),
         partial: follower.partial,
         unread: follower.unread,
-        conflicts,
-        by_interval,
-    }
+        surplus: follower.surplus,
+        intervals,
+    };
+    (chains, claims)
 }
 
 impl Follower<'_> {
     fn sound(&self, page: PageId) -> Option<&IamPage> {
-        match self.seen.get(&page) {
-            Some(Candidate::Sound(page)) => Some(page),
-            _ => None,
-        }
+        self.sound.get(&page)
     }
 
     /// The units of the catalogue with the IAM page it names as first.
@@ -139,39 +130,44 @@ impl Follower<'_> {
 
     /// Reads every page that PFS, the catalogue or another IAM page calls an IAM page.
     fn collect(&mut self, files: &[FileMap]) {
-        let mut queue = VecDeque::new();
+        let mut visited = PageSet::new(files);
         for file in files {
-            for page in 0..file.pages {
-                if matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam()) {
-                    queue.push_back((PageId::new(file.file_id, page), true));
-                }
+            for page in (0..file.pages).filter(|page| is_iam_by_pfs(file, *page)) {
+                self.collect_chain(files, &mut visited, PageId::new(file.file_id, page));
             }
         }
-        queue.extend(self.heads().into_iter().map(|(_, head)| (head, false)));
-        while let Some((id, by_pfs)) = queue.pop_front() {
-            if self.seen.contains_key(&id) {
-                continue;
+        for (_, head) in self.heads() {
+            self.collect_chain(files, &mut visited, head);
+        }
+    }
+
+    /// Reads a page, and those to which its next pointer leads.
+    fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
+        // What lies behind the end that a file header tells is in no set of pages.
+        while !visited.contains(id) && !self.sound.contains_key(&id) {
+            visited.insert(id);
+            let file = files.iter().find(|file| file.file_id == id.file);
+            let by_pfs = file.is_some_and(|file| is_iam_by_pfs(file, id.page));
+            let Some(page) = self.read(id, by_pfs) else { return };
+            let next = page.next;
+            self.sound.insert(id, page);
+            if next.is_none() {
+                return;
             }
-            let candidate = self.read(id, by_pfs);
-            if let Candidate::Sound(page) = &candidate
-                && !page.next.is_none()
-            {
-                queue.push_back((page.next, false));
-            }
-            self.seen.insert(id, candidate);
+            id = next;
         }
     }
 
     /// Reads one candidate. A damaged page is reported if PFS calls it an IAM page; otherwise it is another page of some
     /// unit, to which a pointer leads by mistake, and the sweep reports it.
-    fn read(&mut self, id: PageId, by_pfs: bool) -> Candidate {
+    fn read(&mut self, id: PageId, by_pfs: bool) -> Option<IamPage> {
         if !self.source.contains(id) {
-            return Candidate::NotIam;
+            return None;
         }
         let Some(mut bytes) = self.source.read_page(id) else {
             self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
             self.unread.push(id);
-            return Candidate::Damaged;
+            return None;
         };
         let fault = audit::identity(&bytes, id);
         undo_torn_bits(&mut bytes);
@@ -181,27 +177,23 @@ impl Follower<'_> {
             if by_pfs {
                 self.report_damage(&fault, id, &header);
             }
-            return if by_pfs { Candidate::Damaged } else { Candidate::NotIam };
+            return None;
         }
         match iam_page(&bytes, id) {
             Some((named, iam)) => {
                 if let Some(fault) = audit::idle_field_fault(page) {
                     self.report_invalid(id, header.page_type, Some(fault));
                 }
-                Candidate::Sound(Box::new(IamPage {
-                    id,
-                    unit: self.units.index_of_iam(named),
-                    named,
-                    prev: header.prev(),
-                    next: header.next(),
-                    header: iam,
-                }))
+                let has_room = (self.sound.len() as u64) < self.most;
+                let unit = has_room.then(|| self.units.index_of_iam(named)).flatten();
+                self.surplus += u64::from(unit.is_none());
+                Some(IamPage { id, unit: unit?, named, prev: header.prev(), next: header.next(), header: iam })
             }
             None => {
                 if by_pfs && header.kind() == Some(PageType::Iam) {
                     self.report_invalid(id, header.page_type, audit::fixed_fault(Page::new(&bytes)));
                 }
-                Candidate::NotIam
+                None
             }
         }
     }
@@ -249,53 +241,56 @@ impl Follower<'_> {
     /// The pointers between IAM pages: 2575, 2576, 8969, 2577.
     fn check_links(&mut self) {
         let heads: BTreeMap<PageId, UnitIndex> = self.heads().into_iter().map(|(unit, head)| (head, unit)).collect();
-        let mut found = Vec::new();
-        let (mut broken, mut partial) = (Vec::new(), Vec::new());
-        for (&id, candidate) in &self.seen {
-            let Candidate::Sound(page) = candidate else { continue };
-            let owner = self.owner_of(page);
+        for page in self.sound.values() {
             if [page.next, page.prev].iter().any(|link| !link.is_none() && self.is_in_missing_file(*link)) {
-                partial.push(page.unit);
+                self.partial.insert(page.unit);
             }
-            if !page.next.is_none() && !self.is_in_missing_file(page.next) {
-                match self.sound(page.next) {
-                    None => {
-                        broken.push(page.unit);
-                        found.push(Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(page.next).ref_page(id));
-                    }
-                    Some(next) => {
-                        if next.prev != id {
-                            found.push(linkage(owner, id, page.next, page.next, next.prev));
-                        }
-                        if page.header.sequence.checked_add(1) != Some(next.header.sequence) {
-                            found.push(sequence(owner, id, page.header.sequence.into(), next));
-                        }
-                    }
-                }
+            if self.loses_its_next(page) {
+                self.broken.insert(page.unit);
             }
-            if page.prev.is_none() {
-                match heads.contains_key(&id) {
-                    // The catalogue's pointer counts as number -1: the first page has 0.
-                    true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
-                    true => {}
-                    // Without the whole of sysallocunits nobody knows whether a row names it.
-                    false if !self.database.units_are_complete() => {}
-                    false => found
-                        .push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id)),
-                }
-            } else if !self.is_in_missing_file(page.prev) {
-                match self.sound(page.prev) {
-                    None => {
-                        found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(page.prev).ref_page(id))
-                    }
-                    Some(prev) if prev.next != id => found.push(linkage(owner, page.prev, prev.next, id, page.prev)),
-                    Some(_) => {}
-                }
+            let found = self.links_of(page, heads.contains_key(&page.id));
+            self.findings.extend(found);
+        }
+    }
+
+    /// Whether a page has a next one that is no sound IAM page.
+    fn loses_its_next(&self, page: &IamPage) -> bool {
+        !page.next.is_none() && !self.is_in_missing_file(page.next) && self.sound(page.next).is_none()
+    }
+
+    /// What is wrong with the links of a page.
+    fn links_of(&self, page: &IamPage, is_head: bool) -> Vec<Finding> {
+        let (id, owner) = (page.id, self.owner_of(page));
+        let mut found = Vec::new();
+        if self.loses_its_next(page) {
+            found.push(Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(page.next).ref_page(id));
+        } else if let Some(next) = self.sound(page.next) {
+            if next.prev != id {
+                found.push(linkage(owner, id, page.next, page.next, next.prev));
+            }
+            if page.header.sequence.checked_add(1) != Some(next.header.sequence) {
+                found.push(sequence(owner, id, page.header.sequence.into(), next));
             }
         }
-        self.findings.extend(found);
-        self.broken.extend(broken);
-        self.partial.extend(partial);
+        if page.prev.is_none() {
+            match is_head {
+                // The catalogue's pointer counts as number -1: the first page has 0.
+                true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
+                true => {}
+                // Without the whole of sysallocunits nobody knows whether a row names it.
+                false if !self.database.units_are_complete() => {}
+                false => {
+                    found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
+                }
+            }
+        } else if !self.is_in_missing_file(page.prev) {
+            match self.sound(page.prev) {
+                None => found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(page.prev).ref_page(id)),
+                Some(prev) if prev.next != id => found.push(linkage(owner, page.prev, prev.next, id, page.prev)),
+                Some(_) => {}
+            }
+        }
+        found
     }
 
     /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
@@ -343,7 +338,7 @@ impl Follower<'_> {
             self.findings.push(finding.other_owner(chain.owner));
             if in_own_chain.contains(&at) {
                 self.broken.insert(unit);
-            } else if let Some(Candidate::Sound(page)) = self.seen.get_mut(&at) {
+            } else if let Some(page) = self.sound.get_mut(&at) {
                 page.unit = unit;
             }
         }
@@ -351,15 +346,10 @@ impl Follower<'_> {
 
     /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalogue and all
     /// who use the file is the one that is wrong (5250).
-    fn check_intervals(&mut self) -> BTreeMap<(UnitIndex, PageId), PageId> {
-        let mut intervals: BTreeMap<(UnitIndex, PageId), PageId> = BTreeMap::new();
-        let (mut found, mut wrong_headers) = (Vec::new(), BTreeSet::new());
-        for (&id, candidate) in &self.seen {
-            let Candidate::Sound(page) = candidate else { continue };
+    fn check_intervals(&mut self) -> Intervals {
+        let mut wrong_headers = BTreeSet::new();
+        for (&id, page) in &self.sound {
             let Some(unit) = self.units.get(page.unit) else { continue };
-            if let Some(first) = intervals.insert((page.unit, page.header.start), id) {
-                found.push(Finding::new(&registry::IAM_SAME_INTERVAL).owner(unit.owner).page(first).ref_page(id));
-            }
             let row = unit.row.and_then(|row| self.database.units.get(row));
             let file = self.source.file(page.header.start.file);
             if let (Some(row), Some(file)) = (row, file)
@@ -372,7 +362,7 @@ impl Follower<'_> {
                     wrong_headers.insert(file.file_id);
                     continue;
                 }
-                found.push(
+                self.findings.push(
                     Finding::new(&registry::IAM_FILEGROUP)
                         .owner(unit.owner)
                         .page(id)
@@ -381,20 +371,24 @@ impl Follower<'_> {
                 );
             }
         }
-        self.findings.extend(found);
         self.findings.extend(wrong_headers.into_iter().map(|file| {
             let header = Finding::new(&registry::FIXED_PAGE_INVALID).page(PageId::new(file, 0));
             header.text_value("page_name", FixedPage::FileHeader.message_name())
         }));
+        let interval = |page: &IamPage| Interval { unit: page.unit, start: page.header.start, page: page.id };
+        let intervals = Intervals::new(self.sound.values().map(interval).collect());
+        for (first, second) in intervals.doubles() {
+            let Some(unit) = self.units.get(first.unit) else { continue };
+            let finding = Finding::new(&registry::IAM_SAME_INTERVAL).owner(unit.owner);
+            self.findings.push(finding.page(first.page).ref_page(second.page));
+        }
         intervals
     }
 
-    /// Enters the claims of all IAM pages; returns extents claimed by several units.
-    fn claim(&mut self, files: &mut [FileMap]) -> BTreeMap<PageId, BTreeSet<UnitIndex>> {
-        let mut conflicts: BTreeMap<PageId, BTreeSet<UnitIndex>> = BTreeMap::new();
-        let mut found = Vec::new();
-        for (&id, candidate) in &self.seen {
-            let Candidate::Sound(page) = candidate else { continue };
+    /// Enters the claims of all IAM pages; returns those to extents that another unit claimed before.
+    fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
+        let mut claims = self.findings.sorter();
+        for (&id, page) in &self.sound {
             let Some(owner) = self.units.get(page.unit).map(|unit| unit.owner) else { continue };
             if let Some(file) = files.iter_mut().find(|file| file.file_id == id.file) {
                 file.claim_single(id.page, Single { unit: page.unit, is_iam: true });
@@ -405,10 +399,11 @@ impl Follower<'_> {
                     None if is_missing(self.source, self.database, slot.file) => {
                         self.partial.insert(page.unit);
                     }
-                    None => found.push(out_of_range(owner, slot).ref_page(id)),
+                    None => self.findings.push(out_of_range(owner, slot).ref_page(id)),
                     Some(file) => {
                         if let Some(other) = file.claim_single(slot.page, single) {
-                            found.push(self.claimed_twice(owner, slot, other, page.unit));
+                            let finding = self.claimed_twice(owner, slot, other, page.unit);
+                            self.findings.push(finding);
                         }
                     }
                 }
@@ -425,22 +420,23 @@ impl Follower<'_> {
             let file_is_open = file.is_some();
             match file {
                 Some(file) if valid && start.page < file.pages => {
+                    let mut beyond = 0;
                     for index in set_bits(&bits) {
                         let extent = start.page / EXTENT_PAGES + index;
                         let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
                         if extent >= file.extent_count() {
-                            found.push(out_of_range(owner, first).ref_page(id));
-                        } else if let Some(holder) = file.claim_extent(extent, page.unit) {
-                            let claimants = conflicts.entry(first).or_default();
-                            if claimants.len() < MAX_CLAIMANTS {
-                                claimants.extend([holder, page.unit]);
+                            beyond += 1;
+                            if beyond <= MAX_BEYOND_A_PAGE {
+                                self.findings.push(out_of_range(owner, first).ref_page(id));
                             }
+                        } else if file.claim_extent(extent, page.unit) {
+                            claims.push(Claim { extent: first, unit: page.unit });
                         }
                     }
                 }
                 // A file that was shrunk below the interval may leave its empty IAM page behind.
                 _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
-                _ => found.push(
+                _ => self.findings.push(
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
                         .owner(owner)
                         .page(start)
@@ -449,8 +445,7 @@ impl Follower<'_> {
                 ),
             }
         }
-        self.findings.extend(found);
-        conflicts
+        claims
     }
 
     /// A page listed twice: by two units 8910, by one 8973.
@@ -463,6 +458,10 @@ impl Follower<'_> {
             _ => Finding::new(&registry::PAGE_TWICE).owner(owner).at(page, 0),
         }
     }
+}
+
+fn is_iam_by_pfs(file: &FileMap, page: u32) -> bool {
+    matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam())
 }
 
 /// Whether `file_id` is a data file that the catalogue knows and that was not given.
@@ -508,7 +507,8 @@ fn iam_page(bytes: &PageBytes, id: PageId) -> Option<(AllocUnitId, IamHeader)> {
     Some((header.alloc_unit(), IamHeader::read(page)?))
 }
 
-fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
+/// The bitmap of an IAM page as it lies on disk.
+pub(super) fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
     let mut bytes = *raw;
     undo_torn_bits(&mut bytes);
     bitmap(Page::new(&bytes)).copied()

@@ -30,6 +30,10 @@ pub(crate) enum Allocation {
     Unknown,
 }
 
+const ONE_CLAIM: u8 = 1 << 2;
+/// Claimants of an extent that are listed besides its owner; more say nothing more.
+const MAX_CLAIMS: u8 = 7;
+
 /// Who owns what in a file. About two bytes a page.
 pub(crate) struct FileMap {
     /// File id.
@@ -42,7 +46,8 @@ pub(crate) struct FileMap {
     pfs: Vec<u8>,
     /// By PFS interval: the page can be trusted.
     pfs_is_sound: Vec<bool>,
-    /// By extent: bit 0 free in GAM, bit 1 mixed with free pages in SGAM.
+    /// By extent: bit 0 free in GAM, bit 1 mixed with free pages in SGAM; above them, how many units claim it besides its
+    /// owner, [`MAX_CLAIMS`] at most.
     extents: Vec<u8>,
     /// By GAM interval: both pages can be trusted.
     gam_is_sound: Vec<bool>,
@@ -107,16 +112,23 @@ impl FileMap {
         self.owners.get(extent as usize)?.checked_sub(1)
     }
 
-    /// Claims an extent; returns the unit that already holds it, if another one does.
-    pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> Option<UnitIndex> {
-        let owner = self.owners.get_mut(extent as usize)?;
-        match owner.checked_sub(1) {
-            None => {
-                *owner = unit + 1;
-                None
-            }
-            Some(holder) => (holder != unit).then_some(holder),
+    /// Claims an extent. Whether another unit has it already, and this one is among those that are listed.
+    pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
+        let at = extent as usize;
+        let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
+        if *owner == 0 {
+            *owner = unit + 1;
         }
+        let is_listed = *owner != unit + 1 && *bits / ONE_CLAIM < MAX_CLAIMS;
+        if is_listed {
+            *bits += ONE_CLAIM;
+        }
+        is_listed
+    }
+
+    /// Whether several units claim an extent.
+    pub(crate) fn is_shared(&self, extent: u32) -> bool {
+        self.extents.get(extent as usize).is_some_and(|bits| *bits >= ONE_CLAIM)
     }
 
     /// Pages behind the end of the file in its last extent, of those that its header claims.
@@ -189,9 +201,7 @@ pub(crate) fn load(
         let bytes = reader.map_page(page, FixedPage::Pfs);
         let source_bytes = bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
         if let Some(source_bytes) = source_bytes {
-            let target = &mut map.pfs[first as usize..];
-            let count = target.len().min(source_bytes.len());
-            target[..count].copy_from_slice(&source_bytes[..count]);
+            map.pfs.iter_mut().skip(first as usize).zip(source_bytes).for_each(|(to, from)| *to = *from);
         } else {
             reader.unchecked(page, file.pages, PFS_PAGES, first);
         }
@@ -206,9 +216,9 @@ pub(crate) fn load(
         let sgam_bits = sgam.as_deref().and_then(|bytes| bitmap(Page::new(bytes)));
         map.gam_is_sound.push(gam_bits.is_some() && sgam_bits.is_some());
         if let (Some(gam_bits), Some(sgam_bits)) = (gam_bits, sgam_bits) {
-            let from = (first / EXTENT_PAGES) as usize;
-            for (index, extent) in map.extents[from..].iter_mut().take(INTERVAL_EXTENTS as usize).enumerate() {
-                *extent = u8::from(bit(gam_bits, index as u32)) | u8::from(bit(sgam_bits, index as u32)) << 1;
+            let extents = map.extents.iter_mut().skip((first / EXTENT_PAGES) as usize);
+            for (index, extent) in (0..INTERVAL_EXTENTS).zip(extents) {
+                *extent = u8::from(bit(gam_bits, index)) | u8::from(bit(sgam_bits, index)) << 1;
             }
         } else {
             let bad = if gam_bits.is_none() { gam_page } else { sgam_page };

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use format::PageId;
-use format::bytes::u32_at;
+use format::bytes::{u8_at, u32_at, u64_at};
 use format::key::{IMAGE_BYTES, KeyImage};
 
+use crate::context::Context;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::spill::{Fact, Run};
@@ -18,8 +19,8 @@ pub(crate) struct Partial {
     pub(crate) units: Vec<UnitTally>,
     /// What was found on single pages and not handed over yet.
     pub(crate) findings: Vec<Finding>,
-    /// Non-leaf pages.
-    pub(crate) nodes: Vec<NodePage>,
+    /// Non-leaf pages, a run a thread.
+    pub(crate) nodes: Vec<Run<NodePage>>,
     /// Key bounds of index pages, a run a thread.
     pub(crate) bounds: Vec<Run<PageBounds>>,
     /// What rows say of their columns.
@@ -141,6 +142,7 @@ pub(crate) struct TreeSums {
 
 impl TreeSums {
     /// The sums of a level, made if new.
+    #[expect(clippy::indexing_slicing, reason = "the place of what was found, or put last")]
     pub(crate) fn level(&mut self, level: TreeLevel) -> &mut LevelSums {
         let position = match self.levels.iter().position(|(other, _)| *other == level) {
             Some(position) => position,
@@ -219,7 +221,7 @@ impl UnreadPages {
     }
 }
 
-/// A non-leaf page: one in a hundred, so that each can be remembered.
+/// A non-leaf page: one in a hundred, or one in ten where keys are long.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct NodePage {
     /// The unit.
@@ -230,14 +232,39 @@ pub(crate) struct NodePage {
     pub(crate) page: PageId,
     /// Its left neighbour.
     pub(crate) prev: PageId,
-    /// Its right neighbour.
-    pub(crate) next: PageId,
     /// Child of its first entry.
     pub(crate) first_child: PageId,
     /// Child of its last entry.
     pub(crate) last_child: PageId,
     /// In which parts of the database it has children ([`crate::survey::Survey::part`]), a bit a part.
     pub(crate) child_parts: u64,
+}
+
+impl Fact for NodePage {
+    const BYTES: usize = 4 + 1 + 4 * 6 + 8;
+
+    fn page(&self) -> PageId {
+        self.page
+    }
+
+    fn write(&self, bytes: &mut [u8]) {
+        let pages = [self.page, self.prev, self.first_child, self.last_child];
+        let pages = pages.into_iter().flat_map(|id| id.page.to_le_bytes().into_iter().chain(id.file.to_le_bytes()));
+        let rest = self.child_parts.to_le_bytes().into_iter().chain(self.unit.to_le_bytes()).chain([self.level]);
+        bytes.iter_mut().zip(pages.chain(rest)).for_each(|(to, from)| *to = from);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            page: PageId::read(bytes, 0)?,
+            prev: PageId::read(bytes, 6)?,
+            first_child: PageId::read(bytes, 12)?,
+            last_child: PageId::read(bytes, 18)?,
+            child_parts: u64_at(bytes, 24)?,
+            unit: u32_at(bytes, 32)?,
+            level: u8_at(bytes, 36)?,
+        })
+    }
 }
 
 /// First and last key of an index page, as images of fixed size.
@@ -290,7 +317,7 @@ impl Partial {
         Self {
             units: vec![UnitTally::default(); units],
             findings: Vec::new(),
-            nodes: Vec::new(),
+            nodes: vec![Run::default()],
             bounds: vec![Run::default()],
             columns: columns::Sums::new(units),
             computed: computed::Sums::default(),
@@ -334,8 +361,41 @@ impl Partial {
         }
     }
 
-    /// Brings facts into an order that does not depend on which thread found them.
-    pub(crate) fn sort(&mut self) {
-        self.nodes.sort_unstable();
+    /// Notes a non-leaf page behind all noted before by this thread.
+    pub(crate) fn note_node(&mut self, node: NodePage) {
+        if let Some(run) = self.nodes.first_mut() {
+            run.push(node);
+        }
+    }
+
+    /// Writes facts out of which the thread has as many as it may keep.
+    pub(crate) fn bound(&mut self, context: &Context<'_>) {
+        if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
+            bounds.bound(context.bounds_a_thread(), context.space);
+            nodes.bound(context.nodes_a_thread(), context.space);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_non_leaf_page_comes_back_whole() {
+        let page = |page| PageId::new(3, page);
+        let node = NodePage {
+            unit: 70_000,
+            level: 7,
+            page: page(u32::MAX),
+            prev: PageId::NONE,
+            first_child: page(5),
+            last_child: page(6),
+            child_parts: 1 << 63 | 1,
+        };
+        let mut bytes = [0; NodePage::BYTES];
+        node.write(&mut bytes);
+        assert_eq!(NodePage::read(&bytes), Some(node));
+        assert_eq!(NodePage::read(&bytes[1..]), None);
     }
 }

@@ -145,12 +145,9 @@ impl Target {
             return bad(tally);
         }
         // Of several units that claim an extent, the one that the page names has it.
-        let (unit_index, unit) = context
-            .survey
-            .claimants(id)
-            .filter_map(|index| Some((index, context.units.get(index)?)))
-            .find(|(_, claimant)| context.belongs(claimant, header))
-            .unwrap_or((unit_index, unit));
+        let claimant = context.survey.claimant((context.source, &context.units), id, header);
+        let (unit_index, unit) =
+            claimant.and_then(|index| Some((index, context.units.get(index)?))).unwrap_or((unit_index, unit));
         if !context.belongs(unit, header) {
             findings.push(Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id));
             let named = context.units.owner_of(header.alloc_unit());

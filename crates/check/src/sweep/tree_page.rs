@@ -95,13 +95,11 @@ pub(super) fn add(
         }
         let ends = spans.first().zip(spans.last());
         if let Some((Some(first_child), Some(last_child))) = ends.map(|(a, b)| (child(page, *a), child(page, *b))) {
-            let (prev, next) = (header.prev(), header.next());
-            partial.nodes.push(NodePage {
+            partial.note_node(NodePage {
                 unit: unit_index,
                 level: header.level,
                 page: id,
-                prev,
-                next,
+                prev: header.prev(),
                 first_child,
                 last_child,
                 child_parts,
@@ -160,7 +158,7 @@ fn pairs<'p>(
     // the first entry should have a key, but no real tree of three levels was at hand to prove it.
     let first_slot = usize::from(!is_leaf);
     let (mut undecided, mut listed) = (0, 0);
-    let mut by_locator = [0; 2];
+    let (mut backwards, mut forwards) = (0, 0);
     let mut prior: Option<Record<'_>> = None;
     let mut ends: Option<(Record<'_>, Record<'_>)> = None;
     for slot in first_slot..target.spans().len() {
@@ -184,7 +182,8 @@ fn pairs<'p>(
                 Some(Ordering::Equal) => None,
                 None => {
                     match key::locators_ascend_bytewise(&prior, columns, &current, columns) {
-                        Some(bytewise) => by_locator[usize::from(bytewise)] += 1,
+                        Some(false) => backwards += 1,
+                        Some(true) => forwards += 1,
                         None => undecided += 1,
                     }
                     None
@@ -200,7 +199,7 @@ fn pairs<'p>(
         prior = Some(current);
         ends = Some((ends.map_or(current, |(first, _)| first), current));
     }
-    (undecided + by_locator[0].min(by_locator[1]), ends)
+    (undecided + backwards.min(forwards), ends)
 }
 
 fn is_ghost(record: &Record<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! Geometry and geography values ([MS-SSCLRT] 2.1; format-rare.md 8).
 
-use crate::bytes::{u8_at, u32_at};
+use crate::bytes::u32_at;
 
 /// Version and properties come behind the reference system's number.
 const HEADER_BYTES: usize = 6;
@@ -13,31 +13,99 @@ const WITH_SEGMENTS: u8 = 2;
 
 /// Whether the parts of a value add up to its length. What does not may be of a form that was never described.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
-    length(bytes) == Some(bytes.len())
+    let mut parts = Parts::default();
+    parts.add(bytes);
+    parts.are_whole()
 }
 
-/// The length that a value says it has.
-fn length(bytes: &[u8]) -> Option<usize> {
-    let (version, properties) = (u8_at(bytes, 4)?, u8_at(bytes, 5)?);
-    if !(1..=WITH_SEGMENTS).contains(&version) {
-        return None;
+/// Adds up the parts of a value that comes piece by piece, of which it keeps nothing.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Parts {
+    /// Bytes so far.
+    length: u64,
+    /// Where the parts known so far end.
+    end: u64,
+    follows: Follows,
+    /// The first bytes of what follows there, as far as they have come.
+    held: [u8; HEADER_BYTES],
+    held_bytes: usize,
+}
+
+/// Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments each have their number in front.
+#[derive(Clone, Copy, Default, Debug)]
+enum Follows {
+    #[default]
+    Header,
+    Points {
+        bytes: u64,
+        version: u8,
+    },
+    Figures {
+        version: u8,
+    },
+    Shapes {
+        version: u8,
+    },
+    /// Or nothing.
+    Segments,
+    Nothing,
+    /// The value is of a form that was never described.
+    Unknown,
+}
+
+impl Parts {
+    /// The next piece of the value.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        loop {
+            let wanted = match self.follows {
+                Follows::Header => HEADER_BYTES,
+                Follows::Nothing | Follows::Unknown => break,
+                _ => 4,
+            };
+            let skipped = self.end + self.held_bytes as u64 - self.length;
+            let rest = usize::try_from(skipped).ok().and_then(|skipped| piece.get(skipped..)).unwrap_or_default();
+            let room = self.held.get_mut(self.held_bytes..wanted).unwrap_or_default();
+            room.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            self.held_bytes += room.len().min(rest.len());
+            if self.held_bytes < wanted {
+                break;
+            }
+            self.step();
+        }
+        self.length += piece.len() as u64;
     }
-    let point = 16 + 8 * usize::from(properties & HAS_Z != 0) + 8 * usize::from(properties & HAS_M != 0);
+
+    /// Takes in what follows.
+    fn step(&mut self) {
+        let count = u64::from(u32_at(&self.held, 0).unwrap_or_default());
+        let (bytes, follows) = match self.follows {
+            Follows::Header => header(&self.held),
+            Follows::Points { bytes, version } => (4 + count * bytes, Follows::Figures { version }),
+            Follows::Figures { version } => (4 + count * 5, Follows::Shapes { version }),
+            Follows::Shapes { version: WITH_SEGMENTS } => (4 + count * 9, Follows::Segments),
+            Follows::Shapes { .. } => (4 + count * 9, Follows::Nothing),
+            Follows::Segments => (4 + count, Follows::Nothing),
+            Follows::Nothing | Follows::Unknown => return,
+        };
+        (self.end, self.follows, self.held_bytes) = (self.end + bytes, follows, 0);
+    }
+
+    /// Whether the pieces so far are the whole value.
+    pub(super) fn are_whole(&self) -> bool {
+        matches!(self.follows, Follows::Segments | Follows::Nothing) && self.length == self.end
+    }
+}
+
+/// What follows a header, and how many bytes belong to it.
+fn header(bytes: &[u8; HEADER_BYTES]) -> (u64, Follows) {
+    let [.., version, properties] = *bytes;
+    let point = 16 + 8 * u64::from(properties & HAS_Z != 0) + 8 * u64::from(properties & HAS_M != 0);
     match properties & (IS_POINT | IS_LINE) {
-        IS_POINT => return Some(HEADER_BYTES + point),
-        IS_LINE => return Some(HEADER_BYTES + 2 * point),
-        0 => {}
-        _ => return None,
-    }
-    // Points, figures (attribute, first point), shapes (parent, first figure, kind), each with their number in front.
-    let part = |at: usize, size: usize| {
-        let count = u32_at(bytes, at)? as usize;
-        at.checked_add(4)?.checked_add(count.checked_mul(size)?)
-    };
-    let end = part(part(part(HEADER_BYTES, point)?, 5)?, 9)?;
-    match version {
-        WITH_SEGMENTS if end < bytes.len() => part(end, 1),
-        _ => Some(end),
+        _ if !(1..=WITH_SEGMENTS).contains(&version) => (0, Follows::Unknown),
+        IS_POINT => (HEADER_BYTES as u64 + point, Follows::Nothing),
+        IS_LINE => (HEADER_BYTES as u64 + 2 * point, Follows::Nothing),
+        0 => (HEADER_BYTES as u64, Follows::Points { bytes: point, version }),
+        _ => (0, Follows::Unknown),
     }
 }
 
@@ -76,5 +144,24 @@ mod tests {
         assert!(!is_whole(&line));
         line[6..10].fill(0xFF);
         assert!(!is_whole(&line));
+    }
+
+    #[test]
+    fn pieces_of_any_length_are_as_good_as_the_whole() {
+        let mut line = vec![0, 0, 0, 0, 2, 4, 3, 0, 0, 0];
+        line.extend([0; 48]);
+        line.extend([1, 0, 0, 0, 1, 0, 0, 0, 0]);
+        line.extend([1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 2]);
+        line.extend([2, 0, 0, 0, 2, 2]);
+        for length in 1..line.len() {
+            let mut parts = Parts::default();
+            for (at, piece) in line.chunks(length).enumerate() {
+                assert_eq!(parts.are_whole(), at * length == line.len() - 6, "{at} pieces of {length}");
+                parts.add(piece);
+            }
+            assert!(parts.are_whole(), "pieces of {length}");
+            parts.add(&[0]);
+            assert!(!parts.are_whole(), "a byte too many");
+        }
     }
 }

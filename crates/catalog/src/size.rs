@@ -1,0 +1,82 @@
+//! What a catalogue takes in memory.
+
+use std::collections::BTreeMap;
+
+use crate::constraints::ConstraintKind;
+use crate::database::Database;
+
+/// What the allocator adds to each piece.
+const ALLOCATION_BYTES: usize = 16;
+
+impl Database {
+    /// Bytes that it takes in memory, about.
+    pub fn bytes(&self) -> u64 {
+        let rowsets = list(&self.rowsets, |rowset| {
+            let columns =
+                list(&rowset.layout.columns, |column| column.default.as_ref().map_or(0, |value| piece(value.len())));
+            let expansion = rowset.expansion.as_ref().map_or(0, |expansion| expansion.columns() * 16);
+            columns + expansion + list(&rowset.units, |_| 0)
+        });
+        let by_object = map(&self.objects, |object| text(&object.name) + text(&object.type_code))
+            + map(&self.columns, |columns| list(columns, |column| text(&column.name)))
+            + map(&self.indexes, |index| text(&index.name))
+            + map(&self.index_columns, |columns| list(columns, |_| 0))
+            + map(&self.schemas, |name| text(name))
+            + self.object_ids.len() * 2 * size_of::<i32>();
+        let rules = list(&self.expressions, |expression| expression.text.as_deref().map_or(0, text))
+            + list(&self.constraints, |constraint| {
+                let columns = match &constraint.kind {
+                    ConstraintKind::ForeignKey { columns, .. } => list(columns, |_| 0),
+                    ConstraintKind::Check => 0,
+                };
+                text(&constraint.name) + columns
+            })
+            + list(&self.identities, |_| 0);
+        let partitions = map(&self.partition_functions, |function| {
+            let value = |value: &Option<Box<[u8]>>| value.as_ref().map_or(0, |value| piece(value.len()));
+            let boundaries = list(&function.candidates, |list_of| list(list_of, |boundary| value(&boundary.value)));
+            text(&function.name) + boundaries
+        }) + map(&self.partitioned, |_| 0);
+        let units = list(&self.units, |_| 0) + self.unit_by_id.len() * 3 * size_of::<(u64, usize)>();
+        let store = &self.columnstore;
+        let columnstore =
+            list(&store.segments, |_| 0) + list(&store.dictionaries, |_| 0) + list(&store.row_groups, |_| 0);
+        let files = list(&self.files, |file| text(&file.logical_name) + text(&file.physical_name))
+            + list(&self.filegroups, |group| text(&group.name));
+        (rowsets + by_object + rules + partitions + units + columnstore + files) as u64
+    }
+}
+
+fn piece(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { bytes + ALLOCATION_BYTES }
+}
+
+fn text(text: &str) -> usize {
+    piece(text.len())
+}
+
+/// A list and what its items hold. As it grew, it took up to half as much again.
+fn list<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
+    piece(size_of_val(items) * 3 / 2) + items.iter().map(held).sum::<usize>()
+}
+
+/// A map and what its values hold: its nodes are two thirds full.
+fn map<K, V>(map: &BTreeMap<K, V>, held: impl Fn(&V) -> usize) -> usize {
+    map.len() * (size_of::<K>() + size_of::<V>()) * 3 / 2 + map.values().map(held).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::TableColumn;
+
+    #[test]
+    fn what_grows_counts() {
+        let mut database = Database::default();
+        let none = database.bytes();
+        let column = TableColumn { id: 1, name: "a name".repeat(10), user_type: 56, status: 0 };
+        database.columns.insert(7, vec![column; 1000]);
+        let bytes = database.bytes() - none;
+        assert!((100_000..200_000).contains(&bytes), "{bytes}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Which units claim an extent: by their IAM pages, which are read again where it matters.
+
+use std::cmp::Ordering;
+use std::iter::Peekable;
+
+use format::PageId;
+use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, bit};
+use format::bytes::u32_at;
+use source::PageSource;
+
+use super::iam::iam_bitmap;
+use crate::spill::{Item, Sorted, page_to};
+use crate::units::UnitIndex;
+
+/// A unit's claim to an extent that another unit claimed before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Claim {
+    /// Its first page.
+    pub(super) extent: PageId,
+    pub(super) unit: UnitIndex,
+}
+
+impl Item for Claim {
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        page_to(out, self.extent);
+        out.extend(self.unit.to_le_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self { extent: PageId::read(bytes, 0)?, unit: u32_at(bytes, 6)? })
+    }
+}
+
+/// The units that claim `extent` besides its owner. To be asked of extents in ascending order.
+pub(super) fn claimants(claims: &mut Peekable<Sorted<Claim>>, extent: PageId) -> Vec<UnitIndex> {
+    while claims.next_if(|claim| claim.extent < extent).is_some() {}
+    std::iter::from_fn(|| claims.next_if(|claim| claim.extent == extent)).map(|claim| claim.unit).collect()
+}
+
+/// The IAM pages of all units, by unit and interval.
+#[derive(Default)]
+pub(crate) struct Intervals(Vec<Interval>);
+
+/// An IAM page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Interval {
+    pub(super) unit: UnitIndex,
+    /// First page of the interval that it describes.
+    pub(super) start: PageId,
+    /// Where it lies.
+    pub(super) page: PageId,
+}
+
+impl Intervals {
+    /// Of these IAM pages.
+    pub(super) fn new(mut pages: Vec<Interval>) -> Self {
+        pages.sort_unstable();
+        Self(pages)
+    }
+
+    /// Pairs of neighbours that describe the same interval for the same unit.
+    pub(super) fn doubles(&self) -> impl Iterator<Item = (Interval, Interval)> + '_ {
+        let pairs = self.0.iter().zip(self.0.iter().skip(1));
+        pairs.filter(|(a, b)| (a.unit, a.start) == (b.unit, b.start)).map(|(a, b)| (*a, *b))
+    }
+
+    fn of(&self, unit: UnitIndex, page: PageId) -> &[Interval] {
+        let key = (unit, PageId::new(page.file, page.page - page.page % INTERVAL_PAGES));
+        let first = self.0.partition_point(|interval| (interval.unit, interval.start) < key);
+        let end = self.0.partition_point(|interval| (interval.unit, interval.start) <= key);
+        self.0.get(first..end).unwrap_or_default()
+    }
+
+    /// The IAM page by which a unit claims an extent.
+    pub(super) fn page_of(&self, unit: UnitIndex, extent: PageId) -> Option<PageId> {
+        self.of(unit, extent).last().map(|interval| interval.page)
+    }
+
+    /// Whether a unit claims the extent of `page`.
+    pub(crate) fn claims(&self, source: &dyn PageSource, unit: UnitIndex, page: PageId) -> bool {
+        let index = page.page % INTERVAL_PAGES / EXTENT_PAGES;
+        self.of(unit, page).iter().any(|interval| {
+            let bitmap = source.read_page(interval.page).and_then(|bytes| iam_bitmap(&bytes));
+            bitmap.is_some_and(|bits| bit(&bits, index))
+        })
+    }
+}
