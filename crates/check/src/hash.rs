@@ -1,7 +1,7 @@
 //! Keyed hashes of facts, added up in any order: two sides of a relation are equal sets if their sums are equal.
 //!
 //! Sums wrap and add; they never XOR, under which two equal surplus facts would cancel. The key is new in every run, so
-//! that no file can be made whose facts cancel, and a chance miss (about 2^-120 per comparison) does not repeat.
+//! that no file can be made whose facts cancel, and a chance miss (2^-64 per comparison, or less) does not repeat.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -16,24 +16,81 @@ pub(crate) struct FactHash {
 
 /// Hashes a sequence of values under the run's key.
 pub(crate) struct Hasher {
-    state: (u64, u64),
+    state: State,
+    /// The first word of a pair was added.
+    is_open: bool,
     key: [u64; 4],
 }
 
-/// What NULL ends with in place of a length: no value has so many bytes in its last word.
-const NULL: u64 = 9;
+/// What a word of a value is: words are told apart by their role, so that no word inside a value passes for its end and
+/// neighbours do not run into each other.
+type Role = u64;
+
+/// The last word of a value, of so many bytes from 0 to 8, has their number as its role. This one is not the last.
+const INNER: Role = 10;
+/// NULL is an end that no value has.
+const NULL: Role = 9;
+
+/// A hash so far. Words are taken in pairs: one multiplication mixes two, and its product, of twice their size, goes into
+/// both halves.
+#[derive(Clone, Copy, Default)]
+struct State(u64, u64);
+
+impl State {
+    /// Adds the first word of a pair.
+    #[inline(always)]
+    fn open(&mut self, key: u64, word: u64) {
+        self.0 ^= word.wrapping_add(key);
+    }
+
+    /// Adds the second one.
+    #[inline(always)]
+    fn close(&mut self, key: u64, word: u64) {
+        self.1 ^= word.wrapping_add(key);
+        let product = u128::from(self.0) * u128::from(self.1);
+        // Both are added crosswise, so that nothing is lost where one of them is 0, and rows that differ in one word of a
+        // pair are certain to differ here.
+        *self = Self(self.1.wrapping_add(product as u64), self.0 ^ (product >> 64) as u64);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, key: &[u64; 4], is_open: &mut bool, role: Role, word: u64) {
+        match *is_open {
+            false => self.open(first_key(key, role), word),
+            true => self.close(second_key(key, role), word),
+        }
+        *is_open = !*is_open;
+    }
+
+    #[inline(always)]
+    fn finish(self, [k0, k1, k2, k3]: &[u64; 4]) -> (u64, u64) {
+        let Self(first, second) = self;
+        (fold(first ^ k3, second ^ k1), fold(second ^ k2, first ^ k0))
+    }
+}
+
+/// What the first word of a pair is mixed with. Multiples of an odd number tell roles apart.
+#[inline(always)]
+fn first_key([first, ..]: &[u64; 4], role: Role) -> u64 {
+    first.wrapping_add(role.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// The same of the second.
+#[inline(always)]
+fn second_key([_, second, ..]: &[u64; 4], role: Role) -> u64 {
+    second.wrapping_sub(role.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
 
 impl Hasher {
     #[inline]
     fn add_word(&mut self, word: u64) {
-        self.state = FactKey::inner(&self.key).step(self.state, word);
+        self.state.add(&self.key, &mut self.is_open, INNER, word);
     }
 
-    /// Ends a value: its last bytes, eight at most, under a key of their own for each number of bytes. So no word inside a
-    /// value passes for its end, and neighbours do not run into each other.
+    /// Ends a value: its last bytes, eight at most.
     #[inline]
     fn end(&mut self, last: u64, length: u64) {
-        self.state = FactKey::last(&self.key, length).step(self.state, last);
+        self.state.add(&self.key, &mut self.is_open, length, last);
     }
 
     /// Adds NULL: an end that no value has.
@@ -64,33 +121,7 @@ impl Hasher {
     /// The hash.
     #[inline]
     pub(crate) fn finish(&self) -> (u64, u64) {
-        let [.., k2, k3] = self.key;
-        (fold(self.state.0 ^ k2, self.state.1 | 1), fold(self.state.1 ^ k3, self.state.0 | 1))
-    }
-}
-
-/// The key of one step of both halves of a hash.
-#[derive(Clone, Copy)]
-struct FactKey(u64, u64);
-
-impl FactKey {
-    /// For a word that is not the last of its value.
-    #[inline]
-    fn inner([k0, k1, ..]: &[u64; 4]) -> Self {
-        Self(k0 | 1, k1 | 1)
-    }
-
-    /// For the last one, of so many bytes.
-    #[inline]
-    fn last([.., k2, k3]: &[u64; 4], length: u64) -> Self {
-        // Even steps, so that lengths stay apart whatever the lowest bit is.
-        let own = length.wrapping_mul(0x9E37_79B9_7F4A_7C16);
-        Self(k2.wrapping_add(own) | 1, k3.wrapping_sub(own) | 1)
-    }
-
-    #[inline]
-    fn step(self, (first, second): (u64, u64), word: u64) -> (u64, u64) {
-        (fold(first ^ word, self.0), fold(second ^ word.rotate_left(32), self.1))
+        self.state.finish(&self.key)
     }
 }
 
@@ -98,7 +129,11 @@ impl FactKey {
 /// does not.
 #[derive(Default)]
 pub(crate) struct RowHashes {
-    states: Vec<(u64, u64)>,
+    states: Vec<State>,
+    /// Whether the rows have an open pair; `None` if some have and some have not.
+    are_open: Option<bool>,
+    /// Which, then.
+    open: Vec<bool>,
     key: [u64; 4],
 }
 
@@ -108,42 +143,68 @@ impl RowHashes {
         self.key = hash.key;
         self.states.clear();
         self.states.resize(rows, hash.hasher().state);
+        self.open.resize(rows, false);
+        self.are_open = Some(false);
     }
 
     /// Adds a value of eight bytes at most to each, all of the same length.
     #[inline(always)]
     pub(crate) fn add_short(&mut self, length: u64, values: impl Iterator<Item = u64>) {
-        let key = FactKey::last(&self.key, length);
-        for (state, value) in self.states.iter_mut().zip(values) {
-            *state = key.step(*state, value);
+        let states = self.states.iter_mut().zip(values);
+        match self.are_open {
+            Some(false) => {
+                let key = first_key(&self.key, length);
+                states.for_each(|(state, value)| state.open(key, value));
+                self.are_open = Some(true);
+            }
+            Some(true) => {
+                let key = second_key(&self.key, length);
+                states.for_each(|(state, value)| state.close(key, value));
+                self.are_open = Some(false);
+            }
+            None => {
+                let states = states.zip(&mut self.open);
+                states.for_each(|((state, value), is_open)| state.add(&self.key, is_open, length, value));
+            }
         }
     }
 
-    /// The same where some are NULL.
+    /// Adds NULL to each.
+    pub(crate) fn add_null(&mut self) {
+        self.add_short(NULL, std::iter::repeat(0));
+    }
+
+    /// Adds a value of eight bytes at most, or NULL, to each.
     #[inline(always)]
     pub(crate) fn add_short_or_null(&mut self, length: u64, values: impl Iterator<Item = Option<u64>>) {
-        let (value_key, null_key) = (FactKey::last(&self.key, length), FactKey::last(&self.key, NULL));
-        for (state, value) in self.states.iter_mut().zip(values) {
-            let (key, value) = value.map_or((null_key, 0), |value| (value_key, value));
-            *state = key.step(*state, value);
-        }
+        self.add(values, |hasher, value| match value {
+            Some(value) => hasher.end(value, length),
+            None => hasher.add_null(),
+        });
     }
 
     /// Adds a value of each, whatever it is.
     #[inline(always)]
     pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher, T)) {
-        for (state, value) in self.states.iter_mut().zip(values) {
-            let mut hasher = Hasher { state: *state, key: self.key };
-            add(&mut hasher, value);
-            *state = hasher.state;
+        if let Some(are_open) = self.are_open {
+            self.open.fill(are_open);
         }
+        let (mut any, mut all) = (false, true);
+        for ((state, is_open), value) in self.states.iter_mut().zip(&mut self.open).zip(values) {
+            let mut hasher = Hasher { state: *state, is_open: *is_open, key: self.key };
+            add(&mut hasher, value);
+            (*state, *is_open) = (hasher.state, hasher.is_open);
+            any |= hasher.is_open;
+            all &= hasher.is_open;
+        }
+        self.are_open = (any == all).then_some(any);
     }
 
     /// The sum of some, and how many they are.
-    pub(crate) fn sum_of(&self, selected: &[bool]) -> (Sum, u64) {
+    pub(crate) fn sum_of(&self, selected: impl Iterator<Item = bool>) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
-        for (&state, _) in self.states.iter().zip(selected).filter(|(_, is_selected)| **is_selected) {
-            sum.add(Hasher { state, key: self.key }.finish().into());
+        for (state, _) in self.states.iter().zip(selected).filter(|(_, is_selected)| *is_selected) {
+            sum.add(state.finish(&self.key).into());
             count += 1;
         }
         (sum, count)
@@ -152,9 +213,7 @@ impl RowHashes {
     /// The sum of all.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();
-        for &state in &self.states {
-            sum.add(Hasher { state, key: self.key }.finish().into());
-        }
+        self.states.iter().for_each(|state| sum.add(state.finish(&self.key).into()));
         sum
     }
 }
@@ -226,7 +285,7 @@ impl FactHash {
     #[inline]
     pub(crate) fn hasher(&self) -> Hasher {
         let [_, _, k2, k3] = self.key;
-        Hasher { state: (k2, k3), key: self.key }
+        Hasher { state: State(k2, k3), is_open: false, key: self.key }
     }
 
     /// A hash whose key follows from `seed`, or is new.

@@ -99,21 +99,29 @@ struct Operand {
     /// Place and length, if it lies in the fixed part.
     fixed: Option<(u16, u16)>,
     integer: Option<IntegerColumn>,
+    /// Its values are in a vector, which plain rows do not have.
+    is_in_vector: bool,
 }
 
 impl Operand {
     fn of(column: &Column) -> Option<Self> {
         let RowsetColumn { info, leaf_offset, leaf_null_bit: null_bit, .. } = column.column;
-        // Of a sparse column the null bitmap says nothing.
+        if column.is_in_vector() {
+            return Some(Self { null_bit, fixed: None, integer: None, is_in_vector: true });
+        }
         if column.column.is_sparse() || leaf_offset == 0 || null_bit == 0 {
             return None;
         }
         let fixed = (leaf_offset > 0).then_some((leaf_offset.unsigned_abs(), info.length));
-        Some(Self { null_bit, fixed, integer: IntegerColumn::of(column) })
+        Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), is_in_vector: false })
     }
 
-    /// Whether it is NULL in each row; false if the null bitmap alone does not tell.
+    /// Whether it is NULL in each plain row; false if the null bitmap alone does not tell.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
+        if self.is_in_vector {
+            are_null.fill(true);
+            return true;
+        }
         if self.null_bit > rows.column_count() || self.fixed.is_some_and(|(at, length)| !rows.has_fixed(at, length)) {
             return false;
         }
@@ -132,7 +140,7 @@ impl IntegerFilter {
         Some(Self { selection, operands })
     }
 
-    /// Which rows satisfy it; `None` if that is not certain of all.
+    /// Which plain rows satisfy it; `None` if that is not certain of all.
     pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerRoom) -> Option<&'r [bool]> {
         let operand = |index: usize| self.operands.get(index).copied();
         let nulls = |index, are_null: &mut [bool]| operand(index).is_some_and(|operand| operand.nulls(rows, are_null));

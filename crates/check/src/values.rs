@@ -42,10 +42,15 @@ impl Column {
         Self { column: column.clone(), in_index, is_uniquifier: false, is_computed: false, fixed_length }
     }
 
+    /// Whether rows have its values in their vector of sparse ones, where one that is not there is NULL.
+    pub(crate) fn is_in_vector(&self) -> bool {
+        self.column.is_sparse() && !self.in_index
+    }
+
     /// Position of a bit column in its byte.
     pub(crate) fn bit(&self) -> Option<u8> {
         // A sparse bit has a byte of its own.
-        let bit = if self.column.is_sparse() && !self.in_index { 0 } else { self.column.leaf_bit };
+        let bit = if self.is_in_vector() { 0 } else { self.column.leaf_bit };
         (self.column.info.xtype == xtype::BIT).then_some(bit)
     }
 

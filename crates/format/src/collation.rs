@@ -272,6 +272,62 @@ pub fn compare(
     }
 }
 
+/// Order of two strings as they are stored, where nothing but the first place in which they differ matters: all before it
+/// is ASCII, two letters or digits stand there, and the alphabet is plain. `None` decides nothing; [`compare`] has to.
+/// What this says, [`compare`] says too.
+pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, form: Form) -> Option<Ordering> {
+    let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
+    if is_special || !collation.letters_are_plain() {
+        return None;
+    }
+    let (at, shared) = first_difference(a, b);
+    let (at, beyond_ascii) = match form {
+        Form::Ansi => (at, 0x8080_8080_8080_8080),
+        Form::Unicode => (at & !1, 0xFF80_FF80_FF80_FF80),
+    };
+    if shared & beyond_ascii != 0 {
+        return None;
+    }
+    let unit = |bytes: &[u8]| match (form, bytes.get(at..)?) {
+        (Form::Ansi, [byte, ..]) | (Form::Unicode, [byte, 0, ..]) => Some(*byte),
+        _ => None,
+    };
+    let (left, right) = (fold(unit(a)?)?, fold(unit(b)?)?);
+    (left != right).then(|| left.cmp(&right))
+}
+
+/// Where two strings of bytes differ first, or one ends; and which bits are set in any of the bytes before, those at even
+/// places in the even bytes of the number.
+fn first_difference(a: &[u8], b: &[u8]) -> (usize, u64) {
+    let (mut at, mut shared) = (0, 0);
+    for (left, right) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let (left, right) = (u64::from_le_bytes(*left), u64::from_le_bytes(*right));
+        if left != right {
+            let same_bits = (left ^ right).trailing_zeros() & !7;
+            return (at + (same_bits / 8) as usize, shared | left & !(u64::MAX << same_bits));
+        }
+        shared |= left;
+        at += 8;
+    }
+    for (left, right) in a.iter().zip(b).skip(at) {
+        if left != right {
+            break;
+        }
+        shared |= u64::from(*left) << (8 * (at % 2));
+        at += 1;
+    }
+    (at, shared)
+}
+
+/// A digit, or an ASCII letter without its case: in that order.
+fn fold(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' | b'a'..=b'z' => Some(byte),
+        b'A'..=b'Z' => Some(byte + 32),
+        _ => None,
+    }
+}
+
 /// Whether two strings that are not the same are surely equal all the same: they differ in the case of ASCII letters only,
 /// and `collation` ignores that.
 pub fn is_equal_but_for_case(
@@ -330,6 +386,8 @@ fn compare_binary(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use Ordering::{Equal, Greater, Less};
 
@@ -355,6 +413,47 @@ mod tests {
     }
 
     const WINDOWS: CollationId = CollationId(0xD008);
+
+    proptest! {
+        /// Strings with much in common, of characters of all kinds.
+        #[test]
+        fn the_first_difference_decides_nothing_that_a_whole_comparison_does_not(
+            shared in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,20}",
+            a in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,4}",
+            b in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,4}",
+            id in prop::sample::select(vec![LATIN1.0, WINDOWS.0, 0, 0x0808, 0x1_0008, 0xD01A, 0x0A, 0x3500_D008, 0x3400_C008]),
+            is_unicode: bool,
+        ) {
+            let bytes = |text: &str| -> Vec<u8> {
+                let text = format!("{shared}{text}");
+                match is_unicode {
+                    true => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+                    false => text.chars().map(|c| u8::try_from(c).unwrap_or(0xFF)).collect(),
+                }
+            };
+            let (a, b, id) = (bytes(&a), bytes(&b), CollationId(id));
+            let form = if is_unicode { Form::Unicode } else { Form::Ansi };
+            if let Some(quick) = compare_at_first_difference(&a, &b, id, form) {
+                let units = |bytes: &[u8]| -> Vec<u16> {
+                    match is_unicode {
+                        true => bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
+                        false => bytes.iter().map(|byte| u16::from(*byte)).collect(),
+                    }
+                };
+                prop_assert_eq!(order_as(&units(&a), &units(&b), id, form), Some(quick));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_difference_decides_most() {
+        let decided = |a: &str, b: &str| compare_at_first_difference(a.as_bytes(), b.as_bytes(), LATIN1, Form::Ansi);
+        assert_eq!(decided("25001 Montague", "25000 Montague"), Some(Greater));
+        assert_eq!(decided("HL-U509 Frame, black", "HL-U509 Frame, Red"), Some(Less));
+        assert_eq!(decided("25001-Montague", "25001 Montague"), None, "a mark");
+        assert_eq!(decided("Montague", "MONTAGUE"), None, "cases");
+        assert_eq!(decided("Mont", "Montague"), None, "the end");
+    }
 
     #[test]
     fn digits_come_before_letters_and_blanks_before_both() {

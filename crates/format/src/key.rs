@@ -192,13 +192,15 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
             return (a.cmp(b) == by_number).then_some(by_number);
         }
         KeyOrder::Ansi(id) => {
-            return collation::compare(bytes(a), bytes(b), id, Form::Ansi);
+            return collation::compare_at_first_difference(a, b, id, Form::Ansi)
+                .or_else(|| collation::compare(bytes(a), bytes(b), id, Form::Ansi));
         }
         KeyOrder::Unicode(id) => {
             if !(a.len() | b.len()).is_multiple_of(2) {
                 return None;
             }
-            return collation::compare(units(a), units(b), id, Form::Unicode);
+            return collation::compare_at_first_difference(a, b, id, Form::Unicode)
+                .or_else(|| collation::compare(units(a), units(b), id, Form::Unicode));
         }
         KeyOrder::Unknown => return (a == b).then_some(Ordering::Equal),
     })

@@ -2,13 +2,14 @@
 //!
 //! Nearly every page is such: its records have the same status, fixed length and column count, so that each column lies at
 //! the same place in all of them, and they differ only in where they start, which columns are NULL and how long the
-//! variable ones are. [`UniformRows::load`] proves all that [`Record::data`] and [`Record::index`] would prove of each
+//! variable ones are. A few may be deleted, or have a value that is not stored plainly: these *exceptions* have the form, and
+//! what is in their columns is looked at row by row. [`UniformRows::load`] proves all that [`Record::data`] and [`Record::index`] would prove of each
 //! record, in one loop without a look-up; what is unusual makes it say no, and nothing is known then. Checks that read a
 //! column of all rows, one after the other, need neither parse a record again nor look up where the column is.
 
 use crate::bytes::u16_at;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, page_flags};
-use crate::record::{MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
+use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
 /// Columns whose null bits are kept; pages of wider rows are not uniform.
@@ -17,10 +18,14 @@ const MAX_COLUMNS: u16 = 64;
 /// Bits of the status byte in which records of one form may differ.
 const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 
+/// Bits of the status byte in which a deleted row differs from a living one: 0 and 6, of data records, or 3 and 5.
+const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
+const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
+
 /// What the records of a page have in common.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Form {
-    /// Their first bytes without the bits that may differ: of data records up to the end of the fixed part's length, of
+    /// The first bytes of a living one without the bits that may differ: of data records up to the end of the fixed part's length, of
     /// index records the status alone.
     head: u32,
     /// They are records of an index page.
@@ -43,6 +48,10 @@ pub struct UniformRows {
     nulls: Vec<u64>,
     /// By slot: variable columns stored.
     variables: Vec<u16>,
+    /// Slots of the exceptions.
+    exceptions: Vec<u16>,
+    /// By slot, whether it is none; empty where there is none.
+    are_plain: Vec<bool>,
     totals: Totals,
     order: SlotOrder,
 }
@@ -55,13 +64,16 @@ struct Totals {
     fewest_variables: u16,
     most_variables: u16,
     has_versions: bool,
+    ghosts: u32,
+    /// Bits that are set in the end of some variable column.
+    ends: u16,
     bytes: u32,
     padded_bytes: u32,
 }
 
 impl UniformRows {
-    /// Audits the records of a page whose header was found possible: whether they are live rows of one form that lie one
-    /// behind the other, each whole and inside its space. If not, nothing is known.
+    /// Audits the records of a page whose header was found possible: whether they are rows of one form that lie one behind
+    /// the other, each whole and inside its space. If not, nothing is known.
     pub fn load(&mut self, page: Page<'_>) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -86,6 +98,11 @@ impl UniformRows {
             (true, _) => self.records::<true, true>(page.bytes()),
         };
         self.totals = totals.unwrap_or_default();
+        self.exceptions.clear();
+        self.are_plain.clear();
+        if self.totals.ghosts > 0 || self.totals.ends & COMPLEX != 0 {
+            self.find_exceptions(page);
+        }
         totals.is_some()
     }
 
@@ -143,9 +160,11 @@ impl UniformRows {
                 true => u32::from(*space.first()?),
                 false => u32::from_le_bytes(*space.first_chunk()?),
             };
-            if head & !u32::from(OPTIONAL) != form.head {
+            let difference = head & !u32::from(OPTIONAL) ^ form.head;
+            if difference != 0 && difference != GHOST {
                 return None;
             }
+            totals.ghosts += u32::from(difference != 0);
             if HAS_BITMAP {
                 // A record at the very end of the page is not uniform with others.
                 let (count, bitmap) = page.get(start + fixed_end..)?.split_first_chunk()?;
@@ -161,7 +180,9 @@ impl UniformRows {
                 let ends = space.get(variable_at + 2..variable_at + 2 + 2 * usize::from(stored))?;
                 end += 2 + ends.len();
                 for next in ends.as_chunks().0 {
-                    let next = usize::from(u16::from_le_bytes(*next));
+                    let next = u16::from_le_bytes(*next);
+                    totals.ends |= next;
+                    let next = usize::from(next & !COMPLEX);
                     if next < end {
                         return None;
                     }
@@ -175,7 +196,6 @@ impl UniformRows {
                 totals.has_versions = true;
                 end += VERSION_TAG_BYTES;
             }
-            // An end with the mark of a complex column lies behind every space.
             if end > space.len() {
                 return None;
             }
@@ -186,9 +206,31 @@ impl UniformRows {
         Some(totals)
     }
 
+    /// Which of the records, now known to be whole, are exceptions.
+    #[cold]
+    fn find_exceptions(&mut self, page: Page<'_>) {
+        let Self { form, spans, variables, exceptions, are_plain, .. } = self;
+        let variable_at = usize::from(form.variable_at) + 2;
+        for ((slot, span), stored) in (0..).zip(spans).zip(variables) {
+            let record = span.of(page);
+            let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
+            let is_complex = ends.as_chunks().0.iter().any(|end| u16::from_le_bytes(*end) & COMPLEX != 0);
+            let is_plain = !is_complex && !record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
+            are_plain.push(is_plain);
+            if !is_plain {
+                exceptions.push(slot);
+            }
+        }
+    }
+
     /// Where the records lie, by slot.
     pub fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    /// How many of them are deleted rows.
+    pub fn ghosts(&self) -> u32 {
+        self.totals.ghosts
     }
 
     /// Bytes that the records take.
@@ -208,13 +250,18 @@ impl UniformRows {
 }
 
 impl Form {
-    /// The form of a record; `None` if pages of such are not looked at here: deleted, moved and compressed rows, rows
-    /// without null bitmap in tables, more columns than are kept.
+    /// The form of a record; `None` if pages of such are not looked at here: moved and compressed rows, rows without null
+    /// bitmap in tables, more columns than are kept.
     fn of(page: Page<'_>, span: Span, is_index: bool) -> Option<Self> {
         let space = span.of(page);
         let status = *space.first()?;
+        let kind = RecordKind::of(status);
+        let is_ghost = match is_index {
+            true => kind == RecordKind::GhostIndex,
+            false => kind == RecordKind::GhostData,
+        };
         let expected = if is_index { RecordKind::Index } else { RecordKind::Primary };
-        if status & (status::COMPRESSED | status::RESERVED) != 0 || RecordKind::of(status) != expected {
+        if status & (status::COMPRESSED | status::RESERVED) != 0 || !is_ghost && kind != expected {
             return None;
         }
         let has_bitmap = status & status::NULL_BITMAP != 0;
@@ -232,7 +279,8 @@ impl Form {
         }
         let bitmap_bytes = if has_bitmap { 2 + column_count.div_ceil(8) } else { 0 };
         let variable_at = fixed_end.checked_add(bitmap_bytes)?;
-        Some(Self { head: head & !u32::from(OPTIONAL), is_index, fixed_end, column_count, variable_at })
+        let head = head & !u32::from(OPTIONAL) ^ if is_ghost { GHOST } else { 0 };
+        Some(Self { head, is_index, fixed_end, column_count, variable_at })
     }
 }
 
@@ -247,6 +295,21 @@ impl<'a> Rows<'a> {
     /// How many.
     pub fn count(&self) -> usize {
         self.rows.spans.len()
+    }
+
+    /// Slots of the exceptions: deleted rows, and rows with a complex column (off-row pointer, sparse vector).
+    pub fn exceptions(&self) -> &'a [u16] {
+        &self.rows.exceptions
+    }
+
+    /// How many are no exceptions.
+    pub fn plain_count(&self) -> usize {
+        self.count() - self.rows.exceptions.len()
+    }
+
+    /// By slot, whether a row is no exception; `None` if none is one.
+    pub fn are_plain(&self) -> Option<&'a [bool]> {
+        Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }
 
     /// Whether they are rows of an index page.
@@ -338,7 +401,8 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Variable column `number`, counted from 1, of each row, by slot; empty where a row does not store it.
+    /// Variable column `number`, counted from 1, of each row, by slot; empty where a row does not store it. Of a complex
+    /// one, what stands in the row.
     #[inline(always)]
     pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
         let page = self.page;
@@ -349,7 +413,7 @@ impl<'a> Rows<'a> {
                 return &[][..];
             }
             let start = usize::from(span.offset);
-            let read = |at: usize| u16_at(page, start + at).unwrap_or_default();
+            let read = |at: usize| u16_at(page, start + at).unwrap_or_default() & !COMPLEX;
             // The entry before the first is the count.
             let first = if number == 1 { variable_at + 2 + 2 * usize::from(stored) } else { read(entry - 2).into() };
             page.get(start + first..start + usize::from(read(entry))).unwrap_or_default()

@@ -54,12 +54,13 @@ impl Records {
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// The records of a page that were found to be live rows of one form, all of them.
+    /// The records of a page that were found to be rows of one form.
     pub(super) fn of_uniform(&mut self, rows: &UniformRows) -> PageContent {
         // Pages whose records start at multiples of 4 are not uniform.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
         PageContent {
-            rows: rows.spans().len() as u32,
+            rows: rows.spans().len() as u32 - rows.ghosts(),
+            ghosts: rows.ghosts(),
             records_are_audited: true,
             lengths_are_known: true,
             ghosts_are_known: true,

@@ -9,7 +9,7 @@ use super::{Sums, is_possible, present};
 use crate::context::Context;
 use crate::units::UnitIndex;
 
-/// Whether nothing is to be said of the columns of the page's rows; then they are counted.
+/// Whether nothing is to be said of the columns of the page's rows, exceptions aside; then they are counted.
 pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
     let (Some(program), Some(tally)) = (context.columns.get(unit as usize), sums.units.get_mut(unit as usize)) else {
         return true;
@@ -20,8 +20,8 @@ pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums:
     if !program.fits(rows, context.options.checks_purity()) {
         return false;
     }
-    tally.rows += rows.count() as u64;
-    tally.values += rows.count() as u64 * present(program, rows.column_count());
+    tally.rows += rows.plain_count() as u64;
+    tally.values += rows.plain_count() as u64 * present(program, rows.column_count());
     true
 }
 

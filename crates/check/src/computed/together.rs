@@ -36,7 +36,7 @@ impl Together {
     }
 }
 
-/// Whether all computed columns of the page's rows are right for certain; then they are counted.
+/// Whether all computed columns of the page's rows are right for certain; then they are counted, exceptions aside.
 pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
     let columns = context.computed.of(unit);
     let mut holds = |column: &Persisted| column.together.as_ref().is_some_and(|plan| plan.holds(rows, &mut sums.page));
@@ -48,7 +48,7 @@ pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums:
     }
     for column in columns {
         if let Some(values) = sums.values.get_mut(column.counter) {
-            values.0 += rows.count() as u64;
+            values.0 += rows.plain_count() as u64;
         }
     }
     true

@@ -21,6 +21,8 @@ enum Place {
     Variable { number: u16, null_bit: u16 },
     /// Four bytes that are 0 where they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
+    /// A value in a vector of sparse ones, which plain rows do not have: NULL.
+    InVector,
     /// The address of the row.
     Locator,
     /// A computed column that the table does not store.
@@ -35,8 +37,8 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, sparse, or hashed
-    /// in another form than stored.
+    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, or hashed in
+    /// another form than stored.
     pub(super) fn of(work: &Work) -> Option<Self> {
         if work.forms.iter().any(|form| *form != Form::AsStored) {
             return None;
@@ -53,8 +55,8 @@ impl Together {
         Some(Self { filter, places: work.cells.iter().map(place).collect::<Option<_>>()? })
     }
 
-    /// The sum of the hashes of the rows that the index has, and how many they are; `None` if some value does not lie where
-    /// it is expected.
+    /// The sum of the hashes of the rows that the index has, exceptions aside, and how many they are; `None` if some value
+    /// does not lie where it is expected.
     pub(super) fn sum(&self, hash: &FactHash, page: PageId, rows: Rows<'_>, desk: &mut Desk) -> Option<(Sum, u64)> {
         let Desk { hashes, integers, .. } = desk;
         hashes.start(hash, rows.count());
@@ -62,8 +64,19 @@ impl Together {
             place.add(page, rows, hashes, integers)?;
         }
         match &self.filter {
-            None => Some((hashes.sum(), rows.count() as u64)),
-            Some(filter) => Some(hashes.sum_of(filter.select(rows, integers)?)),
+            None => Some(match rows.are_plain() {
+                None => (hashes.sum(), rows.count() as u64),
+                Some(are_plain) => hashes.sum_of(are_plain.iter().copied()),
+            }),
+            Some(filter) => {
+                let selected = filter.select(rows, integers)?.iter().copied();
+                Some(match rows.are_plain() {
+                    None => hashes.sum_of(selected),
+                    Some(are_plain) => {
+                        hashes.sum_of(selected.zip(are_plain).map(|(is_selected, plain)| is_selected & plain))
+                    }
+                })
+            }
         }
     }
 }
@@ -71,9 +84,11 @@ impl Together {
 impl Place {
     fn of(column: &Column) -> Option<Self> {
         let stored = &column.column;
-        let is_in_vector = stored.is_sparse() && !column.in_index;
+        if column.is_in_vector() {
+            return Some(Self::InVector);
+        }
         // A computed zero is hashed without its sign.
-        if is_in_vector || column.is_computed && format::types::is_decimal(stored.info) {
+        if column.is_computed && format::types::is_decimal(stored.info) {
             return None;
         }
         let (offset, null_bit) = (stored.leaf_offset.unsigned_abs(), stored.leaf_null_bit);
@@ -93,7 +108,7 @@ impl Place {
             | Self::Bit { null_bit, .. }
             | Self::Variable { null_bit, .. }
             | Self::Uniquifier { null_bit, .. } => null_bit,
-            Self::Computed(_) | Self::Locator => 0,
+            Self::Computed(_) | Self::InVector | Self::Locator => 0,
         }
     }
 
@@ -147,6 +162,7 @@ impl Place {
                 let values = formula.values(rows, integers)?.iter().map(|value| value.cast_unsigned() & mask);
                 hashes.add_short(length.into(), values);
             }
+            Self::InVector => hashes.add_null(),
             Self::Locator => {
                 let locators = (0..).map(|slot| u64::from_le_bytes(locator_bytes(format::RecordId { page, slot })));
                 hashes.add_short(8, locators);

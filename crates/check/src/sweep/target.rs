@@ -262,10 +262,24 @@ impl Target {
             return;
         }
         let before = partial.findings.len();
-        let rest = self.rows_together(context, id, page, unit, partial);
-        for slot in 0..if rest.is_empty { 0 } else { spans.len() } {
+        let together = self.rows_together(context, id, page, unit, partial);
+        let (all, exceptions) = match &together {
+            Some((rest, rows)) if rest.is_empty => (0..0, rows.exceptions()),
+            _ => (0..spans.len() as u16, &[][..]),
+        };
+        for slot in all.chain(exceptions.iter().copied()) {
+            // What was done for all rows together was not done for exceptions.
+            let rest = match &together {
+                Some((rest, rows))
+                    if rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false) =>
+                {
+                    *rest
+                }
+                _ => Rest::default(),
+            };
+            let at = RecordId { page: id, slot };
+            let slot = usize::from(slot);
             let Some(record) = self.record(page, slot) else { continue };
-            let at = RecordId { page: id, slot: slot as u16 };
             let doubts = self.expanded.doubts(slot);
             if rest.has_columns {
                 columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
@@ -293,7 +307,9 @@ impl Target {
 }
 
 /// What is left to be done row by row.
+#[derive(Clone, Copy)]
 struct Rest {
+    /// Nothing.
     is_empty: bool,
     /// Something may be wrong with the columns of a row.
     has_columns: bool,
@@ -303,31 +319,34 @@ struct Rest {
     added: index_match::Added,
 }
 
+impl Default for Rest {
+    fn default() -> Self {
+        Self { is_empty: false, has_columns: true, has_computed: true, added: index_match::Added::default() }
+    }
+}
+
 impl Target {
-    /// Does what can be done with all rows of a uniform page at once.
-    fn rows_together(
-        &self,
+    /// Does what can be done with the rows of a uniform page at once, if most are no exceptions.
+    fn rows_together<'p>(
+        &'p self,
         context: &Context<'_>,
         id: PageId,
-        page: Page<'_>,
+        page: Page<'p>,
         unit: UnitIndex,
         partial: &mut Partial,
-    ) -> Rest {
-        let Some(rows) = self.audit.uniform(page) else {
-            let added = index_match::Added::default();
-            return Rest { is_empty: false, has_columns: true, has_computed: true, added };
-        };
+    ) -> Option<(Rest, Rows<'p>)> {
+        let rows = self.audit.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len())?;
         let has_columns = !columns::page(context, unit, rows, &mut partial.columns);
         let has_computed = !computed::page(context, unit, rows, &mut partial.computed);
         let (added, are_indexes_done) = index_match::page(context, unit, id, rows, &mut partial.indexes);
-        // No uniform row has a value off the row, so that there is nothing about those.
+        // No plain row has a value off the row, so that there is nothing about those.
         let is_empty = !has_columns
             && !has_computed
             && are_indexes_done
             && !partitions::concerns(context, unit)
             && !constraints::concerns(context, unit)
             && !identity::concerns(context, unit);
-        Rest { is_empty, has_columns, has_computed, added }
+        Some((Rest { is_empty, has_columns, has_computed, added }, rows))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{KeyColumn, KeyOrder, compare, locators_ascend_bytewise};
+use super::{KeyColumn, KeyOrder, compare, compare_values, locators_ascend_bytewise};
 use crate::record::Record;
 use crate::uniform::Rows;
 
@@ -37,15 +37,18 @@ impl Ascent {
     }
 
     /// Leaves the pairs open that are equal in a column too; `None` if one is in the wrong order, `Some(false)` if the
-    /// column's values are not of those that are ordered as integers here.
+    /// column's values are not of those that are ordered as integers here: then of those left not all are equal.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         let may_be_null = match null_bit.checked_sub(1) {
             Some(bit) => rows.nulls().checked_shr(bit.into()).unwrap_or_default() & 1 != 0,
             None => false,
         };
-        if offset <= 0 || may_be_null || !rows.has_fixed(offset.unsigned_abs(), length) {
+        if offset == 0 || may_be_null || offset > 0 && !rows.has_fixed(offset.unsigned_abs(), length) {
             return Some(false);
+        }
+        if offset < 0 {
+            return self.values(rows, column, rows.variable(offset.unsigned_abs())).then_some(false);
         }
         let is_whole =
             match (order, length) {
@@ -79,7 +82,9 @@ impl Ascent {
                     })
                 }
                 (KeyOrder::Bytes, 8) => self.pass(rows, column, is_first, u64::from_be_bytes),
-                _ => return Some(false),
+                _ => {
+                    return self.values(rows, column, rows.slices(offset.unsigned_abs(), length)).then_some(false);
+                }
             };
         is_whole.then_some(true)
     }
@@ -123,6 +128,33 @@ impl Ascent {
         }
         self.open.truncate(left);
         ascends
+    }
+
+    /// Compares neighbours in a column of any type; false if one is less than the one before.
+    fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
+        let is_plain = |slot: u16| rows.are_plain().is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
+        let mut prior = &[][..];
+        let (mut read, mut left) = (0, 0);
+        for (slot, value) in (0..).zip(values) {
+            let before = std::mem::replace(&mut prior, value);
+            if self.open.get(read) != Some(&slot) {
+                continue;
+            }
+            read += 1;
+            // What stands in the row is not always the value.
+            let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
+            match if column.descending { order.map(Ordering::reverse) } else { order } {
+                Some(Ordering::Less) => continue,
+                Some(Ordering::Greater) => return false,
+                Some(Ordering::Equal) | None => {}
+            }
+            if let Some(place) = self.open.get_mut(left) {
+                *place = slot;
+            }
+            left += 1;
+        }
+        self.open.truncate(left);
+        true
     }
 
     /// Compares the pairs that are open as any two records, from the first of `columns` on: in those before they are equal.

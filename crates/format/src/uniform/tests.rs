@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
 
-/// A page of rows of one form: a small number, a date, and up to two variable columns; `null` says which are NULL.
+/// A page of rows of one form: a small number, a date, and up to two variable columns; `null` says which are NULL. Its bit 16
+/// makes the row a ghost, 32 its last variable column a complex one.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -28,7 +29,12 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
             let ends = [first + text.len() / 2, first + text.len()];
             let ends = if stored == 1 { &ends[1..] } else { &ends[..] };
             ends.iter().for_each(|end| record.extend((*end as u16).to_le_bytes()));
+            let last = record.len() - 1;
+            record[last] |= (null & 32) << 2;
             record.extend(text);
+        }
+        if null & 16 != 0 {
+            record[0] ^= 0x0C;
         }
         page[end..end + record.len()].copy_from_slice(&record);
         let at = PAGE_BYTES - 2 - 2 * slot;
@@ -63,9 +69,11 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
         assert!((rows.fewest_variables()..=rows.most_variables()).contains(&record.variable_count()));
         let nulls = rows.nulls_of_each().get(slot).copied().unwrap_or_default();
         assert_eq!(nulls, record.null_word(0));
+        let is_exception = record.kind().is_ghost() || record.variables().any(|(_, is_complex)| is_complex);
+        assert_eq!(rows.exceptions().contains(&entry.slot), is_exception);
+        assert_eq!(rows.are_plain().is_none_or(|are_plain| are_plain[slot]), !is_exception);
         for number in 0..=rows.most_variables() + 1 {
-            let (bytes, is_complex) = record.variable(number).unwrap_or_default();
-            assert!(!is_complex, "a complex column is not uniform");
+            let (bytes, _) = record.variable(number).unwrap_or_default();
             assert_eq!(rows.variable(number).nth(slot), Some(bytes));
         }
         let start = rows.fixed_end() - 10;
@@ -90,7 +98,7 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
 }
 
 fn row() -> impl Strategy<Value = (i16, u64, u8, Vec<u8>)> {
-    let null = prop_oneof![6 => Just(0u8), 1 => 0u8..16];
+    let null = prop_oneof![6 => Just(0u8), 1 => 0u8..64];
     (-3i16..3, 0u64..3, null, prop::collection::vec(any::<u8>(), 0..9))
 }
 
@@ -196,11 +204,13 @@ fn what_is_unusual_is_not_uniform() {
         UniformRows::default().load(Page::new(&bytes))
     };
     assert!(load(&|_| {}));
-    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3C), "a ghost");
+    assert!(load(&|bytes| bytes[HEADER_BYTES] = 0x3C), "a ghost is an exception");
+    assert!(load(&|bytes| bytes[HEADER_BYTES + 22] |= 0x80), "so is a row with a complex column");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3E), "a ghost kept for its versions");
+    assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3A), "a ghost of an index");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x32), "a forwarded row");
     assert!(!load(&|bytes| bytes[HEADER_BYTES + 1] = 1), "the second status byte");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x70), "a version tag without room");
-    assert!(!load(&|bytes| bytes[HEADER_BYTES + 22] |= 0x80), "a complex column");
     assert!(!load(&|bytes| bytes[HEADER_BYTES + 14] = 5), "a column more than in the other rows");
     assert!(!load(&|bytes| bytes[PAGE_BYTES - 2] += 1), "an overlap");
     assert!(!load(&|bytes| bytes[PAGE_BYTES - 4..PAGE_BYTES - 2].fill(0)), "an empty slot");
