@@ -24,6 +24,7 @@ pub mod lob;
 pub mod page;
 pub mod protection;
 pub mod record;
+mod simd;
 pub mod slots;
 pub mod sparse;
 pub mod types;

@@ -1,9 +1,8 @@
 //! Page protection: checksum and torn bits, verified and undone (format.md 3).
 
-use crate::page::{PAGE_BYTES, PageBytes, page_flags};
+use crate::page::{PageBytes, page_flags};
+use crate::simd::{self, SECTOR_BYTES, SECTORS};
 
-const SECTOR_BYTES: usize = 512;
-const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 /// Offset of the checksum or torn word in the header.
 pub const PROTECTION_WORD: usize = 60;
 
@@ -40,14 +39,7 @@ pub enum ProtectionFault {
 /// The checksum of a page: each 512-byte sector XORed into one word (the checksum field counting as zero), the words
 /// rotated left by 15 minus the sector number, and XORed (format.md 3).
 pub fn checksum(page: &PageBytes) -> u32 {
-    let mut sum = 0u32;
-    for (sector, bytes) in page.as_chunks::<SECTOR_BYTES>().0.iter().enumerate() {
-        // Two words at a time, in the form that compilers make the best vector code of.
-        let words = bytes.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));
-        let folded = words as u32 ^ (words >> 32) as u32;
-        sum ^= folded.rotate_left((SECTORS - 1 - sector) as u32);
-    }
-    sum ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
+    simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
 /// The word at [`PROTECTION_WORD`].
@@ -101,6 +93,7 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::PAGE_BYTES;
 
     fn noise() -> PageBytes {
         let mut page = [0u8; PAGE_BYTES];
