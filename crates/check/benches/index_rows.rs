@@ -5,16 +5,15 @@
 //! column; here a check with one of them may take 1.3 times as long as with an ordinary one. Beside the ratio of the checks
 //! stands that of what each index adds to the check of the table alone.
 
+mod sweep;
+
 use std::error::Error;
 
-use check::{Options, Report, Silent};
 use lab::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
 use lab::{PageVerify, SqlType, Version};
-use source::DataFiles;
+use sweep::Sweep;
 
 const ROWS: u64 = 1_000_000;
-/// The mean of so many runs: the system counts processor time in hundredths of a second, which is 10 ns a row of one run.
-const RUNS: usize = 20;
 
 /// A table of orders, with one index or none.
 fn description(index: Option<Index>) -> Description {
@@ -65,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut without, mut ordinary) = (None, None);
     for (name, index) in kinds {
         let indexes = u64::from(index.is_some());
-        let a_row = mean(&description(index), indexes)? * 1e9 / ROWS as f64;
+        let a_row = Sweep::mean_of(&description(index), indexes)?.seconds * 1e9 / ROWS as f64;
         let own = a_row - *without.get_or_insert(a_row);
         if indexes > 0 {
             ordinary.get_or_insert((a_row, own));
@@ -76,23 +75,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name:<42} {a_row:>10.0} {own:>14.0} {of_checks:>16} {of_indexes:>14}");
     }
     Ok(())
-}
-
-/// Processor time of a sweep on one thread, where the system tells, which others on the machine disturb less.
-fn mean(description: &Description, indexes: u64) -> Result<f64, Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let written = lab::write(description, folder.path())?;
-    let files = DataFiles::open(&written.files)?;
-    let database = catalog::load(&files);
-    let options = Options { max_threads: 1, ..Options::default() };
-    let sweep = |report: &Report| {
-        let told = report.not_verified.iter().find(|entry| entry.what.starts_with("index rows"));
-        assert!(report.findings.is_empty() && told.is_none(), "{:?} {told:?}", report.findings.first());
-        assert!(report.statistics.indexes_compared >= indexes, "the index was not compared");
-        let phase = report.statistics.phases.iter().find(|phase| phase.name == "sweep");
-        let cpu = phase.and_then(|phase| Some(phase.cpu_user_seconds? + phase.cpu_system_seconds?));
-        cpu.or(phase.map(|phase| phase.seconds)).unwrap_or(f64::MAX)
-    };
-    let runs = (0..RUNS).map(|_| sweep(&check::run(&files, &database, &options, &Silent)));
-    Ok(runs.sum::<f64>() / RUNS as f64)
 }

@@ -1,0 +1,45 @@
+//! Processor time of sweeps, for benches.
+
+use std::error::Error;
+
+use check::{Options, Report, Silent};
+use lab::description::Description;
+use source::DataFiles;
+
+/// The mean of so many runs: the system counts processor time in hundredths of a second, which is 10 ns of each of a million
+/// rows in one run.
+const RUNS: u32 = 20;
+
+/// What a sweep cost.
+pub(crate) struct Sweep {
+    /// Processor time, where the system tells: others on the machine disturb it less.
+    pub(crate) seconds: f64,
+    /// Bytes read.
+    pub(crate) bytes: u64,
+}
+
+impl Sweep {
+    /// Builds a database, and sweeps it on one thread; it must be sound, with so many indexes compared.
+    pub(crate) fn mean_of(description: &Description, indexes: u64) -> Result<Self, Box<dyn Error>> {
+        let folder = tempfile::tempdir()?;
+        let written = lab::write(description, folder.path())?;
+        let files = DataFiles::open(&written.files)?;
+        let database = catalog::load(&files);
+        let options = Options { max_threads: 1, ..Options::default() };
+        let mut mean = Self { seconds: 0.0, bytes: 0 };
+        for _ in 0..RUNS {
+            let one = Self::of(&check::run(&files, &database, &options, &Silent), indexes).ok_or("no sweep")?;
+            mean = Self { seconds: mean.seconds + one.seconds / f64::from(RUNS), bytes: one.bytes };
+        }
+        Ok(mean)
+    }
+
+    fn of(report: &Report, indexes: u64) -> Option<Self> {
+        let told = report.not_verified.iter().find(|entry| entry.what.starts_with("index rows"));
+        assert!(report.findings.is_empty() && told.is_none(), "{:?} {told:?}", report.findings.first());
+        assert!(report.statistics.indexes_compared >= indexes, "the index was not compared");
+        let phase = report.statistics.phases.iter().find(|phase| phase.name == "sweep")?;
+        let cpu = phase.cpu_user_seconds.zip(phase.cpu_system_seconds).map(|(user, system)| user + system);
+        Some(Self { seconds: cpu.unwrap_or(phase.seconds), bytes: phase.bytes })
+    }
+}
