@@ -8,6 +8,7 @@ use format::Page;
 use format::compressed::{CdRecord, CompressionInfo, Doubt, Expansion, Scratch};
 use format::record::Record;
 use format::slots::MAX_SLOTS;
+use format::uniform::{Rows, UniformRows};
 
 use crate::audit::Span;
 
@@ -26,6 +27,9 @@ pub(crate) struct ExpandedRows {
     /// Rows that could not be expanded.
     failed: u64,
     scratch: Scratch,
+    /// The rows, if all of them are here and of one form, with all of their values.
+    uniform: UniformRows,
+    is_uniform: bool,
 }
 
 /// How the rows of a rowset are expanded, if they are compressed and the catalogue tells how.
@@ -47,10 +51,11 @@ impl ExpandedRows {
         self.failed = 0;
     }
 
-    /// Expands the rows of a page that passed its audit.
-    pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion) {
+    /// Expands the rows of a page that passed its audit, and sees whether they are of one form unless each is to be looked at
+    /// by itself.
+    pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
         self.clear();
-        self.is_loaded = true;
+        (self.is_loaded, self.is_uniform) = (true, false);
         self.rows.clear();
         self.bytes.clear();
         self.doubts.clear();
@@ -62,6 +67,13 @@ impl ExpandedRows {
             }
             self.rows.push(start..self.bytes.len() as u32);
         }
+        let is_whole = self.doubts.is_empty() && self.failed == 0;
+        self.is_uniform = is_whole && !row_by_row && self.uniform.load_expanded(&self.bytes, &self.rows);
+    }
+
+    /// The rows, if they are of one form.
+    pub(crate) fn uniform(&self) -> Option<Rows<'_>> {
+        self.is_uniform.then(|| self.uniform.of_bytes(&self.bytes))
     }
 
     fn add(&mut self, slot: u16, space: &[u8], info: Option<&CompressionInfo<'_>>, expansion: &Expansion) {

@@ -7,8 +7,10 @@
 //! record, in one loop without a look-up; what is unusual makes it say no, and nothing is known then. Checks that read a
 //! column of all rows, one after the other, need neither parse a record again nor look up where the column is.
 
-use crate::bytes::u16_at;
-use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, page_flags};
+use std::ops::Range;
+
+use crate::bytes::{u16_at, unsigned};
+use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageType, page_flags};
 use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
@@ -28,8 +30,10 @@ pub struct Form {
     /// The first bytes of a living one without the bits that may differ: of data records up to the end of the fixed part's length, of
     /// index records the status alone.
     head: u32,
-    /// They are records of an index page.
+    /// They are rows of an index.
     is_index: bool,
+    /// They begin as data records do; others are those of index pages.
+    has_length: bool,
     /// End of the fixed part.
     fixed_end: u16,
     /// Columns that the null bitmap counts; 0 without one.
@@ -88,20 +92,39 @@ impl UniformRows {
         if !self.spaces(page, count) {
             return false;
         }
-        let Some(form) = self.spans.first().and_then(|first| Form::of(page, *first, is_index)) else { return false };
+        let index_fixed_end = is_index.then_some(header.pminlen.get());
+        self.forms(page.bytes(), index_fixed_end)
+    }
+
+    /// The same for records that lie in other bytes than a page's, at most 65,535 of them: those that compressed rows stand
+    /// for, which begin as data records do, whatever they are.
+    pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
+        if bytes.len() > u16::MAX.into() || places.is_empty() {
+            return false;
+        }
+        let span = |place: &Range<u32>| Span { offset: place.start as u16, length: place.len() as u16 };
+        self.spans.clear();
+        self.spans.extend(places.iter().map(span));
+        self.forms(bytes, None)
+    }
+
+    /// Audits the records in their spaces; those of index pages have a fixed part of this length.
+    fn forms(&mut self, bytes: &[u8], index_fixed_end: Option<u16>) -> bool {
+        let first = self.spans.first().and_then(|first| Form::of(bytes_of(bytes, *first), index_fixed_end));
+        let Some(form) = first else { return false };
         self.form = form;
-        self.nulls.resize(count, 0);
-        self.variables.resize(count, 0);
-        let totals = match (is_index, form.column_count) {
-            (false, _) => self.records::<false, true>(page.bytes()),
-            (true, 0) => self.records::<true, false>(page.bytes()),
-            (true, _) => self.records::<true, true>(page.bytes()),
+        self.nulls.resize(self.spans.len(), 0);
+        self.variables.resize(self.spans.len(), 0);
+        let totals = match (form.has_length, form.column_count) {
+            (true, _) => self.records::<false, true>(bytes),
+            (false, 0) => self.records::<true, false>(bytes),
+            (false, _) => self.records::<true, true>(bytes),
         };
         self.totals = totals.unwrap_or_default();
         self.exceptions.clear();
         self.are_plain.clear();
         if self.totals.ghosts > 0 || self.totals.ends & COMPLEX != 0 {
-            self.find_exceptions(page);
+            self.find_exceptions(bytes);
         }
         totals.is_some()
     }
@@ -146,7 +169,7 @@ impl UniformRows {
     }
 
     /// Audits each record, and has its length in place of its space's.
-    fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &PageBytes) -> Option<Totals> {
+    fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
         let form = self.form;
         let fixed_end = usize::from(form.fixed_end);
         let variable_at = usize::from(form.variable_at);
@@ -166,12 +189,16 @@ impl UniformRows {
             }
             totals.ghosts += u32::from(difference != 0);
             if HAS_BITMAP {
-                // A record at the very end of the page is not uniform with others.
                 let (count, bitmap) = page.get(start + fixed_end..)?.split_first_chunk()?;
                 if u16::from_le_bytes(*count) != form.column_count {
                     return None;
                 }
-                *null = u64::from_le_bytes(*bitmap.first_chunk()?) & columns;
+                // Only behind the last of expanded records there may be less.
+                let bits = match bitmap.first_chunk() {
+                    Some(bits) => u64::from_le_bytes(*bits),
+                    None => unsigned(bitmap),
+                };
+                *null = bits & columns;
                 totals.nulls |= *null;
             }
             let (mut end, mut stored) = (variable_at, 0);
@@ -208,11 +235,11 @@ impl UniformRows {
 
     /// Which of the records, now known to be whole, are exceptions.
     #[cold]
-    fn find_exceptions(&mut self, page: Page<'_>) {
+    fn find_exceptions(&mut self, bytes: &[u8]) {
         let Self { form, spans, variables, exceptions, are_plain, .. } = self;
         let variable_at = usize::from(form.variable_at) + 2;
         for ((slot, span), stored) in (0..).zip(spans).zip(variables) {
-            let record = span.of(page);
+            let record = bytes_of(bytes, *span);
             let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
             let is_complex = ends.as_chunks().0.iter().any(|end| u16::from_le_bytes(*end) & COMPLEX != 0);
             let is_plain = !is_complex && !record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
@@ -245,32 +272,38 @@ impl UniformRows {
 
     /// The rows of `page`, which was loaded last.
     pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
-        Rows { rows: self, page: page.bytes() }
+        self.of_bytes(page.bytes())
+    }
+
+    /// The rows in the bytes that were loaded last.
+    pub fn of_bytes<'a>(&'a self, bytes: &'a [u8]) -> Rows<'a> {
+        Rows { rows: self, page: bytes }
     }
 }
 
 impl Form {
     /// The form of a record; `None` if pages of such are not looked at here: moved and compressed rows, rows without null
     /// bitmap in tables, more columns than are kept.
-    fn of(page: Page<'_>, span: Span, is_index: bool) -> Option<Self> {
-        let space = span.of(page);
+    fn of(space: &[u8], index_fixed_end: Option<u16>) -> Option<Self> {
         let status = *space.first()?;
-        let kind = RecordKind::of(status);
-        let is_ghost = match is_index {
-            true => kind == RecordKind::GhostIndex,
-            false => kind == RecordKind::GhostData,
+        let (is_index, is_ghost) = match RecordKind::of(status) {
+            RecordKind::Primary => (false, false),
+            RecordKind::GhostData => (false, true),
+            RecordKind::Index => (true, false),
+            RecordKind::GhostIndex => (true, true),
+            _ => return None,
         };
-        let expected = if is_index { RecordKind::Index } else { RecordKind::Primary };
-        if status & (status::COMPRESSED | status::RESERVED) != 0 || !is_ghost && kind != expected {
+        let has_length = index_fixed_end.is_none();
+        if status & (status::COMPRESSED | status::RESERVED) != 0 || !has_length && !is_index {
             return None;
         }
         let has_bitmap = status & status::NULL_BITMAP != 0;
-        let (head, fixed_end) = match is_index {
-            true => (u32::from(status), page.header().pminlen.get()),
-            false => (u32::from_le_bytes(*space.first_chunk()?), u16_at(space, 2)?),
+        let (head, fixed_end) = match index_fixed_end {
+            Some(fixed_end) => (u32::from(status), fixed_end),
+            None => (u32::from_le_bytes(*space.first_chunk()?), u16_at(space, 2)?),
         };
         // The second status byte of a data record is 0.
-        if !is_index && (!has_bitmap || space.get(1) != Some(&0) || fixed_end < 4) || fixed_end == 0 {
+        if has_length && (!has_bitmap || space.get(1) != Some(&0) || fixed_end < 4) || fixed_end == 0 {
             return None;
         }
         let column_count = if has_bitmap { u16_at(space, fixed_end.into())? } else { 0 };
@@ -280,15 +313,22 @@ impl Form {
         let bitmap_bytes = if has_bitmap { 2 + column_count.div_ceil(8) } else { 0 };
         let variable_at = fixed_end.checked_add(bitmap_bytes)?;
         let head = head & !u32::from(OPTIONAL) ^ if is_ghost { GHOST } else { 0 };
-        Some(Self { head, is_index, fixed_end, column_count, variable_at })
+        Some(Self { head, is_index, has_length, fixed_end, column_count, variable_at })
     }
+}
+
+/// The bytes of a span; none if it ends outside.
+fn bytes_of(bytes: &[u8], span: Span) -> &[u8] {
+    let start = usize::from(span.offset);
+    bytes.get(start..start + usize::from(span.length)).unwrap_or_default()
 }
 
 /// The rows of a uniform page.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     rows: &'a UniformRows,
-    page: &'a PageBytes,
+    /// The page's bytes, or others in which they lie.
+    page: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
@@ -312,7 +352,7 @@ impl<'a> Rows<'a> {
         Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }
 
-    /// Whether they are rows of an index page.
+    /// Whether they are rows of an index.
     pub fn is_index(&self) -> bool {
         self.rows.form.is_index
     }
@@ -344,8 +384,8 @@ impl<'a> Rows<'a> {
 
     /// The version tags of those that have one.
     pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
-        let page = Page::new(self.page);
-        let records = self.rows.spans.iter().map(move |span| span.of(page));
+        let page = self.page;
+        let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
         let has_tag = |record: &&[u8]| record.first().is_some_and(|status| status & status::VERSION_TAG != 0);
         records.filter(has_tag).filter_map(|record| record.last_chunk())
     }
@@ -363,10 +403,10 @@ impl<'a> Rows<'a> {
     /// The row in a slot.
     pub fn record(&self, slot: usize) -> Option<Record<'a>> {
         let span = self.rows.spans.get(slot)?;
-        let bytes = span.of(Page::new(self.page));
-        match self.is_index() {
-            true => Record::index(bytes, self.fixed_end()).ok(),
-            false => Record::data(bytes).ok(),
+        let bytes = bytes_of(self.page, *span);
+        match self.rows.form.has_length {
+            true => Record::data(bytes).ok(),
+            false => Record::index(bytes, self.fixed_end()).ok(),
         }
     }
 

@@ -6,7 +6,7 @@ use format::uniform::Rows;
 use super::form::Form;
 use super::hash::{Desk, locator_bytes};
 use super::plan::{Cell, Work};
-use crate::hash::{FactHash, RowHashes, Sum};
+use crate::hash::{FactHash, Hasher, RowHashes, Sum};
 use crate::integers::{IntegerFilter, IntegerFormula, IntegerRoom};
 use crate::values::Column;
 
@@ -19,6 +19,8 @@ enum Place {
     Bit { offset: u16, bit: u8, null_bit: u16 },
     /// A variable column, counted from 1.
     Variable { number: u16, null_bit: u16 },
+    /// One of these, hashed in a form of its own.
+    Formed(Box<Place>, Form),
     /// Four bytes that are 0 where they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
     /// A value in a vector of sparse ones, which plain rows do not have: NULL.
@@ -37,22 +39,20 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, or hashed in
-    /// another form than stored.
+    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, or with decimals of
+    /// variable length.
     pub(super) fn of(work: &Work) -> Option<Self> {
-        if work.forms.iter().any(|form| *form != Form::AsStored) {
-            return None;
-        }
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),
             None => None,
         };
-        let place = |cell: &Cell| match cell {
-            Cell::Column(column) => Place::of(column),
+        let place = |(cell, form): (&Cell, &Form)| match cell {
+            Cell::Column(column) => Place::of(column)?.formed(*form),
             Cell::Locator => Some(Place::Locator),
             Cell::Computed(formula) => IntegerFormula::of(formula).map(Place::Computed),
         };
-        Some(Self { filter, places: work.cells.iter().map(place).collect::<Option<_>>()? })
+        let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<_>>()?;
+        Some(Self { filter, places })
     }
 
     /// The sum of the hashes of the rows that the index has, exceptions aside, and how many they are; `None` if some value
@@ -101,9 +101,21 @@ impl Place {
         }
     }
 
+    /// The place of values that are hashed in a form.
+    fn formed(self, form: Form) -> Option<Self> {
+        match (form, &self) {
+            (Form::AsStored, _) | (_, Self::InVector) => Some(self),
+            (Form::Trimmed(_) | Form::Decimal, Self::Fixed { .. } | Self::Variable { .. }) => {
+                Some(Self::Formed(Box::new(self), form))
+            }
+            _ => None,
+        }
+    }
+
     /// The column's null bit; 0 if it has none.
     fn null_bit(&self) -> u16 {
         match *self {
+            Self::Formed(ref place, _) => place.null_bit(),
             Self::Fixed { null_bit, .. }
             | Self::Bit { null_bit, .. }
             | Self::Variable { null_bit, .. }
@@ -135,6 +147,15 @@ impl Place {
                     _ => long(rows, hashes, rows.slices(offset, length), null_bit),
                 }
             }
+            Self::Formed(ref place, form) => match **place {
+                Self::Fixed { offset, length, null_bit } if rows.has_fixed(offset, length) => {
+                    formed(rows, hashes, rows.slices(offset, length), null_bit, form);
+                }
+                Self::Variable { number, null_bit } if is_told(rows, number, null_bit) => {
+                    formed(rows, hashes, rows.variable(number), null_bit, form);
+                }
+                _ => return None,
+            },
             Self::Bit { offset, bit, null_bit } => {
                 if !rows.has_fixed(offset, 1) {
                     return None;
@@ -143,8 +164,7 @@ impl Place {
                 add_short(rows, hashes, 1, values, null_bit);
             }
             Self::Variable { number, null_bit } => {
-                // Of a column that is not stored nothing but the null bitmap tells whether it is empty.
-                if null_bit > rows.column_count() && number > rows.fewest_variables() {
+                if !is_told(rows, number, null_bit) {
                     return None;
                 }
                 long(rows, hashes, rows.variable(number), null_bit);
@@ -170,6 +190,12 @@ impl Place {
         }
         Some(())
     }
+}
+
+/// Whether all rows tell what a variable column is. Of one that is not stored nothing but the null bitmap tells whether it
+/// is empty.
+fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
+    null_bit <= rows.column_count() || number <= rows.fewest_variables()
 }
 
 /// The null bitmaps of the rows and a column's bit in them, if it is NULL in some.
@@ -203,10 +229,32 @@ fn add_short(rows: Rows<'_>, hashes: &mut RowHashes, length: u64, values: impl I
 
 #[inline(always)]
 fn long<'a>(rows: Rows<'_>, hashes: &mut RowHashes, values: impl Iterator<Item = &'a [u8]>, null_bit: u16) {
+    values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| hasher.add_bytes(bytes));
+}
+
+fn formed<'a>(
+    rows: Rows<'_>,
+    hashes: &mut RowHashes,
+    values: impl Iterator<Item = &'a [u8]>,
+    null_bit: u16,
+    form: Form,
+) {
+    // These forms know all values.
+    values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| _ = form.add(hasher, bytes));
+}
+
+#[inline(always)]
+fn values_or_nulls<'a>(
+    rows: Rows<'_>,
+    hashes: &mut RowHashes,
+    values: impl Iterator<Item = &'a [u8]>,
+    null_bit: u16,
+    add: impl Fn(&mut Hasher, &[u8]),
+) {
     match nulls(rows, null_bit) {
-        None => hashes.add(values, |hasher, bytes| hasher.add_bytes(bytes)),
+        None => hashes.add(values, add),
         Some((nulls, bit)) => hashes.add(values.zip(nulls), |hasher, (bytes, nulls)| match nulls & bit {
-            0 => hasher.add_bytes(bytes),
+            0 => add(hasher, bytes),
             _ => hasher.add_null(),
         }),
     }

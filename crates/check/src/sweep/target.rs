@@ -77,7 +77,10 @@ impl Target {
 
     /// The rows of the page judged last, if they are all of one form.
     pub(super) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
-        self.audit.uniform(page)
+        match self.expanded.is_loaded() {
+            true => self.expanded.uniform(),
+            false => self.audit.uniform(page),
+        }
     }
 
     /// Where the records of the page judged last lie.
@@ -170,7 +173,7 @@ impl Target {
                     && content.records_are_audited
                     && is_leaf(unit.shape, page)
                 {
-                    self.expanded.load(page, self.audit.spans(), expansion);
+                    self.expanded.load(page, self.audit.spans(), expansion, context.options.row_by_row);
                 }
                 Verdict::Sound(unit_index, content)
             }
@@ -335,7 +338,7 @@ impl Target {
         unit: UnitIndex,
         partial: &mut Partial,
     ) -> Option<(Rest, Rows<'p>)> {
-        let rows = self.audit.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len())?;
+        let rows = self.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len())?;
         let has_columns = !columns::page(context, unit, rows, &mut partial.columns);
         let has_computed = !computed::page(context, unit, rows, &mut partial.computed);
         let (added, are_indexes_done) = index_match::page(context, unit, id, rows, &mut partial.indexes);

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::*;
+use crate::PageBytes;
 use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
 
 /// A page of rows of one form: a small number, a date, and up to two variable columns; `null` says which are NULL. Its bit 16
@@ -97,6 +98,23 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
     }
 }
 
+/// Rows of a data page say the same where they were put one behind the other.
+fn agrees_elsewhere(rows: Rows<'_>) {
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+    for slot in 0..rows.count() {
+        let start = bytes.len() as u32;
+        bytes.extend_from_slice(rows.record(slot).expect("uniform").bytes());
+        places.push(start..bytes.len() as u32);
+    }
+    let mut expanded = UniformRows::default();
+    assert!(expanded.load_expanded(&bytes, &places));
+    let others = expanded.of_bytes(&bytes);
+    assert_eq!((others.nulls(), others.nulls_of_each()), (rows.nulls(), rows.nulls_of_each()));
+    assert_eq!((others.exceptions(), others.are_plain()), (rows.exceptions(), rows.are_plain()));
+    assert!((0..4).all(|number| others.variable(number).eq(rows.variable(number))));
+    assert!(others.fixed::<8>(6).eq(rows.fixed::<8>(6)) && others.version_tags().eq(rows.version_tags()));
+}
+
 fn row() -> impl Strategy<Value = (i16, u64, u8, Vec<u8>)> {
     let null = prop_oneof![6 => Just(0u8), 1 => 0u8..64];
     (-3i16..3, 0u64..3, null, prop::collection::vec(any::<u8>(), 0..9))
@@ -118,6 +136,9 @@ proptest! {
         let mut uniform = UniformRows::default();
         assert!(uniform.load(Page::new(&bytes)), "nothing is unusual");
         agrees(uniform.of(Page::new(&bytes)), Page::new(&bytes));
+        if !is_index {
+            agrees_elsewhere(uniform.of(Page::new(&bytes)));
+        }
         for (at, byte, in_slots) in changes {
             bytes[if in_slots { PAGE_BYTES - 1 - at } else { HEADER_BYTES + at }] = byte;
         }
