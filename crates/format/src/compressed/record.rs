@@ -116,7 +116,7 @@ pub enum Descriptor {
 }
 
 impl Descriptor {
-    fn of(nibble: u8) -> Option<Self> {
+    const fn of(nibble: u8) -> Option<Self> {
         Some(match nibble {
             0 => Self::Null,
             1 => Self::Empty,
@@ -129,9 +129,9 @@ impl Descriptor {
     }
 
     /// Bytes it takes in the short region.
-    fn short_bytes(self) -> usize {
+    const fn short_bytes(self) -> usize {
         match self {
-            Self::Short(bytes) => bytes.into(),
+            Self::Short(bytes) => bytes as usize,
             Self::Symbol => 1,
             Self::Null | Self::Empty | Self::Long | Self::BitTrue => 0,
         }
@@ -346,18 +346,73 @@ pub struct CdParts {
     pub long_at: usize,
 }
 
+/// What the descriptors of some columns add up to.
+#[derive(Clone, Copy, Default)]
+struct PairSum {
+    short_bytes: u16,
+    long_values: u8,
+    /// Half-bytes that are no descriptor.
+    invalid: u8,
+}
+
+impl PairSum {
+    /// Of the two descriptors in each byte.
+    #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
+    const OF_BYTES: [Self; 256] = {
+        let mut sums = [Self { short_bytes: 0, long_values: 0, invalid: 0 }; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            sums[byte] = Self::of(byte as u8 & 0xF).add(Self::of(byte as u8 >> 4));
+            byte += 1;
+        }
+        sums
+    };
+
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "there is one for each byte")]
+    fn of_byte(byte: u8) -> Self {
+        Self::OF_BYTES[usize::from(byte)]
+    }
+
+    const fn of(nibble: u8) -> Self {
+        match Descriptor::of(nibble) {
+            Some(descriptor) => {
+                let long_values = matches!(descriptor, Descriptor::Long) as u8;
+                Self { short_bytes: descriptor.short_bytes() as u16, long_values, invalid: 0 }
+            }
+            None => Self { short_bytes: 0, long_values: 0, invalid: 1 },
+        }
+    }
+
+    /// Of the 30 columns of a cluster at most, so that nothing overflows.
+    const fn add(self, other: Self) -> Self {
+        Self {
+            short_bytes: self.short_bytes + other.short_bytes,
+            long_values: self.long_values + other.long_values,
+            invalid: self.invalid + other.invalid,
+        }
+    }
+}
+
 /// Bytes in the short region and values in the long one, clusters proven to add up.
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
     for (cluster, bytes) in descriptors.chunks(CLUSTER / 2).enumerate() {
         let columns = (column_count - cluster * CLUSTER).min(CLUSTER);
-        let mut cluster_short = 0;
-        for nibble in bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns) {
-            let descriptor = Descriptor::of(nibble).ok_or(CdFault::new(CdTest::Descriptor, nibble.into(), 12))?;
-            cluster_short += descriptor.short_bytes();
-            long += usize::from(descriptor == Descriptor::Long);
+        let mut pairs = PairSum::default();
+        for (at, &byte) in bytes.iter().enumerate() {
+            // Behind the last column is half a byte without meaning.
+            let byte = if 2 * at + 1 < columns { byte } else { byte & 0xF };
+            pairs = pairs.add(PairSum::of_byte(byte));
         }
+        if pairs.invalid > 0 {
+            let nibbles = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).take(columns);
+            let nibble = nibbles.into_iter().find(|nibble| Descriptor::of(*nibble).is_none()).unwrap_or_default();
+            return Err(CdFault::new(CdTest::Descriptor, nibble.into(), 12).into());
+        }
+        let cluster_short = usize::from(pairs.short_bytes);
+        long += usize::from(pairs.long_values);
         if let Some(&stored) = clusters.next()
             && usize::from(stored) != cluster_short
         {

@@ -108,7 +108,17 @@ pub(super) fn decode_fixed(
         return Err(Doubt::too_long(stored.len(), width));
     }
     match codec {
-        Codec::Integer => into.copy_from_slice(integer(stored).to_le_bytes().get(..width).unwrap_or_default()),
+        Codec::Integer => {
+            let bytes = integer(stored).to_le_bytes();
+            // Of one length each, so that no loop is left.
+            if let Ok(into) = <&mut [u8; 4]>::try_from(&mut *into) {
+                into.copy_from_slice(&bytes[..4]);
+            } else if let Ok(into) = <&mut [u8; 8]>::try_from(&mut *into) {
+                *into = bytes;
+            } else {
+                into.copy_from_slice(bytes.get(..width).unwrap_or_default());
+            }
+        }
         Codec::ZerosInFront => into.iter_mut().rev().zip(stored.iter().rev()).for_each(|(place, byte)| *place = *byte),
         Codec::PaddedWith(padding) => {
             let (value, rest) = into.split_at_mut(stored.len());
@@ -129,8 +139,16 @@ fn integer(stored: &[u8]) -> i64 {
     if stored.is_empty() {
         return 0;
     }
-    let value = stored.iter().take(8).fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-    let bias = 1u64 << (8 * stored.len().min(8) - 1);
+    let length = stored.len().min(8);
+    let stored = stored.get(..length).unwrap_or_default();
+    // The first and the last bytes of the number, which overlap.
+    let value = match (stored.first_chunk(), stored.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_be_bytes(*first)) << (8 * (length - 4)) | u64::from(u32::from_be_bytes(*last))
+        }
+        _ => stored.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    };
+    let bias = 1u64 << (8 * length - 1);
     value.wrapping_sub(bias).cast_signed()
 }
 

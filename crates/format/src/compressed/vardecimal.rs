@@ -47,12 +47,23 @@ impl Scaled {
 /// assert_eq!(decode(&[], info), Ok(Scaled { negative: false, magnitude: 0 }));
 /// ```
 pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> {
-    use VardecimalFault::{OutOfDomain, Undescribed};
     let Some((&first, mantissa)) = stored.split_first() else { return Ok(Scaled { negative: false, magnitude: 0 }) };
     let negative = first & POSITIVE == 0;
     // Zero bytes at the end carry no digits.
     let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let groups = (8 * used).div_ceil(BITS_A_GROUP);
+    let mantissa = mantissa.get(..used).unwrap_or_default();
+    let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
+    let magnitude = match short(mantissa, groups, exponent, info) {
+        Some(magnitude) => magnitude.into(),
+        None => of_any_length(mantissa, groups, exponent, info)?,
+    };
+    Ok(Scaled { negative, magnitude })
+}
+
+/// The value of groups of digits, the first of which stands for this power of ten.
+fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Result<u128, VardecimalFault> {
+    use VardecimalFault::{OutOfDomain, Undescribed};
     if groups > MAX_GROUPS {
         return Err(OutOfDomain);
     }
@@ -89,7 +100,6 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
     if digits == 0 {
         return Err(Undescribed);
     }
-    let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
     let shift = exponent - places + 1 + i32::from(info.scale);
     let magnitude = if shift >= 0 {
         power_of_ten(shift).and_then(|power| digits.checked_mul(power)).ok_or(OutOfDomain)?
@@ -101,9 +111,36 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
         digits / power
     };
     match power_of_ten(info.precision.into()) {
-        Some(limit) if magnitude < limit => Ok(Scaled { negative, magnitude }),
+        Some(limit) if magnitude < limit => Ok(magnitude),
         _ => Err(OutOfDomain),
     }
+}
+
+/// The value of up to five groups, of which most have no more, if it is certainly one of the type.
+#[inline]
+fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
+    const MOST_GROUPS: usize = 5;
+    if groups == 0 || groups > MOST_GROUPS {
+        return None;
+    }
+    let mut word = [0; 8];
+    word.get_mut(..mantissa.len())?.copy_from_slice(mantissa);
+    let bits = u64::from_be_bytes(word);
+    let (mut digits, mut is_valid) = (0, true);
+    for group in 0..groups {
+        let value = bits << (BITS_A_GROUP * group) >> (64 - BITS_A_GROUP);
+        is_valid &= value <= 999 && (group > 0 || value >= 100);
+        digits = digits * 1000 + value;
+    }
+    let shift = exponent - DIGITS_A_GROUP * groups as i32 + 1 + i32::from(info.scale);
+    let power = 10u64.checked_pow(shift.unsigned_abs())?;
+    let magnitude = match shift {
+        0.. => digits.checked_mul(power)?,
+        _ if digits.is_multiple_of(power) => digits / power,
+        _ => return None,
+    };
+    let is_in_domain = 10u64.checked_pow(info.precision.into()).is_none_or(|limit| magnitude < limit);
+    (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
 /// Ten bits, most significant first; what lies behind the end is 0.
@@ -182,6 +219,28 @@ mod tests {
             let scaled = decode(&encode(negative, magnitude, scale), info(38, scale)).unwrap();
             prop_assert_eq!(scaled.magnitude, magnitude);
             prop_assert_eq!(scaled.negative, negative && magnitude != 0);
+        }
+
+        #[test]
+        fn short_values_are_what_values_of_any_length_are(
+            stored in prop_oneof![
+                prop::collection::vec(any::<u8>(), 1..8),
+                (0u128..10u128.pow(16), 0u32..16, 0u8..=6)
+                    .prop_map(|(value, cut, scale)| encode(false, 1 + value / 10u128.pow(cut), scale)),
+            ],
+            precision in 1u8..=38,
+            scale in 0u8..=8,
+        ) {
+            let (first, mantissa) = stored.split_first().unwrap();
+            let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            let groups = (8 * used).div_ceil(BITS_A_GROUP);
+            let (mantissa, exponent) = (&mantissa[..used], i32::from(first & !POSITIVE) - EXPONENT_BIAS);
+            let quick = short(mantissa, groups, exponent, info(precision, scale));
+            let slow = of_any_length(mantissa, groups, exponent, info(precision, scale));
+            match quick {
+                Some(value) => prop_assert_eq!(slow, Ok(value.into())),
+                None => prop_assert!(slow.is_err() || groups > 5 || slow.unwrap() >= 1 << 63 || exponent < 0, "{slow:?}"),
+            }
         }
 
         #[test]
