@@ -21,8 +21,11 @@ const BYTES_A_UNIT_AND_THREAD: u64 = 700;
 const BYTES_A_THREAD: u64 = 1 << 20;
 /// The program.
 const BASE_BYTES: u64 = 12 << 20;
-/// What a column costs besides its rows in the catalogue: the programs made of it, and what reading them took.
-const BYTES_A_COLUMN: u64 = 1300;
+/// What a column of a heap or clustered index costs besides its rows in the catalogue: the programs made of it, and what
+/// reading them took.
+const BYTES_A_TABLE_COLUMN: u64 = 500;
+/// A column of a nonclustered index, whose rows are compared with those of the table.
+const BYTES_AN_INDEX_COLUMN: u64 = 1000;
 /// Facts and findings need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
 /// More would only save writing what few databases ever have.
@@ -64,7 +67,10 @@ impl Needs {
     pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options) -> Self {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
-        let columns: u64 = database.rowsets.iter().map(|rowset| rowset.layout.columns.len() as u64).sum();
+        let a_column =
+            |rowset: &Rowset| if rowset.index_id <= 1 { BYTES_A_TABLE_COLUMN } else { BYTES_AN_INDEX_COLUMN };
+        let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
+        let columns: u64 = database.rowsets.iter().map(of_columns).sum();
         let readers = match options.readers {
             Readers::Own => 0,
             Readers::Count(readers) => usize::from(readers),
@@ -76,7 +82,7 @@ impl Needs {
             + pages * BYTES_A_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
-            + columns * BYTES_A_COLUMN
+            + columns
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;
         Self { fixed, pages }

@@ -79,24 +79,24 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
     let mut missing = 0;
     for first in (0..file.pages).step_by(CHUNK_PAGES as usize) {
         let count = CHUNK_PAGES.min(file.pages - first) as usize;
-        let bytes = &mut buffer[..count * PAGE_BYTES];
+        let bytes = buffer.get_mut(..count * PAGE_BYTES).unwrap_or_default();
         missing += read(pages, PageId::new(file.file_id, first), bytes)?;
         let at = u64::from(first) * PAGE_BYTES as u64;
         let known = present.saturating_sub(at).min(bytes.len() as u64) as usize;
+        let (known_bytes, new_bytes) = bytes.split_at_checked(known).unwrap_or_default();
         if known > 0 {
             old.resize(known, 0);
             out.seek(SeekFrom::Start(at)).and_then(|_| out.read_exact(&mut old)).map_err(failed)?;
-            if old != bytes[..known] {
+            if old != known_bytes {
                 return Err(Failure::usage(format!(
                     "{}: holds something else than this backup and will not be overwritten",
                     partial.display()
                 )));
             }
         }
-        if known < bytes.len() && bytes[known..].iter().any(|&byte| byte != 0) {
-            out.seek(SeekFrom::Start(at + known as u64))
-                .and_then(|_| out.write_all(&bytes[known..]))
-                .map_err(failed)?;
+        if new_bytes.iter().any(|&byte| byte != 0) {
+            let written = out.seek(SeekFrom::Start(at + known as u64)).and_then(|_| out.write_all(new_bytes));
+            written.map_err(failed)?;
         }
     }
     out.set_len(u64::from(file.pages) * PAGE_BYTES as u64).and_then(|()| out.sync_all()).map_err(failed)?;

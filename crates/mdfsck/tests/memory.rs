@@ -179,6 +179,28 @@ fn a_deep_tree_of_long_keys() {
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 
+/// Most of what a check of it needs is its catalogue.
+#[test]
+fn a_catalogue_of_many_tables() {
+    let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
+    let column = |number| {
+        let name = format!("a column with a name of its own {number}");
+        Column::new(&name, SqlType::INT, Values::Serial { start: 1, step: 1 })
+    };
+    let table = |number| Table {
+        name: format!("a table with a name of its own {number}"),
+        columns: (0..50).map(column).collect(),
+        clustered: Some(Index::on(&format!("pk_{number}"), &[0]).primary_key()),
+        indexes: vec![Index::on("ix_1", &[1]), Index::on("ix_2", &[2]).including(&[3, 4, 5])],
+        rows: 1,
+        ..Table::default()
+    };
+    description.tables = (0..1500).map(table).collect();
+    let folder = tempfile::TempDir::new().unwrap();
+    lab::write(&description, folder.path()).unwrap();
+    is_sound_within_its_grant(folder.path(), 0);
+}
+
 /// The one file of a database, page by page.
 struct Pages(File);
 

@@ -3,6 +3,9 @@
 //! Every sink writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
 //! (`listing`, `message`).
 
+// What is shown may be damaged: no place of it is taken for granted.
+#![warn(clippy::indexing_slicing)]
+
 pub mod backups;
 pub mod chains;
 pub mod columns;
