@@ -142,9 +142,9 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
     let is_base = rowset.index_id <= 1;
     // Columns that SQL Server 2000 dropped are still in the rows, though perhaps no longer in the catalogue, which since 2008
     // keeps how many there were: any of them may be of variable length.
-    let unknown = if is_base { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
-    let made_by_2000 = database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
-    let is_counted = !is_base || rowset.max_null_bit > 0 || !made_by_2000;
+    let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
+    let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
+    let is_counted = !made_by_2000 || rowset.max_null_bit > 0;
     let fixed = columns.iter().filter(|column| column.leaf_offset > 0);
     let fixed_end = fixed.map(|column| column.leaf_offset.unsigned_abs().saturating_add(column.info.length)).max();
     let mut program = Program {
