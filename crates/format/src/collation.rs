@@ -11,6 +11,11 @@ use std::cmp::Ordering;
 pub struct CollationId(pub u32);
 
 impl CollationId {
+    /// Whether capitals and small letters are the same.
+    fn ignores_case(self) -> bool {
+        self.0 & 0x1000 != 0
+    }
+
     /// Compares code units; bytes for char.
     pub fn is_bin2(self) -> bool {
         self.0 & 0x800 != 0
@@ -32,11 +37,13 @@ impl CollationId {
     }
 
     /// A SQL sort order of which nothing is certain: a binary one without the bit that says so (ids 30, 40, 50), one that
-    /// prefers capitals (33, 43, 53, 58, 183 to 186), that of version 1 (49), EBCDIC's, with digits behind letters
-    /// (210 to 217).
+    /// prefers capitals (33, 43, 53, 56, 58, 183 to 186), that of version 1 (49), Scandinavian (59, 60) and Greek ones
+    /// (120 to 122) whose letters may have moved, EBCDIC's, with digits behind letters (210 to 217, and two later ones of
+    /// which only the names are known).
     fn is_doubtful(self) -> bool {
         let is_binary = self.is_bin() || self.is_bin2();
-        !is_binary && matches!(self.0 >> 24, 30 | 33 | 40 | 43 | 49 | 50 | 53 | 58 | 183..=186 | 210..=217)
+        !is_binary
+            && matches!(self.0 >> 24, 30 | 33 | 40 | 43 | 49 | 50 | 53 | 56 | 58..=60 | 120..=122 | 183..=186 | 210..)
     }
 
     /// Whether plain ASCII letters keep their English order in this locale and are never part of a contraction.
@@ -128,6 +135,12 @@ impl Alphabet {
         self.form == Form::Ansi && self.collation.0 >> 24 != 0
     }
 
+    /// Whether the case of a letter perhaps weighs more than the letters behind it: of the sort orders in which it counts
+    /// nobody has published how much.
+    fn may_put_case_first(self) -> bool {
+        self.is_string_sort() && !self.collation.ignores_case()
+    }
+
     fn is_mark(unit: u16) -> bool {
         matches!(unit, 0x27 | 0x2D)
     }
@@ -151,7 +164,6 @@ impl Alphabet {
 /// value, the strings are equal, trailing blanks apart, exactly if all values are. `None` when nothing is certain: outside
 /// printable ASCII a character may be ignored, or stand for several.
 pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
-    const CASE_INSENSITIVE: u32 = 0x1000;
     if collation.is_doubtful() || collation.0 == 0 {
         return None;
     }
@@ -165,7 +177,7 @@ pub fn equality_unit(unit: u16, collation: CollationId) -> Option<u16> {
     if !collation.letters_are_plain() || !(0x20..0x7F).contains(&unit) {
         return None;
     }
-    let is_upper = (0x41..=0x5A).contains(&unit) && collation.0 & CASE_INSENSITIVE != 0;
+    let is_upper = (0x41..=0x5A).contains(&unit) && collation.ignores_case();
     Some(if is_upper { unit + 0x20 } else { unit })
 }
 
@@ -251,7 +263,7 @@ pub fn compare(
                 let (class, other_class) = (alphabet.class(one)?, alphabet.class(other)?);
                 if class == other_class && class != CharClass::Punctuation {
                     // Cases of one letter; in Turkish i and I are two.
-                    if !alphabet.plain && class == CharClass::Letter(b'i') {
+                    if !alphabet.plain && class == CharClass::Letter(b'i') || alphabet.may_put_case_first() {
                         return None;
                     }
                     before = Some(one);
@@ -498,10 +510,31 @@ mod tests {
     }
 
     #[test]
+    fn sort_orders_in_which_case_counts_decide_nothing_behind_a_difference_in_case() {
+        const SQL_LATIN1_CS: CollationId = CollationId(0x3300_C008);
+        let order = |a: &[u8], b: &[u8], form| {
+            let units = |text: &[u8]| -> Vec<u16> { text.iter().map(|byte| u16::from(*byte)).collect() };
+            order_as(&units(a), &units(b), SQL_LATIN1_CS, form)
+        };
+        assert_eq!(order(b"ab", b"ac", Form::Ansi), Some(Less));
+        assert_eq!(order(b"ab", b"B", Form::Ansi), Some(Less));
+        assert_eq!(order(b"Ab", b"ac", Form::Ansi), None);
+        assert_eq!(order(b"A", b"ac", Form::Ansi), None);
+        assert_eq!(order(b"Ab", b"ac", Form::Unicode), Some(Less), "the rules of Windows");
+    }
+
+    #[test]
     fn sql_sort_orders_of_their_own_decide_nothing() {
         // SQL_EBCDIC037_CP1_CS_AS has digits behind letters, SQL_Latin1_General_Pref_CP1_CI_AS capitals first.
         assert_eq!(order("a", "1", CollationId(0xD200_C008)), None);
         assert_eq!(order("a", "b", CollationId(0x3500_D008)), None);
+        // Two EBCDIC orders came later; SQL_AltDiction_Pref_CP850_CI_AS, Scandinavian and Greek ones.
+        for sort_order in [218, 219, 56, 59, 60, 120, 121, 122] {
+            let id = CollationId(sort_order << 24 | 0xC008);
+            assert_eq!(order("a", "b", id), None, "{sort_order}");
+            assert_eq!(compare_at_first_difference(b"a", b"b", id, Form::Ansi), None, "{sort_order}");
+            assert_eq!(equality_unit(0x61, id), None, "{sort_order}");
+        }
     }
 
     #[test]
