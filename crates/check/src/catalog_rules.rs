@@ -13,6 +13,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::registry;
+pub(crate) use evaluate::key_bytes;
 pub use listing::{CatalogReference, catalog_references};
 
 use evaluate::{KeySets, Tables};

@@ -51,8 +51,8 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     }
     let budget = needs.bytes_for_facts(options);
     estimate.memory_bytes = needs.bytes_with(facts.min(budget));
-    // A thread writes out all it has when its share is full.
-    estimate.temp_bytes = if facts > budget { facts } else { 0 };
+    // A thread writes out all it has when its share of three quarters is full.
+    estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }
 

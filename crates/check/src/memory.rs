@@ -5,9 +5,9 @@ use format::page::PAGE_BYTES;
 use format::types::xtype;
 use source::{BackupPages, PageSource};
 
-use crate::columns;
 use crate::lob::PARITY_BYTES_A_THREAD;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
+use crate::{catalog_rules, columns};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
 pub(crate) const CHUNK_PAGES: u32 = 128;
@@ -20,7 +20,7 @@ const BYTES_A_UNIT_AND_THREAD: u64 = 700;
 /// Stack, buffers and findings of a thread, besides what it reads.
 const BYTES_A_THREAD: u64 = 1 << 20;
 /// The program.
-const BASE_BYTES: u64 = 12 << 20;
+const BASE_BYTES: u64 = 8 << 20;
 /// What a column of a heap or clustered index costs besides its rows in the catalogue: the programs made of it, and what
 /// reading them took.
 const BYTES_A_TABLE_COLUMN: u64 = 500;
@@ -58,6 +58,8 @@ fn off_row_bytes(database: &Database) -> u64 {
 pub(crate) struct Needs {
     /// Whatever the grant: maps, sums, buffers.
     fixed: u64,
+    /// Facts and findings, at least.
+    least: u64,
     /// Pages of the data files.
     pages: u64,
 }
@@ -85,12 +87,14 @@ impl Needs {
             + columns
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;
-        Self { fixed, pages }
+        // The keys of the catalogue are compared when facts are done with. No page has more rows than it has bytes for.
+        let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
+        Self { fixed, least: LEAST_FOR_FACTS.max(keys), pages }
     }
 
     /// The least grant that works.
     pub(crate) fn minimum_bytes(&self) -> u64 {
-        self.fixed + LEAST_FOR_FACTS
+        self.fixed + self.least
     }
 
     /// What a run is granted.
@@ -100,7 +104,7 @@ impl Needs {
     }
 
     fn bytes_that_grow(&self, options: &Options) -> u64 {
-        self.granted_bytes(options).saturating_sub(self.fixed).max(LEAST_FOR_FACTS)
+        self.granted_bytes(options).saturating_sub(self.fixed).max(self.least)
     }
 
     /// What of the grant is left for facts.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use catalog::{Database, Unread, read_base_table};
+use catalog::{Database, Rowset, Unread, read_base_table};
 use format::RecordId;
 use format::bytes::unsigned;
 use source::PageSource;
@@ -17,6 +17,12 @@ use crate::registry;
 
 /// Keys have one or two columns; the second is 0 then.
 type Key = [i64; 2];
+
+/// Bytes of a key in a set, which doubles as it grows.
+const BYTES_A_KEY: u64 = 48;
+
+/// Rows of a base table on a page: with a key of two numbers each has some 20 bytes.
+const MOST_ROWS_A_PAGE: u64 = 400;
 
 /// Where base tables are read from.
 pub(super) struct Tables<'a> {
@@ -124,18 +130,40 @@ fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     Some(key)
 }
 
+/// What is referred to, each once.
+fn all_keys() -> Vec<&'static Keys> {
+    let mut all: Vec<&'static Keys> = Vec::new();
+    for reference in REFERENCES {
+        if !all.iter().any(|keys| std::ptr::eq(*keys, reference.to)) {
+            all.push(reference.to);
+        }
+    }
+    all
+}
+
+/// Bytes that all keys take, at most, by the counts of rows and pages that the catalogue keeps: where one of them is
+/// damaged, the other holds.
+pub(crate) fn key_bytes(database: &Database) -> u64 {
+    let count = |count: i64| u64::try_from(count).unwrap_or_default();
+    let rows = |keys: &Keys| {
+        let of_base = |rowset: &&Rowset| rowset.object_id == keys.base.id && rowset.index_id <= 1;
+        let rowset = database.rowsets.iter().find(of_base)?;
+        let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
+        let pages = units.map(|unit| count(unit.used_pages)).fold(0, u64::saturating_add);
+        Some(count(rowset.rows).min(pages.saturating_mul(MOST_ROWS_A_PAGE)))
+    };
+    let rows = all_keys().into_iter().filter_map(rows).fold(0, u64::saturating_add);
+    rows.saturating_mul(BYTES_A_KEY)
+}
+
 /// Every key that is referred to, by what it is a key of.
 pub(super) struct KeySets(Vec<(&'static Keys, Option<HashSet<Key>>)>);
 
 impl KeySets {
     /// Reads what the rules refer to. There is no set of what could not be read, or has errors of its own.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
-        let mut sets: Vec<(&'static Keys, Option<HashSet<Key>>)> = Vec::new();
-        for reference in REFERENCES {
-            if !sets.iter().any(|(keys, _)| std::ptr::eq(*keys, reference.to)) {
-                sets.push((reference.to, Some(HashSet::new())));
-            }
-        }
+        let mut sets: Vec<(&'static Keys, Option<HashSet<Key>>)> =
+            all_keys().into_iter().map(|keys| (keys, Some(HashSet::new()))).collect();
         for base in bases(sets.iter().map(|(keys, _)| keys.base)) {
             let mut columns = Columns::default();
             let mut plans = Vec::new();

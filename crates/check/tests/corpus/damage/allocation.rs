@@ -58,6 +58,17 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             flip_map(image, facts.nonclustered.unit.first_iam.page, extent);
             vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
         }),
+        ("extent claimed by all IAM pages", |image, facts| {
+            let extent = owned_extent(image, facts);
+            let owner = facts.clustered.unit.first_iam.page;
+            for page in (8..(image.bytes.len() / PAGE_BYTES) as u32).filter(|page| *page != owner) {
+                if pfs(image, page).type_bits() == PfsByte::IAM {
+                    flip_map(image, page, extent);
+                }
+            }
+            // The pages are still those of the unit that they name, whether it is among the claimants that are listed or not.
+            std::iter::once((8904, extent * 8)).chain([(8913, extent * 8); 8]).collect()
+        }),
         ("IAM bit of an owned extent lost", |image, facts| {
             let extent = owned_extent(image, facts);
             let object = object_of(&image.page(facts.clustered.root));
