@@ -1,32 +1,19 @@
-//! What a compressed row costs: `cargo bench -p mdfsck-format`.
+//! What a compressed row costs: `cargo bench -p mdfsck-format --bench expand`.
 
-use std::hint::black_box;
-use std::time::Instant;
+#![expect(clippy::expect_used, reason = "what it measures must work")]
 
+use divan::{Bencher, black_box};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion, Scratch};
 use format::record::Record;
 use format::types::{TypeInfo, xtype};
 
-const ROUNDS: u32 = 2_000_000;
-
-fn time(name: &str, mut row: impl FnMut() -> usize) {
-    let mut bytes = 0;
-    for _ in 0..ROUNDS / 10 {
-        bytes += row();
-    }
-    assert!(bytes > 0, "{name}: the row is not read");
-    let start = Instant::now();
-    for _ in 0..ROUNDS {
-        bytes += row();
-    }
-    let nanoseconds = start.elapsed().as_nanos() / u128::from(ROUNDS);
-    println!("{name:<52} {nanoseconds:>5} ns a row");
-    black_box(bytes);
+fn main() {
+    divan::main();
 }
 
-fn main() {
-    // Nine columns, as in a table of stock movements: numbers, dates, a char, money.
-    let kinds: [(u8, u16); 9] = [
+/// Nine columns, as in a table of stock movements: numbers, dates, a char, money.
+fn expansion() -> Expansion {
+    let kinds: [(u8, u16); COLUMNS] = [
         (xtype::INT, 4),
         (xtype::INT, 4),
         (xtype::INT, 4),
@@ -41,35 +28,58 @@ fn main() {
         let info = TypeInfo { xtype: kind, length, precision: 0, scale: 0 };
         Some(CompressedColumn { info, is_uniquifier: false })
     };
-    let expansion = Expansion::new(&kinds.map(column)).unwrap_or_else(|| std::process::exit(1));
+    Expansion::new(&kinds.map(column)).expect("nine columns fit")
+}
+
+const COLUMNS: usize = 9;
+
+/// A row of them under ROW compression.
+fn row() -> Vec<u8> {
     let mut row = vec![0x21, 9, 0x34, 0x13, 0x28, 0x42, 0x0A];
     row.extend([0x83, 0x04, 0x01, 0x83, 0x05, 0x83, 0x06]);
     row.extend([0x80, 0xA3, 0x1E, 0x01, 0x02, 0x03, 0x04, 0x53, 0x85, 0x81, 0x01, 0x02]);
     let name = b"Mountain-200 Silver, 42";
     row.extend([1, 1, 0, name.len() as u8, 0]);
     row.extend(name);
-    let mut scratch = Scratch::default();
-    let read = |row: &[u8]| CdRecord::read(row, 9).map_or(0, |record| record.bytes().len());
-    time("read and audit", || read(black_box(&row)));
-    time("read and expand, ROW", || {
-        let Ok(record) = CdRecord::read(black_box(&row), 9) else { return 0 };
-        expansion.expand(&record, None, &mut scratch).map_or(0, |row| row.record.bytes().len())
-    });
+    row
+}
+
+#[divan::bench]
+fn read_and_audit(bencher: Bencher<'_, '_>) {
+    let row = row();
+    assert!(CdRecord::read(&row, COLUMNS).is_ok());
+    bencher.bench_local(|| CdRecord::read(black_box(&row), COLUMNS).map(|record| record.bytes().len()));
+}
+
+fn expand(bencher: Bencher<'_, '_>, row: &[u8], info: Option<&CompressionInfo<'_>>) {
+    let (expansion, mut scratch) = (expansion(), Scratch::default());
+    let mut expanded = || {
+        let record = CdRecord::read(black_box(row), COLUMNS).ok()?;
+        expansion.expand(&record, info, &mut scratch).ok().map(|row| row.record.bytes().len())
+    };
+    assert!(expanded().is_some());
+    bencher.bench_local(expanded);
+}
+
+#[divan::bench]
+fn read_and_expand_row(bencher: Bencher<'_, '_>) {
+    expand(bencher, &row(), None);
+}
+
+#[divan::bench]
+fn read_and_expand_page_with_prefixes(bencher: Bencher<'_, '_>) {
     let mut info = vec![0x02, 0, 0, 14 + 5, 0, 0x01, 9, 0x00, 0x00, 0x08, 0x01, 0x00];
     info.extend([0x80, 0xA3, 0x1E, 0, 0, 0, 0]);
-    let info = CompressionInfo::read(&info, 9).ok();
-    let mut anchored = vec![0x01, 9, 0x34, 0x13, 0x17, 0x31, 0x00, 0x83, 0x04, 0x01, 0x83, 0x05, 0x83, 0x06];
-    anchored.extend([0x03, 0x01, 0x02, 0x03, 0x04, 0x05, 0x85, 0x01]);
-    time("read and expand, PAGE with prefixes", || {
-        let Ok(record) = CdRecord::read(black_box(&anchored), 9) else { return 0 };
-        expansion.expand(&record, info.as_ref(), &mut scratch).map_or(0, |row| row.record.bytes().len())
-    });
-    let plain = CdRecord::read(&row, 9).ok().and_then(|record| {
-        let expanded = expansion.expand(&record, None, &mut scratch).ok()?;
-        Some(expanded.record.bytes().to_vec())
-    });
-    let plain = plain.unwrap_or_default();
-    time("the same row uncompressed: read and audit", || {
-        Record::data(black_box(&plain)).map_or(0, |record| record.bytes().len())
-    });
+    let info = CompressionInfo::read(&info, COLUMNS).expect("an anchor of nine columns");
+    let mut row = vec![0x01, 9, 0x34, 0x13, 0x17, 0x31, 0x00, 0x83, 0x04, 0x01, 0x83, 0x05, 0x83, 0x06];
+    row.extend([0x03, 0x01, 0x02, 0x03, 0x04, 0x05, 0x85, 0x01]);
+    expand(bencher, &row, Some(&info));
+}
+
+#[divan::bench]
+fn the_same_row_uncompressed(bencher: Bencher<'_, '_>) {
+    let (row, mut scratch) = (row(), Scratch::default());
+    let record = CdRecord::read(&row, COLUMNS).expect("a sound row");
+    let plain = expansion().expand(&record, None, &mut scratch).expect("a sound row").record.bytes().to_vec();
+    bencher.bench_local(|| Record::data(black_box(&plain)).map(|record| record.bytes().len()));
 }

@@ -1,17 +1,17 @@
 //! What a page costs, and a row of it: `cargo bench -p mdfsck-format --bench page`.
 
-use std::hint::black_box;
-use std::time::Instant;
+use std::cmp::Ordering;
 
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
 use format::key::{Ascent, KeyColumn, KeyOrder, compare};
 use format::page::HEADER_BYTES;
 use format::protection::checksum;
+use format::record::Record;
 use format::slots::SlotOrder;
 use format::uniform::UniformRows;
 use format::{PAGE_BYTES, Page, PageBytes};
 
-const RUNS: u32 = 1000;
-const ROUNDS: u32 = 20;
 /// Lines of orders: two numbers of eight bytes, five of four, a text of 10 to 34 bytes.
 const FIXED_END: u16 = 40;
 
@@ -46,45 +46,72 @@ fn full_page() -> (PageBytes, u16) {
     (page, rows)
 }
 
-/// The shortest time of many short runs, which others on the machine disturb less.
-fn time(name: &str, rows: u16, mut work: impl FnMut() -> u64) {
-    let mut shortest = f64::MAX;
-    for _ in 0..RUNS {
-        let start = Instant::now();
-        for _ in 0..ROUNDS {
-            black_box(work());
-        }
-        shortest = shortest.min(start.elapsed().as_nanos() as f64 / f64::from(ROUNDS));
+/// A page in memory of its own, ready to be looked at.
+struct Bench {
+    page: PageBytes,
+    rows: ItemsCount,
+    uniform: UniformRows,
+    key: [KeyColumn; 2],
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (page, rows) = full_page();
+        let mut uniform = UniformRows::default();
+        assert!(uniform.load(Page::new(&page)) && uniform.spans().len() == usize::from(rows), "the page is uniform");
+        let column = |offset, length| {
+            let (order, null_bit, descending) = (KeyOrder::Signed, 0, false);
+            KeyColumn { order, offset, length, null_bit, descending }
+        };
+        Self { page, rows: ItemsCount::new(rows), uniform, key: [column(4, 8), column(12, 4)] }
     }
-    println!("{name:<44} {shortest:>7.0} ns a page {:>6.1} ns a row", shortest / f64::from(rows));
+
+    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let rows = self.uniform.of(black_box(Page::new(&self.page)));
+        (0..rows.count()).filter_map(move |slot| rows.record(slot))
+    }
 }
 
 fn main() {
-    let (page, rows) = full_page();
-    let page = Page::new(&page);
-    let column = |offset, length| {
-        let (order, null_bit, descending) = (KeyOrder::Signed, 0, false);
-        KeyColumn { order, offset, length, null_bit, descending }
-    };
-    let key = [column(4, 8), column(12, 4)];
-    time("checksum", rows, || checksum(black_box(page.bytes())).into());
+    divan::main();
+}
+
+#[divan::bench]
+fn checksum_of_a_page(bencher: Bencher<'_, '_>) {
+    let bench = Bench::new();
+    bencher.counter(BytesCount::new(PAGE_BYTES)).bench_local(|| checksum(black_box(&bench.page)));
+}
+
+#[divan::bench]
+fn records_one_by_one(bencher: Bencher<'_, '_>) {
+    let bench = Bench::new();
     let mut order = SlotOrder::default();
+    bencher.counter(bench.rows).bench_local(|| {
+        order.load(black_box(Page::new(&bench.page)));
+        bench.records().map(|record| record.bytes().len()).sum::<usize>()
+    });
+}
+
+#[divan::bench]
+fn records_together(bencher: Bencher<'_, '_>) {
+    let bench = Bench::new();
     let mut uniform = UniformRows::default();
-    assert!(uniform.load(page) && uniform.spans().len() == usize::from(rows), "the page is uniform");
-    let records = || (0..rows).filter_map(|slot| uniform.of(page).record(slot.into()));
-    time("records, one by one", rows, || {
-        order.load(black_box(page));
-        records().map(|record| record.bytes().len() as u64).sum()
+    bencher.counter(bench.rows).bench_local(|| uniform.load(black_box(Page::new(&bench.page))));
+}
+
+#[divan::bench]
+fn order_of_keys_one_by_one(bencher: Bencher<'_, '_>) {
+    let bench = Bench::new();
+    bencher.counter(bench.rows).bench_local(|| {
+        let pairs = bench.records().zip(bench.records().skip(1));
+        pairs.filter(|(a, b)| compare(a, b, &bench.key).is_some_and(Ordering::is_lt)).count()
     });
-    time("order of keys, one by one", rows, || {
-        let pairs = records().zip(records().skip(1));
-        pairs.filter(|(a, b)| compare(a, b, &key).is_some_and(std::cmp::Ordering::is_lt)).count() as u64
-    });
+}
+
+#[divan::bench]
+fn order_of_keys_together(bencher: Bencher<'_, '_>) {
+    let bench = Bench::new();
     let mut ascent = Ascent::default();
-    time("order of keys, together", rows, || ascent.undecided(black_box(uniform.of(page)), &key).unwrap_or(u64::MAX));
-    let mut other = UniformRows::default();
-    time("records, together", rows, || {
-        other.load(black_box(page));
-        other.bytes().into()
-    });
+    let rows = bench.uniform.of(Page::new(&bench.page));
+    bencher.counter(bench.rows).bench_local(|| ascent.undecided(black_box(rows), &bench.key));
 }
