@@ -31,6 +31,11 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         let name = format!("together: lab, random shapes {seed}");
         trials.push(Trial::test(name, move || built(&lab::shapes::random(seed))));
     }
+    // A longer campaign: TOGETHER_SEEDS=400.
+    let seeds = std::env::var("TOGETHER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for seed in 100..100 + seeds {
+        trials.push(Trial::test(format!("together: noise in lab, random shapes {seed}"), move || noise_in_built(seed)));
+    }
     for version in [Version::V611, Version::V852] {
         let name = format!("together: lab, orders of {version:?}");
         trials.push(Trial::test(name, move || built(&lab::orders::orders(version, 3, 24 << 20))));
@@ -135,6 +140,15 @@ fn noise(files: &MemoryFiles) -> Result<(), Failed> {
         judge(files, &database, page, bytes)?;
     }
     Ok(())
+}
+
+/// Noise in rows of all kinds, compressed and deleted ones among them.
+fn noise_in_built(seed: u64) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let written = lab::write(&lab::shapes::random(seed), folder.path())?;
+    let read = |path: &std::path::PathBuf| Ok((path.clone(), std::fs::read(path)?));
+    let files = written.files.iter().map(read).collect::<std::io::Result<Vec<_>>>()?;
+    noise(&MemoryFiles::open(files)?)
 }
 
 fn built(description: &lab::Description) -> Result<(), Failed> {
