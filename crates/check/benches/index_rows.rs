@@ -9,8 +9,8 @@ mod sweep;
 
 use std::error::Error;
 
-use lab::description::{Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values};
-use lab::{PageVerify, SqlType, Version};
+use lab::SqlType;
+use lab::description::{Column, Description, Expression, Filter, Index, Table, Values};
 use sweep::Sweep;
 
 const ROWS: u64 = 1_000_000;
@@ -36,16 +36,7 @@ fn description(index: Option<Index>) -> Description {
         rows: ROWS,
         ..Table::default()
     };
-    Description {
-        name: "bench".to_owned(),
-        version: Version::V852,
-        collation: DEFAULT_COLLATION,
-        verify: PageVerify::Checksum,
-        seed: 1,
-        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
-        tables: vec![table],
-        least_pages: 1024,
-    }
+    sweep::database(table)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

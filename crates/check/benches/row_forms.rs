@@ -5,8 +5,8 @@ mod sweep;
 
 use std::error::Error;
 
-use lab::description::{Column, Compression, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
-use lab::{PageVerify, SqlType, Version};
+use lab::SqlType;
+use lab::description::{Column, Compression, Description, Index, Table, Values};
 use sweep::Sweep;
 
 const ROWS: u64 = 500_000;
@@ -29,16 +29,7 @@ fn description(form: impl FnOnce(&mut Table)) -> Description {
         ..Table::default()
     };
     form(&mut table);
-    Description {
-        name: "bench".to_owned(),
-        version: Version::V852,
-        collation: DEFAULT_COLLATION,
-        verify: PageVerify::Checksum,
-        seed: 1,
-        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
-        tables: vec![table],
-        least_pages: 1024,
-    }
+    sweep::database(table)
 }
 
 /// A form of rows: its name, and what it changes.

@@ -3,12 +3,27 @@
 use std::error::Error;
 
 use check::{Options, Report, Silent};
-use lab::description::Description;
+use lab::description::{DEFAULT_COLLATION, Description, Filegroup, Table};
+use lab::{PageVerify, Version};
 use source::DataFiles;
 
 /// The mean of so many runs: the system counts processor time in hundredths of a second, which is 10 ns of each of a million
 /// rows in one run.
 const RUNS: u32 = 20;
+
+/// A database of one table.
+pub(crate) fn database(table: Table) -> Description {
+    Description {
+        name: "bench".to_owned(),
+        version: Version::V852,
+        collation: DEFAULT_COLLATION,
+        verify: PageVerify::Checksum,
+        seed: 1,
+        filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
+        tables: vec![table],
+        least_pages: 1024,
+    }
+}
 
 /// What a sweep cost.
 pub(crate) struct Sweep {
