@@ -29,7 +29,7 @@ impl Pieces {
         let most = match self.domain {
             Domain::Spatial => {
                 self.parts.add(piece);
-                return true;
+                return self.parts.may_be_whole();
             }
             Domain::Xml | Domain::CompressibleXml => XML_BYTES,
             _ => MOST_KEPT_BYTES,

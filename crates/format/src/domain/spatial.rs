@@ -90,6 +90,11 @@ impl Parts {
         (self.end, self.follows, self.held_bytes) = (self.end + bytes, follows, 0);
     }
 
+    /// Whether the value is of a form that was described, as far as it has come.
+    pub(super) fn may_be_whole(&self) -> bool {
+        !matches!(self.follows, Follows::Unknown)
+    }
+
     /// Whether the pieces so far are the whole value.
     pub(super) fn are_whole(&self) -> bool {
         matches!(self.follows, Follows::Segments | Follows::Nothing) && self.length == self.end

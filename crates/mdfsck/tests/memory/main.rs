@@ -2,21 +2,22 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
+mod geometry;
+mod pages;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use format::allocation::{
-    BITMAP_BYTES, EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, gam_page_of, pfs_page_of, sgam_page_of,
-};
-use format::file_header::FileHeader;
+use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
 use format::page::PAGE_BYTES;
-use format::{Page, PageBytes, PageType};
+use format::{Page, PageType};
 use lab::SqlType;
 use lab::description::{Column, Index, Table, Values};
 use lab::mutate::seal;
+
+use pages::Pages;
 
 /// Runs a check of `folder`: all that it prints before the statistics, its peak of memory and its grant, what it spilled, in
 /// bytes, and the number of findings.
@@ -201,105 +202,26 @@ fn a_catalogue_of_many_tables() {
     is_sound_within_its_grant(folder.path(), 0);
 }
 
-/// The one file of a database, page by page.
-struct Pages(File);
-
-impl Pages {
-    fn of(folder: &Path) -> Self {
-        let path = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
-        Self(OpenOptions::new().read(true).write(true).open(path).unwrap())
-    }
-
-    fn count(&self) -> u32 {
-        (self.0.metadata().unwrap().len() / PAGE_BYTES as u64) as u32
-    }
-
-    fn read(&self, page: u32) -> PageBytes {
-        let mut bytes = [0; PAGE_BYTES];
-        self.0.read_exact_at(&mut bytes, u64::from(page) * PAGE_BYTES as u64).unwrap();
-        bytes
-    }
-
-    /// Writes a page, with the header that it must have there.
-    fn write(&self, page: u32, bytes: &mut PageBytes) {
-        bytes[32..36].copy_from_slice(&page.to_le_bytes());
-        seal(bytes);
-        self.0.write_all_at(bytes, u64::from(page) * PAGE_BYTES as u64).unwrap();
-    }
-
-    /// Makes the file longer: so many pages in all, the new ones allocated by their GAM pages and free by their PFS pages.
-    fn grow(&self, pages: u32) {
-        self.0.set_len(u64::from(pages) * PAGE_BYTES as u64).unwrap();
-        let mut header = self.read(0);
-        let size = FileHeader::read(Page::new(&header)).unwrap().size_pages().to_le_bytes();
-        let grown = (96..PAGE_BYTES - 4).any(|at| {
-            if header[at..at + 4] != size {
-                return false;
-            }
-            header[at..at + 4].copy_from_slice(&pages.to_le_bytes());
-            let is_size = FileHeader::read(Page::new(&header)).is_some_and(|header| header.size_pages() == pages);
-            if !is_size {
-                header[at..at + 4].copy_from_slice(&size);
-            }
-            is_size
-        });
-        assert!(grown);
-        self.write(0, &mut header);
-        for first in (PFS_PAGES..pages).step_by(PFS_PAGES as usize) {
-            let mut pfs = self.read(1);
-            Self::body(&mut pfs, 0, PFS_PAGES as usize).fill(0);
-            self.write(pfs_page_of(first), &mut pfs);
-        }
-        for first in (INTERVAL_PAGES..pages).step_by(INTERVAL_PAGES as usize) {
-            let maps = [(2, gam_page_of(first)), (3, sgam_page_of(first)), (6, first + 6), (7, first + 7)];
-            for (from, to) in maps {
-                let mut map = self.read(from);
-                Self::body(&mut map, 1, BITMAP_BYTES).fill(0);
-                self.write(to, &mut map);
-            }
-        }
-    }
-
-    /// What lies behind the first four bytes of the record in a slot.
-    fn body(bytes: &mut PageBytes, slot: usize, length: usize) -> &mut [u8] {
-        let at = PAGE_BYTES - 2 * (slot + 1);
-        let from = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])) + 4;
-        &mut bytes[from..from + length]
-    }
-
-    /// The first IAM pages of so many units of user tables.
-    fn iam_pages(&self, units: usize) -> Vec<PageBytes> {
-        let is_iam = |bytes: &PageBytes| {
-            let header = Page::new(bytes).header();
-            header.kind() == Some(PageType::Iam) && header.alloc_unit().0 >> 48 > 1
-        };
-        (0..self.count()).map(|page| self.read(page)).filter(is_iam).take(units).collect()
-    }
-
-    /// Writes an IAM page of the unit of `like`, for the interval that begins with page `start`: it claims all of its extents,
-    /// or none.
-    fn write_iam(&self, page: u32, like: &PageBytes, start: u32, claims_all: bool) {
-        let mut iam = *like;
-        // Neither neighbours nor single pages.
-        iam[8..14].fill(0);
-        iam[16..22].fill(0);
-        let head = Self::body(&mut iam, 0, 90);
-        head[36..40].copy_from_slice(&start.to_le_bytes());
-        head[42..].fill(0);
-        Self::body(&mut iam, 1, BITMAP_BYTES).fill(if claims_all { 0xFF } else { 0 });
-        self.write(page, &mut iam);
-        let mut pfs = self.read(pfs_page_of(page));
-        Self::body(&mut pfs, 0, PFS_PAGES as usize)[(page % PFS_PAGES) as usize] = PfsByte::IAM;
-        self.write(pfs_page_of(page), &mut pfs);
-    }
+/// Its pieces are read again and again, and none of them is kept.
+#[test]
+fn a_value_of_60_mb_off_the_row() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let first = geometry::write(folder.path());
+    // As many points as there is room for are a shape, one more is not known to be one.
+    let is_doubtful = |points| {
+        geometry::write_points(folder.path(), first, points);
+        check(folder.path(), &[]).0.contains("off the row to be read, or of a form that is not known")
+    };
+    assert!(is_doubtful(geometry::POINTS + 1) && !is_doubtful(geometry::POINTS));
+    keeps_to_its_grant_with(folder.path(), &[], 1);
 }
 
 #[test]
 fn every_extent_claimed_by_several_units() {
     let folder = database(16 << 20);
     let file = Pages::of(folder.path());
-    let claimants = file.iam_pages(3);
-    assert_eq!(claimants.len(), 3);
+    let mut claimants = file.user_pages(PageType::Iam);
+    claimants.truncate(3);
     let intervals = 4;
     file.grow(intervals * INTERVAL_PAGES);
     for interval in 1..intervals {
@@ -315,7 +237,7 @@ fn every_extent_claimed_by_several_units() {
 fn an_iam_page_of_another_unknown_unit_wherever_one_looks() {
     let folder = database(16 << 20);
     let file = Pages::of(folder.path());
-    let mut iam = file.iam_pages(1).remove(0);
+    let mut iam = file.user_pages(PageType::Iam).remove(0);
     let (first, pages) = (file.count().next_multiple_of(PFS_PAGES), 24_000);
     file.grow(first + pages);
     for page in (first..first + pages).filter(|page| !page.is_multiple_of(PFS_PAGES)) {
