@@ -1,5 +1,7 @@
 //! Odd, but legal or unknowable: never a finding; what cannot be verified is told.
 
+mod pages;
+
 use std::fs::OpenOptions;
 use std::io::Write;
 
@@ -7,8 +9,7 @@ use catalog::{Level, UnitKind};
 use check::{Options, Report, Silent};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::{PAGE_BYTES, page_flags};
-use format::record::Record;
-use format::{Page, PageBytes, PageId, PageType};
+use format::{Page, PageId};
 use libtest_mimic::{Failed, Trial};
 use source::DataFiles;
 
@@ -161,14 +162,6 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials.push(Trial::test("legal: rows with columns that SQL Server 2000 dropped", move || {
         columns_of_2000(&Image::load(&heaps.files.join(HEAP)))
     }));
-    let heaps = corpus.clone();
-    trials.push(Trial::test("legal: what is left of deleted rows for the sake of their versions", move || {
-        left_of_rows(&Image::load(&heaps.files.join(HEAP)))
-    }));
-    let texts = corpus.clone();
-    trials.push(Trial::test("legal: what is left of a deleted fragment for the sake of its versions", move || {
-        left_of_fragment(subject(&texts))
-    }));
     let model = corpus.clone();
     trials.push(Trial::test("legal: master, with the settings of the server at (1:10)", move || {
         let mut image = Image::load(&model.files.join(MODEL));
@@ -203,6 +196,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         });
         sound_but(&report, Some("index rows against table rows"))
     }));
+    trials.extend(pages::trials(corpus));
     let corpus = corpus.clone();
     trials.push(Trial::test("legal: the file becomes shorter while it is read", move || shrinks(&subject(&corpus))));
     trials
@@ -308,61 +302,6 @@ fn short_rows(image: &Image) -> Result<(), Failed> {
     let report = with(7);
     let messages: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
     if messages == [8928, 8939] { Ok(()) } else { Err(format!("{messages:?}").into()) }
-}
-
-/// Appends a record to a page, in a slot of its own.
-fn append(bytes: &mut PageBytes, record: &[u8]) {
-    let header = *Page::new(bytes).header();
-    let (slots, at) = (header.slot_count.get(), usize::from(header.free_data.get()));
-    assert!(at + record.len() <= slot_at(slots), "no room");
-    bytes[at..at + record.len()].copy_from_slice(record);
-    put16(bytes, slot_at(slots), at as u16);
-    put16(bytes, 22, slots + 1);
-    put16(bytes, 28, header.free_count.get() - record.len() as u16 - 2);
-    put16(bytes, 30, (at + record.len()) as u16);
-}
-
-/// A status byte and a version tag.
-const GHOST_VERSION: [u8; 15] = [0x4E, 9, 0, 0, 0, 1, 0, 0, 0, 0x77, 0, 0, 0, 0, 0];
-
-/// A version tag alone, and a forwarded row that was deleted, which may or may not say that its second byte is in use.
-fn left_of_rows(image: &Image) -> Result<(), Failed> {
-    let page = heap_page(image);
-    for reserved in [0, 0x80] {
-        let mut image = image.clone();
-        image.edit(page, |bytes| {
-            let record = Record::data(&bytes[offset_of(bytes, 0)..]).expect("record").bytes().to_vec();
-            let mut forwarded = record;
-            forwarded[0] = forwarded[0] & !0x0E | 0x02 | reserved;
-            forwarded[1] = 1;
-            append(bytes, &GHOST_VERSION);
-            append(bytes, &forwarded);
-        });
-        sound_but(&image.check(), Some("forwarded rows"))?;
-        // No live row says that.
-        image.edit(page, |bytes| {
-            let at = offset_of(bytes, 0);
-            bytes[at] |= 0x80;
-        });
-        if image.check().findings.iter().all(|finding| finding.check.msg != 8944) {
-            return Err("a reserved bit is not told".into());
-        }
-    }
-    Ok(())
-}
-
-fn left_of_fragment(mut image: Image) -> Result<(), Failed> {
-    let has_room = |page: &u32| {
-        let bytes = image.page(*page);
-        let header = *Page::new(&bytes).header();
-        let in_use = image.page(1)[100 + *page as usize] & 0x40 != 0;
-        let behind = usize::from(header.free_data.get()) + GHOST_VERSION.len();
-        let is_text = header.page_type == PageType::TextMix as u8;
-        in_use && is_text && behind <= slot_at(header.slot_count.get())
-    };
-    let page = (10..(image.bytes.len() / PAGE_BYTES) as u32).find(has_room).ok_or("no page of type 3 with room")?;
-    image.edit(page, |bytes| append(bytes, &GHOST_VERSION));
-    sound_but(&image.check(), None)
 }
 
 /// The page of the heap.
