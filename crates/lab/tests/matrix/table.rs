@@ -341,7 +341,7 @@ protection left as it was. A cell says `found/tried`, or `found+told/tried` wher
 verified*; a verb that would not change the value is not counted.
 
 This page is generated, with the real database files at hand, by
-`MDFSCK_WRITE_BASELINE=1 cargo test --release -p mdfsck-lab --test matrix -- --ignored`. A test fails when a cell gets worse
+`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p mdfsck-lab --test matrix -- --ignored`. A test fails when a cell gets worse
 than it is here.
 
 ";
