@@ -78,14 +78,24 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     }
     write(arguments.json.as_deref(), || Ok(format!("{results:#}\n")))?;
     write(arguments.csv.as_deref(), || csv(&measured))?;
-    let title = format!("mdfsck bench: {}", files.first().map(|path| path.display().to_string()).unwrap_or_default());
-    write(arguments.html.as_deref(), || Ok(html::page(&title, &measured)))?;
+    write(arguments.html.as_deref(), || Ok(html::page(&title(arguments, &files), &measured)))?;
     output::print(|out| {
         let change = |cell: &Measured| Some(change_text(baseline::change(baseline.as_ref()?, cell)));
         let rows = measured.iter().map(|cell| (figures(cell).to_vec(), change(cell)));
         report::statistics::write_figures(&HEADS, rows, out)
     })?;
     Ok(0)
+}
+
+/// What was measured.
+fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
+    let first = files.first().map(|path| path.display().to_string()).unwrap_or_default();
+    let built = arguments.size.map(|bytes| format!("{}, {}", arguments.schema.name(), size::text(bytes)));
+    let count = match files.len() {
+        0 | 1 => String::new(),
+        files => format!(", {files} files"),
+    };
+    format!("mdfsck bench: {}{count}", built.unwrap_or(first))
 }
 
 fn change_text(change: Option<baseline::Change>) -> String {

@@ -169,6 +169,11 @@ pub(crate) enum Schema {
 }
 
 impl Schema {
+    /// As it is written on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// A database of this schema.
     pub(crate) fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
         let mut description = match self {

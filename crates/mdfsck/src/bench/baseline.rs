@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use super::measure::Measured;
+use super::measure::{Measured, median};
 use crate::failure::Failure;
 
 /// Where baselines lie, below the folder in which the program runs.
@@ -54,10 +54,9 @@ pub(crate) fn change(baseline: &Json, now: &Measured) -> Option<Change> {
     let mut seconds: Vec<f64> = then["runs"].as_array()?.iter().filter_map(|run| run["seconds"].as_f64()).collect();
     seconds.sort_by(f64::total_cmp);
     let (fastest, slowest) = (*seconds.first()?, *seconds.last()?);
-    let median = *seconds.get(seconds.len() / 2)?;
     let (now_fastest, now_slowest) = now.spread();
     Some(Change {
-        ratio: now.median(|run| run.seconds) / median.max(1e-9),
+        ratio: now.median(|run| run.seconds) / median(&seconds).max(1e-9),
         is_outside_noise: now_fastest > slowest || now_slowest < fastest,
     })
 }

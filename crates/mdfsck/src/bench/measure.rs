@@ -27,6 +27,12 @@ pub(crate) struct Run {
     pub(crate) series: Vec<[f64; 5]>,
 }
 
+/// The middle of ascending values, or the mean of the two in the middle.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let middle = |at: usize| values.get(at).copied().unwrap_or_default();
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
+}
+
 /// The runs of a cell.
 pub(crate) struct Measured {
     pub(crate) cell: Cell,
@@ -42,8 +48,7 @@ impl Measured {
 
     /// The median of a figure over the runs.
     pub(crate) fn median(&self, value: impl Fn(&Run) -> f64) -> f64 {
-        let values = self.sorted(value);
-        values.get(values.len() / 2).copied().unwrap_or_default()
+        median(&self.sorted(value))
     }
 
     /// The mean of a figure over the runs, and its standard deviation.
@@ -60,15 +65,16 @@ impl Measured {
         (values.first().copied().unwrap_or_default(), values.last().copied().unwrap_or_default())
     }
 
-    /// Bytes a second of the median run.
+    /// Bytes a second, at the median of the time.
     pub(crate) fn throughput(&self) -> f64 {
-        self.median(|run| run.bytes / run.seconds.max(1e-9))
+        self.median(|run| run.bytes) / self.median(|run| run.seconds).max(1e-9)
     }
 
-    /// The run whose time is the median.
+    /// The run whose time is next to the median.
     pub(crate) fn typical(&self) -> Option<&Run> {
         let median = self.median(|run| run.seconds);
-        self.runs.iter().find(|run| run.seconds == median)
+        let distance = |run: &Run| (run.seconds - median).abs();
+        self.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
     /// As it is saved.
@@ -179,4 +185,14 @@ fn drop_from_cache(file: &File, path: &Path) -> Result<(), Failure> {
 #[cfg(not(target_os = "linux"))]
 fn drop_from_cache(_file: &File, _path: &Path) -> Result<(), Failure> {
     Err(Failure::usage("--cache cold: this system does not let a program drop files from its cache"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_two_in_the_middle() {
+        assert_eq!([median(&[]), median(&[3.0]), median(&[1.0, 4.0]), median(&[1.0, 2.0, 9.0])], [0.0, 3.0, 2.5, 2.0]);
+    }
 }
