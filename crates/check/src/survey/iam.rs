@@ -32,7 +32,7 @@ pub(super) struct IamPage {
 }
 
 /// Extents behind the end of the file that are listed of one IAM page; more say nothing more.
-const MAX_BEYOND_A_PAGE: u32 = 200;
+const MAX_BEYOND_A_PAGE: u64 = 200;
 
 /// What following the chains gave.
 pub(super) struct Chains {
@@ -420,7 +420,7 @@ impl Follower<'_> {
             let file_is_open = file.is_some();
             match file {
                 Some(file) if valid && start.page < file.pages => {
-                    let mut beyond = 0;
+                    let mut beyond = 0u64;
                     for index in set_bits(&bits) {
                         let extent = start.page / EXTENT_PAGES + index;
                         let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
@@ -432,6 +432,10 @@ impl Follower<'_> {
                         } else if file.claim_extent(extent, page.unit) {
                             claims.push(Claim { extent: first, unit: page.unit });
                         }
+                    }
+                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_A_PAGE) {
+                        let reason = "they claim more extents behind the end of a file than are listed";
+                        self.coverage.note("allocation", "IAM pages", reason, more);
                     }
                 }
                 // A file that was shrunk below the interval may leave its empty IAM page behind.

@@ -137,6 +137,13 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             flip_map(image, iam, beyond);
             vec![(2579, beyond * 8)]
         }),
+        ("IAM page claims all that its interval has behind the end", |image, facts| {
+            let iam = facts.clustered.unit.first_iam.page;
+            let end = (image.bytes.len() / PAGE_BYTES).div_ceil(8) as u32;
+            (end..63_904).for_each(|extent| flip_map(image, iam, extent));
+            // No more of one IAM page are listed.
+            (end..end + 200).map(|extent| (2579, extent * 8)).collect()
+        }),
         ("pgfirstiam zeroed", |image, facts| {
             edit_unit(image, facts.clustered.unit.id, 35, PageId::NONE);
             vec![(2576, 0)]
