@@ -76,12 +76,12 @@ pub(super) fn follow(
     findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
-    // A unit has one IAM page an interval.
+    // A unit has one IAM page an interval; some may be of units that are not in the catalogue.
     let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
         database,
-        most: (database.units.len() + MAX_STRAY_UNITS) as u64 * intervals,
+        most: database.units.len() as u64 * intervals + MAX_STRAY_UNITS as u64,
         units,
         findings,
         coverage,
