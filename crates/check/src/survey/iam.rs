@@ -58,10 +58,14 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     /// Sound IAM pages, by place.
     sound: BTreeMap<PageId, IamPage>,
-    /// How many there may be.
-    most: u64,
+    /// How many more there may be of units in the catalogue, and of others.
+    room: [u64; 2],
+    /// Sound ones for which there was none, and how many.
+    left_out: PageSet,
     surplus: u64,
     broken: BTreeSet<UnitIndex>,
+    /// Units whose chain goes on at a page that was left out.
+    cut: BTreeSet<UnitIndex>,
     partial: BTreeSet<UnitIndex>,
     unread: Vec<PageId>,
 }
@@ -81,13 +85,15 @@ pub(super) fn follow(
     let mut follower = Follower {
         source,
         database,
-        most: database.units.len() as u64 * intervals + MAX_STRAY_UNITS as u64,
+        room: [database.units.len() as u64 * intervals, MAX_STRAY_UNITS as u64],
         units,
         findings,
         coverage,
         sound: BTreeMap::new(),
+        left_out: PageSet::new(files),
         surplus: 0,
         broken: BTreeSet::new(),
+        cut: BTreeSet::new(),
         partial: BTreeSet::new(),
         unread: Vec::new(),
     };
@@ -108,7 +114,7 @@ pub(super) fn follow(
     }
     let chains = Chains {
         pages: follower.sound.into_values().collect(),
-        broken: follower.broken.into_iter().collect(),
+        broken: follower.broken.union(&follower.cut).copied().collect(),
         partial: follower.partial,
         unread: follower.unread,
         surplus: follower.surplus,
@@ -184,9 +190,11 @@ impl Follower<'_> {
                 if let Some(fault) = audit::idle_field_fault(page) {
                     self.report_invalid(id, header.page_type, Some(fault));
                 }
-                let has_room = (self.sound.len() as u64) < self.most;
-                let unit = has_room.then(|| self.units.index_of_iam(named)).flatten();
-                self.surplus += u64::from(unit.is_none());
+                let unit = self.take_room(named);
+                if unit.is_none() {
+                    self.left_out.insert(id);
+                    self.surplus += 1;
+                }
                 Some(IamPage { id, unit: unit?, named, prev: header.prev(), next: header.next(), header: iam })
             }
             None => {
@@ -196,6 +204,16 @@ impl Follower<'_> {
                 None
             }
         }
+    }
+
+    /// The unit of another IAM page, if there is room for that.
+    fn take_room(&mut self, named: AllocUnitId) -> Option<UnitIndex> {
+        let [of_known, of_strays] = &mut self.room;
+        let unit = self.units.index_of_iam(named)?;
+        let is_known = self.units.get(unit).is_some_and(|unit| unit.row.is_some());
+        let room = if is_known { of_known } else { of_strays };
+        *room = room.checked_sub(1)?;
+        Some(unit)
     }
 
     fn report_damage(&mut self, fault: &IdentityFault, id: PageId, header: &PageHeader) {
@@ -231,6 +249,10 @@ impl Follower<'_> {
                 let finding = Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE).owner(owner).page(head);
                 self.findings.push(finding.text_value("pointer", "IAM"));
             } else if self.sound(head).is_none() {
+                if self.left_out.contains(head) {
+                    self.cut.insert(unit);
+                    continue;
+                }
                 self.broken.insert(unit);
                 let finding = Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(head);
                 self.findings.push(finding.ref_page(PageId::NONE));
@@ -245,7 +267,9 @@ impl Follower<'_> {
             if [page.next, page.prev].iter().any(|link| !link.is_none() && self.is_in_missing_file(*link)) {
                 self.partial.insert(page.unit);
             }
-            if self.loses_its_next(page) {
+            if self.left_out.contains(page.next) {
+                self.cut.insert(page.unit);
+            } else if self.loses_its_next(page) {
                 self.broken.insert(page.unit);
             }
             let found = self.links_of(page, heads.contains_key(&page.id));
@@ -255,7 +279,8 @@ impl Follower<'_> {
 
     /// Whether a page has a next one that is no sound IAM page.
     fn loses_its_next(&self, page: &IamPage) -> bool {
-        !page.next.is_none() && !self.is_in_missing_file(page.next) && self.sound(page.next).is_none()
+        let is_known = self.sound(page.next).is_some() || self.left_out.contains(page.next);
+        !page.next.is_none() && !self.is_in_missing_file(page.next) && !is_known
     }
 
     /// What is wrong with the links of a page.
@@ -283,7 +308,7 @@ impl Follower<'_> {
                     found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
                 }
             }
-        } else if !self.is_in_missing_file(page.prev) {
+        } else if !self.is_in_missing_file(page.prev) && !self.left_out.contains(page.prev) {
             match self.sound(page.prev) {
                 None => found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(page.prev).ref_page(id)),
                 Some(prev) if prev.next != id => found.push(linkage(owner, page.prev, prev.next, id, page.prev)),
