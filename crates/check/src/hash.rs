@@ -12,24 +12,47 @@ use format::{PageId, RecordId};
 #[derive(Clone, Copy)]
 pub(crate) struct FactHash {
     key: [u64; 4],
+    words: WordKeys,
 }
 
 /// Hashes a sequence of values under the run's key.
-pub(crate) struct Hasher {
+pub(crate) struct Hasher<'k> {
     state: State,
     /// The first word of a pair was added.
     is_open: bool,
-    key: [u64; 4],
+    keys: &'k WordKeys,
 }
 
 /// What a word of a value is: words are told apart by their role, so that no word inside a value passes for its end and
 /// neighbours do not run into each other.
-type Role = u64;
+type Role = usize;
 
 /// The last word of a value, of so many bytes from 0 to 8, has their number as its role. This one is not the last.
 const INNER: Role = 10;
 /// NULL is an end that no value has.
 const NULL: Role = 9;
+
+/// What words are mixed with: a number of its own for each role and place in a pair, so that nobody who does not know them
+/// can have a word pass for one of another role.
+#[derive(Clone, Copy, Default)]
+struct WordKeys {
+    first: [u64; INNER + 1],
+    second: [u64; INNER + 1],
+    start: State,
+    finish: [u64; 4],
+}
+
+impl WordKeys {
+    #[inline(always)]
+    fn first(&self, role: Role) -> u64 {
+        self.first.get(role).copied().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn second(&self, role: Role) -> u64 {
+        self.second.get(role).copied().unwrap_or_default()
+    }
+}
 
 /// A hash so far. Words are taken in pairs: one multiplication mixes two, and its product, of twice their size, goes into
 /// both halves.
@@ -48,49 +71,36 @@ impl State {
     fn close(&mut self, key: u64, word: u64) {
         self.1 ^= word.wrapping_add(key);
         let product = u128::from(self.0) * u128::from(self.1);
-        // Both are added crosswise, so that nothing is lost where one of them is 0, and rows that differ in one word of a
-        // pair are certain to differ here.
+        // Both are added crosswise, so that nothing is lost where one of them is 0.
         *self = Self(self.1.wrapping_add(product as u64), self.0 ^ (product >> 64) as u64);
     }
 
     #[inline(always)]
-    fn add(&mut self, key: &[u64; 4], is_open: &mut bool, role: Role, word: u64) {
+    fn add(&mut self, keys: &WordKeys, is_open: &mut bool, role: Role, word: u64) {
         match *is_open {
-            false => self.open(first_key(key, role), word),
-            true => self.close(second_key(key, role), word),
+            false => self.open(keys.first(role), word),
+            true => self.close(keys.second(role), word),
         }
         *is_open = !*is_open;
     }
 
     #[inline(always)]
-    fn finish(self, [k0, k1, k2, k3]: &[u64; 4]) -> (u64, u64) {
-        let Self(first, second) = self;
-        (fold(first ^ k3, second ^ k1), fold(second ^ k2, first ^ k0))
+    fn finish(self, keys: &WordKeys) -> (u64, u64) {
+        let (Self(first, second), [k0, k1, k2, k3]) = (self, keys.finish);
+        (fold(first ^ k0, second ^ k1), fold(second ^ k2, first ^ k3))
     }
 }
 
-/// What the first word of a pair is mixed with. Multiples of an odd number tell roles apart.
-#[inline(always)]
-fn first_key([first, ..]: &[u64; 4], role: Role) -> u64 {
-    first.wrapping_add(role.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
-/// The same of the second.
-#[inline(always)]
-fn second_key([_, second, ..]: &[u64; 4], role: Role) -> u64 {
-    second.wrapping_sub(role.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
-impl Hasher {
+impl Hasher<'_> {
     #[inline]
     fn add_word(&mut self, word: u64) {
-        self.state.add(&self.key, &mut self.is_open, INNER, word);
+        self.state.add(self.keys, &mut self.is_open, INNER, word);
     }
 
     /// Ends a value: its last bytes, eight at most.
     #[inline]
-    fn end(&mut self, last: u64, length: u64) {
-        self.state.add(&self.key, &mut self.is_open, length, last);
+    fn end(&mut self, last: u64, length: usize) {
+        self.state.add(self.keys, &mut self.is_open, length, last);
     }
 
     /// Adds NULL: an end that no value has.
@@ -103,7 +113,7 @@ impl Hasher {
     #[inline]
     pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
         let last = self.add_words(bytes);
-        self.end(unsigned(last), last.len() as u64);
+        self.end(unsigned(last), last.len());
     }
 
     /// Adds the words of a value that more bytes follow, and returns these.
@@ -121,7 +131,7 @@ impl Hasher {
     /// The hash.
     #[inline]
     pub(crate) fn finish(&self) -> (u64, u64) {
-        self.state.finish(&self.key)
+        self.state.finish(self.keys)
     }
 }
 
@@ -134,37 +144,37 @@ pub(crate) struct RowHashes {
     are_open: Option<bool>,
     /// Which, then.
     open: Vec<bool>,
-    key: [u64; 4],
+    keys: WordKeys,
 }
 
 impl RowHashes {
     /// Begins with so many rows without a value.
     pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
-        self.key = hash.key;
+        self.keys = hash.words;
         self.states.clear();
-        self.states.resize(rows, hash.hasher().state);
+        self.states.resize(rows, hash.words.start);
         self.open.resize(rows, false);
         self.are_open = Some(false);
     }
 
     /// Adds a value of eight bytes at most to each, all of the same length.
     #[inline(always)]
-    pub(crate) fn add_short(&mut self, length: u64, values: impl Iterator<Item = u64>) {
+    pub(crate) fn add_short(&mut self, length: usize, values: impl Iterator<Item = u64>) {
         let states = self.states.iter_mut().zip(values);
         match self.are_open {
             Some(false) => {
-                let key = first_key(&self.key, length);
+                let key = self.keys.first(length);
                 states.for_each(|(state, value)| state.open(key, value));
                 self.are_open = Some(true);
             }
             Some(true) => {
-                let key = second_key(&self.key, length);
+                let key = self.keys.second(length);
                 states.for_each(|(state, value)| state.close(key, value));
                 self.are_open = Some(false);
             }
             None => {
                 let states = states.zip(&mut self.open);
-                states.for_each(|((state, value), is_open)| state.add(&self.key, is_open, length, value));
+                states.for_each(|((state, value), is_open)| state.add(&self.keys, is_open, length, value));
             }
         }
     }
@@ -176,7 +186,7 @@ impl RowHashes {
 
     /// Adds a value of eight bytes at most, or NULL, to each.
     #[inline(always)]
-    pub(crate) fn add_short_or_null(&mut self, length: u64, values: impl Iterator<Item = Option<u64>>) {
+    pub(crate) fn add_short_or_null(&mut self, length: usize, values: impl Iterator<Item = Option<u64>>) {
         self.add(values, |hasher, value| match value {
             Some(value) => hasher.end(value, length),
             None => hasher.add_null(),
@@ -185,13 +195,13 @@ impl RowHashes {
 
     /// Adds a value of each, whatever it is.
     #[inline(always)]
-    pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher, T)) {
+    pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher<'_>, T)) {
         if let Some(are_open) = self.are_open {
             self.open.fill(are_open);
         }
         let (mut any, mut all) = (false, true);
         for ((state, is_open), value) in self.states.iter_mut().zip(&mut self.open).zip(values) {
-            let mut hasher = Hasher { state: *state, is_open: *is_open, key: self.key };
+            let mut hasher = Hasher { state: *state, is_open: *is_open, keys: &self.keys };
             add(&mut hasher, value);
             (*state, *is_open) = (hasher.state, hasher.is_open);
             any |= hasher.is_open;
@@ -204,7 +214,7 @@ impl RowHashes {
     pub(crate) fn sum_of(&self, selected: impl Iterator<Item = bool>) -> (Sum, u64) {
         let (mut sum, mut count) = (Sum::default(), 0);
         for (state, _) in self.states.iter().zip(selected).filter(|(_, is_selected)| *is_selected) {
-            sum.add(state.finish(&self.key).into());
+            sum.add(state.finish(&self.keys).into());
             count += 1;
         }
         (sum, count)
@@ -213,7 +223,7 @@ impl RowHashes {
     /// The sum of all.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = Sum::default();
-        self.states.iter().for_each(|state| sum.add(state.finish(&self.key).into()));
+        self.states.iter().for_each(|state| sum.add(state.finish(&self.keys).into()));
         sum
     }
 }
@@ -227,7 +237,7 @@ pub(crate) struct Pieces {
 
 impl Pieces {
     /// Adds the next piece.
-    pub(crate) fn add(&mut self, hasher: &mut Hasher, mut bytes: &[u8]) {
+    pub(crate) fn add(&mut self, hasher: &mut Hasher<'_>, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.filled == self.word.len() {
                 hasher.add_word(u64::from_le_bytes(self.word));
@@ -247,9 +257,9 @@ impl Pieces {
     }
 
     /// Ends the value.
-    pub(crate) fn end(self, hasher: &mut Hasher) {
+    pub(crate) fn end(self, hasher: &mut Hasher<'_>) {
         let last = self.word.get(..self.filled).unwrap_or_default();
-        hasher.end(unsigned(last), self.filled as u64);
+        hasher.end(unsigned(last), self.filled);
     }
 }
 
@@ -283,20 +293,23 @@ impl From<(u64, u64)> for Sum {
 impl FactHash {
     /// Hashes a sequence of values.
     #[inline]
-    pub(crate) fn hasher(&self) -> Hasher {
-        let [_, _, k2, k3] = self.key;
-        Hasher { state: State(k2, k3), is_open: false, key: self.key }
+    pub(crate) fn hasher(&self) -> Hasher<'_> {
+        Hasher { state: self.words.start, is_open: false, keys: &self.words }
     }
 
     /// A hash whose key follows from `seed`, or is new.
     pub(crate) fn new(seed: Option<u64>) -> Self {
-        match seed {
-            Some(seed) => Self { key: [1, 2, 3, 4].map(|number| spread(seed, number)) },
-            None => {
-                let state = RandomState::new();
-                Self { key: [1u8, 2, 3, 4].map(|number| state.hash_one(number)) }
-            }
-        }
+        let random = RandomState::new();
+        let mut drawn = 0u64;
+        let mut draw = || {
+            drawn += 1;
+            seed.map_or_else(|| random.hash_one(drawn), |seed| spread(seed, drawn))
+        };
+        let key = [(); 4].map(|()| draw());
+        let mut draw_some = || [(); INNER + 1].map(|()| draw());
+        let (first, second) = (draw_some(), draw_some());
+        let (start, finish) = (State(draw(), draw()), [(); 4].map(|()| draw()));
+        Self { key, words: WordKeys { first, second, start, finish } }
     }
 
     fn hash(&self, a: u64, b: u64) -> Sum {

@@ -45,7 +45,7 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
 }
 
 /// Adds a value in a form that is the same for all values equal to it. Returns whether it is different for all others.
-fn add(hasher: &mut Hasher, column: &Column, bytes: &[u8]) -> bool {
+fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let trimmed = |trailing: u8| bytes.len() - bytes.iter().rev().take_while(|byte| **byte == trailing).count();
     match column.column.info.xtype {
         xtype::CHAR | xtype::VARCHAR => {
@@ -79,13 +79,13 @@ fn add(hasher: &mut Hasher, column: &Column, bytes: &[u8]) -> bool {
     }
 }
 
-fn add_zero(hasher: &mut Hasher) -> bool {
+fn add_zero(hasher: &mut Hasher<'_>) -> bool {
     hasher.add_bytes(&[]);
     true
 }
 
 /// Adds a string without trailing blanks.
-fn add_text(hasher: &mut Hasher, column: &Column, units: impl Iterator<Item = u16> + Clone) -> bool {
+fn add_text(hasher: &mut Hasher<'_>, column: &Column, units: impl Iterator<Item = u16> + Clone) -> bool {
     let collation = column.column.collation;
     let is_certain = units.clone().all(|unit| equality_unit(unit, collation).is_some());
     let mut bytes = Vec::new();

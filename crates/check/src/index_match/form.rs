@@ -37,7 +37,7 @@ impl Form {
     }
 
     /// Adds a value to the hash; `None` when it is not known.
-    pub(crate) fn add(self, hasher: &mut Hasher, bytes: &[u8]) -> Option<()> {
+    pub(crate) fn add(self, hasher: &mut Hasher<'_>, bytes: &[u8]) -> Option<()> {
         match self {
             Self::AsStored => hasher.add_bytes(bytes),
             Self::Trimmed(padding) => {
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-fn add_zero(hasher: &mut Hasher, length: usize) {
+fn add_zero(hasher: &mut Hasher<'_>, length: usize) {
     let mut zero = [0; 17];
     zero[0] = 1;
     hasher.add_bytes(zero.get(..length).unwrap_or(&zero));
@@ -76,7 +76,8 @@ mod tests {
     use crate::hash::FactHash;
 
     fn hash(form: Form, bytes: &[u8]) -> (u64, u64) {
-        let mut hasher = FactHash::new(Some(1)).hasher();
+        let keyed = FactHash::new(Some(1));
+        let mut hasher = keyed.hasher();
         form.add(&mut hasher, bytes).unwrap();
         hasher.finish()
     }

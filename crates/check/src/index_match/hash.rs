@@ -69,7 +69,7 @@ pub(crate) fn standing(
 /// Adds a value to the hash of its row.
 #[inline]
 fn add(
-    hasher: &mut Hasher,
+    hasher: &mut Hasher<'_>,
     context: &Context<'_>,
     (cell, form): (&Cell, Form),
     record: &Record<'_>,
@@ -105,7 +105,7 @@ pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
 /// Adds a value off the row: the same hash as in the row. One side may have it there, the other in its own LOB pages.
 #[cold]
 fn add_off_row(
-    hasher: &mut Hasher,
+    hasher: &mut Hasher<'_>,
     context: &Context<'_>,
     column: &Column,
     pointer: &[u8],

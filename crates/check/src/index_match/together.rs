@@ -213,11 +213,11 @@ fn short<const N: usize>(rows: Rows<'_>, hashes: &mut RowHashes, offset: u16, nu
         }
         u64::from_le_bytes(word)
     });
-    add_short(rows, hashes, N as u64, values, null_bit);
+    add_short(rows, hashes, N, values, null_bit);
 }
 
 #[inline(always)]
-fn add_short(rows: Rows<'_>, hashes: &mut RowHashes, length: u64, values: impl Iterator<Item = u64>, null_bit: u16) {
+fn add_short(rows: Rows<'_>, hashes: &mut RowHashes, length: usize, values: impl Iterator<Item = u64>, null_bit: u16) {
     match nulls(rows, null_bit) {
         None => hashes.add_short(length, values),
         Some((nulls, bit)) => {
@@ -249,7 +249,7 @@ fn values_or_nulls<'a>(
     hashes: &mut RowHashes,
     values: impl Iterator<Item = &'a [u8]>,
     null_bit: u16,
-    add: impl Fn(&mut Hasher, &[u8]),
+    add: impl Fn(&mut Hasher<'_>, &[u8]),
 ) {
     match nulls(rows, null_bit) {
         None => hashes.add(values, add),
