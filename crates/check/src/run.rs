@@ -379,6 +379,10 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
         if unit.compressed && unit.shape.is_rows() && unit.shape != Shape::Unknown {
             let reason = "how pages of compressed rows count them nobody has published";
             coverage.note("free bytes and ghosts in headers", &name, reason, tally.pages());
+        } else if tally.uncounted_pages > 0 {
+            let reason =
+                "how pages count the remains of deleted or moved records and rows of sparse columns alone is not known";
+            coverage.note("free bytes and ghosts in headers", &name, reason, tally.uncounted_pages);
         }
         if context.options.physical_only {
             continue;

@@ -76,6 +76,8 @@ pub(crate) struct UnitTally {
     pub(crate) unaudited_rows: u64,
     /// Entries of non-leaf pages likewise.
     pub(crate) unaudited_entries: u64,
+    /// Pages with a record of which nobody knows how the header counts it.
+    pub(crate) uncounted_pages: u64,
     /// Rows of which some value is not in their record, as its compressed form is not known.
     pub(crate) doubtful_rows: u64,
     /// Neighbouring keys whose order is undecided.
@@ -114,6 +116,7 @@ impl UnitTally {
         self.unaudited_rows += other.unaudited_rows;
         self.doubtful_rows += other.doubtful_rows;
         self.unaudited_entries += other.unaudited_entries;
+        self.uncounted_pages += other.uncounted_pages;
         self.undecided += other.undecided;
         self.stubs.add(other.stubs);
         self.forwards.add(other.forwards);

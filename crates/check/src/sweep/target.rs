@@ -209,6 +209,8 @@ impl Target {
             tally.ghosts += u64::from(content.ghosts);
             tally.forwarded += u64::from(content.forwarded);
         }
+        let is_counted = content.lengths_are_known && content.ghosts_are_known;
+        tally.uncounted_pages += u64::from(content.records_are_audited && !is_counted && !unit.compressed);
         match (content.records_are_audited, is_leaf || unit.shape == Shape::Unknown) {
             (false, true) => tally.unaudited_rows += u64::from(header.slot_count.get()),
             (false, false) => tally.unaudited_entries += u64::from(header.slot_count.get()),
