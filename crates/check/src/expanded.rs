@@ -67,6 +67,7 @@ impl ExpandedRows {
             }
             self.rows.push(start..self.bytes.len() as u32);
         }
+        self.bytes.extend_from_slice(&[0; 8]);
         let is_whole = self.doubts.is_empty() && self.failed == 0;
         self.is_uniform = is_whole && !row_by_row && self.uniform.load_expanded(&self.bytes, &self.rows);
     }

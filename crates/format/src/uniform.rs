@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::bytes::{u16_at, unsigned};
+use crate::bytes::u16_at;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageType, page_flags};
 use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
@@ -56,6 +56,7 @@ pub struct UniformRows {
     exceptions: Vec<u16>,
     /// By slot, whether it is none; empty where there is none.
     are_plain: Vec<bool>,
+    ghosts: u32,
     totals: Totals,
     order: SlotOrder,
 }
@@ -68,9 +69,9 @@ struct Totals {
     fewest_variables: u16,
     most_variables: u16,
     has_versions: bool,
-    ghosts: u32,
-    /// Bits that are set in the end of some variable column.
-    ends: u16,
+    has_ghosts: bool,
+    /// Some variable column of a record is complex.
+    has_complex: bool,
     bytes: u32,
     padded_bytes: u32,
 }
@@ -96,8 +97,8 @@ impl UniformRows {
         self.forms(page.bytes(), index_fixed_end)
     }
 
-    /// The same for records that lie in other bytes than a page's, at most 65,535 of them: those that compressed rows stand
-    /// for, which begin as data records do, whatever they are.
+    /// The same for records that lie in other bytes than a page's, at most 65,535 of them, with eight more behind the last:
+    /// those that compressed rows stand for, which begin as data records do, whatever they are.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {
             return false;
@@ -123,7 +124,8 @@ impl UniformRows {
         self.totals = totals.unwrap_or_default();
         self.exceptions.clear();
         self.are_plain.clear();
-        if self.totals.ghosts > 0 || self.totals.ends & COMPLEX != 0 {
+        self.ghosts = 0;
+        if self.totals.has_ghosts || self.totals.has_complex {
             self.find_exceptions(bytes);
         }
         totals.is_some()
@@ -174,7 +176,8 @@ impl UniformRows {
         let fixed_end = usize::from(form.fixed_end);
         let variable_at = usize::from(form.variable_at);
         let columns = u64::MAX >> (64 - form.column_count.clamp(1, MAX_COLUMNS));
-        let mut totals = Totals { fewest_variables: u16::MAX, ..Totals::default() };
+        // Few sums, so that all stay in registers.
+        let (mut all_nulls, mut differences, mut all_ends) = (0, 0, 0);
         let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
         for ((span, null), variable) in rows {
             let start = usize::from(span.offset);
@@ -183,23 +186,20 @@ impl UniformRows {
                 true => u32::from(*space.first()?),
                 false => u32::from_le_bytes(*space.first_chunk()?),
             };
-            let difference = head & !u32::from(OPTIONAL) ^ form.head;
-            if difference != 0 && difference != GHOST {
+            let difference = head ^ form.head;
+            if difference & !u32::from(OPTIONAL) != 0 && difference & !u32::from(OPTIONAL) != GHOST {
                 return None;
             }
-            totals.ghosts += u32::from(difference != 0);
+            differences |= difference;
             if HAS_BITMAP {
-                let (count, bitmap) = page.get(start + fixed_end..)?.split_first_chunk()?;
+                // A record at the very end is not uniform with others.
+                let bitmap: &[u8; 10] = page.get(start + fixed_end..)?.first_chunk()?;
+                let (count, bits) = bitmap.split_first_chunk()?;
                 if u16::from_le_bytes(*count) != form.column_count {
                     return None;
                 }
-                // Only behind the last of expanded records there may be less.
-                let bits = match bitmap.first_chunk() {
-                    Some(bits) => u64::from_le_bytes(*bits),
-                    None => unsigned(bitmap),
-                };
-                *null = bits & columns;
-                totals.nulls |= *null;
+                *null = u64::from_le_bytes(*bits.first_chunk()?) & columns;
+                all_nulls |= *null;
             }
             let (mut end, mut stored) = (variable_at, 0);
             if head & u32::from(status::VARIABLE) != 0 {
@@ -208,7 +208,7 @@ impl UniformRows {
                 end += 2 + ends.len();
                 for next in ends.as_chunks().0 {
                     let next = u16::from_le_bytes(*next);
-                    totals.ends |= next;
+                    all_ends |= next;
                     let next = usize::from(next & !COMPLEX);
                     if next < end {
                         return None;
@@ -217,34 +217,46 @@ impl UniformRows {
                 }
             }
             *variable = stored;
-            totals.fewest_variables = totals.fewest_variables.min(stored);
-            totals.most_variables = totals.most_variables.max(stored);
             if head & u32::from(status::VERSION_TAG) != 0 {
-                totals.has_versions = true;
                 end += VERSION_TAG_BYTES;
             }
             if end > space.len() {
                 return None;
             }
             span.length = end as u16;
-            totals.bytes += end as u32;
-            totals.padded_bytes += end.max(MIN_HEAP_RECORD_BYTES) as u32;
         }
-        Some(totals)
+        let [mut bytes, mut padded_bytes] = [0; 2];
+        for span in &self.spans {
+            bytes += u32::from(span.length);
+            padded_bytes += u32::from(span.length.max(MIN_HEAP_RECORD_BYTES as u16));
+        }
+        let bounds = |(least, most): (u16, u16), stored: &u16| (least.min(*stored), most.max(*stored));
+        let (fewest_variables, most_variables) = self.variables.iter().fold((u16::MAX, 0), bounds);
+        Some(Totals {
+            nulls: all_nulls,
+            fewest_variables,
+            most_variables,
+            has_versions: differences & u32::from(status::VERSION_TAG) != 0,
+            has_ghosts: differences & GHOST != 0,
+            has_complex: all_ends & COMPLEX != 0,
+            bytes,
+            padded_bytes,
+        })
     }
 
     /// Which of the records, now known to be whole, are exceptions.
     #[cold]
     fn find_exceptions(&mut self, bytes: &[u8]) {
-        let Self { form, spans, variables, exceptions, are_plain, .. } = self;
+        let Self { form, spans, variables, exceptions, are_plain, ghosts, .. } = self;
         let variable_at = usize::from(form.variable_at) + 2;
         for ((slot, span), stored) in (0..).zip(spans).zip(variables) {
             let record = bytes_of(bytes, *span);
             let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
             let is_complex = ends.as_chunks().0.iter().any(|end| u16::from_le_bytes(*end) & COMPLEX != 0);
-            let is_plain = !is_complex && !record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
-            are_plain.push(is_plain);
-            if !is_plain {
+            let is_ghost = record.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
+            *ghosts += u32::from(is_ghost);
+            are_plain.push(!is_complex && !is_ghost);
+            if is_complex || is_ghost {
                 exceptions.push(slot);
             }
         }
@@ -257,7 +269,7 @@ impl UniformRows {
 
     /// How many of them are deleted rows.
     pub fn ghosts(&self) -> u32 {
-        self.totals.ghosts
+        self.ghosts
     }
 
     /// Bytes that the records take.

@@ -106,6 +106,7 @@ fn agrees_elsewhere(rows: Rows<'_>) {
         bytes.extend_from_slice(rows.record(slot).expect("uniform").bytes());
         places.push(start..bytes.len() as u32);
     }
+    bytes.extend_from_slice(&[0; 8]);
     let mut expanded = UniformRows::default();
     assert!(expanded.load_expanded(&bytes, &places));
     let others = expanded.of_bytes(&bytes);
