@@ -226,12 +226,15 @@ impl Target {
             && content.records_are_audited
             && content.stubs + content.forwarded + content.ghosts > 0
         {
-            for (slot, span) in self.audit.spans().iter().enumerate() {
-                let here = RecordId { page: id, slot: slot as u16 };
-                match forwarding(span.of(page)) {
+            let is_primary =
+                |bytes: &[u8]| bytes.first().is_some_and(|byte| RecordKind::of(*byte) == RecordKind::Primary);
+            let records = (0..).zip(self.audit.spans()).map(|(slot, span)| (slot, span.of(page)));
+            for (slot, bytes) in records.filter(|(_, bytes)| !is_primary(bytes)) {
+                let here = RecordId { page: id, slot };
+                match forwarding(bytes) {
                     Some(Forwarding::Stub(row)) => tally.stubs.add(context.hash.forward(here, row)),
                     Some(Forwarding::Row(stub)) => tally.forwards.add(context.hash.forward(stub, here)),
-                    None if is_unexplained_forward(span.of(page)) => tally.unexplained_forwards += 1,
+                    None if is_unexplained_forward(bytes) => tally.unexplained_forwards += 1,
                     None => {}
                 }
             }
