@@ -52,12 +52,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{:<42} {:>10} {:>14} {:>16} {:>14}",
         "index", "ns a row", "of the index", "ratio of checks", "of the index"
     );
-    let (mut without, mut ordinary) = (None, None);
-    for (name, index) in kinds {
+    let databases = kinds.clone().map(|(_, index)| {
         let indexes = u64::from(index.is_some());
-        let a_row = Sweep::mean_of(&description(index), indexes)?.seconds * 1e9 / ROWS as f64;
+        (description(index), indexes)
+    });
+    let (mut without, mut ordinary) = (None, None);
+    for ((name, index), sweep) in kinds.into_iter().zip(Sweep::means_of(&databases)?) {
+        let a_row = sweep.seconds * 1e9 / ROWS as f64;
         let own = a_row - *without.get_or_insert(a_row);
-        if indexes > 0 {
+        if index.is_some() {
             ordinary.get_or_insert((a_row, own));
         }
         let [of_checks, of_indexes] = ordinary.map_or_else(Default::default, |(check, index)| {

@@ -59,11 +59,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     println!("{:<34} {:>9} {:>14} {:>8}", "rows", "ns a row", "bytes a row", "MB/s");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    for (name, form) in forms {
-        if !wanted.iter().all(|word| name.contains(word)) {
-            continue;
-        }
-        let sweep = Sweep::mean_of(&description(form), 1)?;
+    let forms = forms.into_iter().filter(|(name, _)| wanted.iter().all(|word| name.contains(word)));
+    let (names, databases): (Vec<_>, Vec<_>) = forms.map(|(name, form)| (name, (description(form), 1))).unzip();
+    for (name, sweep) in names.into_iter().zip(Sweep::means_of(&databases)?) {
         let [a_row, bytes] = [sweep.seconds * 1e9, sweep.bytes as f64].map(|total| total / ROWS as f64);
         println!("{name:<34} {a_row:>9.0} {bytes:>14.0} {:>8.0}", bytes / a_row * 1e3);
     }

@@ -34,19 +34,28 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Builds a database, and sweeps it on one thread; it must be sound, with so many indexes compared.
-    pub(crate) fn mean_of(description: &Description, indexes: u64) -> Result<Self, Box<dyn Error>> {
+    /// Builds databases and sweeps them on one thread, taking turns, so that a machine that grows slower does so for all;
+    /// the mean of each. They must be sound, with so many indexes compared.
+    pub(crate) fn means_of(databases: &[(Description, u64)]) -> Result<Vec<Self>, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
-        let written = lab::write(description, folder.path())?;
-        let files = DataFiles::open(&written.files)?;
-        let database = catalog::load(&files);
-        let options = Options { max_threads: 1, ..Options::default() };
-        let mut mean = Self { seconds: 0.0, bytes: 0 };
-        for _ in 0..RUNS {
-            let one = Self::of(&check::run(&files, &database, &options, &Silent), indexes).ok_or("no sweep")?;
-            mean = Self { seconds: mean.seconds + one.seconds / f64::from(RUNS), bytes: one.bytes };
+        let mut subjects = Vec::new();
+        for (number, (description, indexes)) in databases.iter().enumerate() {
+            let own = folder.path().join(number.to_string());
+            std::fs::create_dir(&own)?;
+            let written = lab::write(description, &own)?;
+            let files = DataFiles::open(&written.files)?;
+            let database = catalog::load(&files);
+            subjects.push((files, database, *indexes, Self { seconds: 0.0, bytes: 0 }));
         }
-        Ok(mean)
+        let options = Options { max_threads: 1, ..Options::default() };
+        for _ in 0..RUNS {
+            for (files, database, indexes, mean) in &mut subjects {
+                let report = check::run(&*files, database, &options, &Silent);
+                let Self { seconds, bytes } = Self::of(&report, *indexes).ok_or("no sweep")?;
+                *mean = Self { seconds: mean.seconds + seconds / f64::from(RUNS), bytes };
+            }
+        }
+        Ok(subjects.into_iter().map(|(.., mean)| mean).collect())
     }
 
     fn of(report: &Report, indexes: u64) -> Option<Self> {
