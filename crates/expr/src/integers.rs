@@ -109,6 +109,14 @@ impl Selection {
         Some(Self { terms })
     }
 
+    /// The column that must not be NULL, by its place in [`Program::columns`], if that is all it says.
+    pub fn not_null(&self) -> Option<usize> {
+        match self.terms.as_slice() {
+            [Term::IsNull(index, false)] => Some(*index),
+            _ => None,
+        }
+    }
+
     /// Which of `rows` rows satisfy it; `None` where `values` or `nulls` say that they cannot put what a column has into
     /// the room they get: its values, of which none may be NULL, and whether it is NULL.
     pub fn evaluate<'r>(
@@ -312,6 +320,9 @@ mod tests {
                 assert_eq!(program.matches(&fields, &mut Scratch::default()), Ok(*selected), "{text} {row:?}");
             }
         }
+        let not_null = |text| Selection::of(&compile(text, &|_| Some(int)).unwrap()).unwrap().not_null();
+        assert_eq!(not_null("[a] IS NOT NULL"), Some(0));
+        assert_eq!(["[a] IS NULL", "[a]>(1)", "[a] IS NOT NULL AND [b]>(1)"].map(not_null), [None; 3]);
         for other in ["[a]>[b]", "[a]>(1) OR [b]>(1)", "[a]>(1.5)", "NOT [a]>(1)"] {
             let program = compile(other, &|_| Some(int)).unwrap();
             assert!(Selection::of(&program).is_none(), "{other}");

@@ -50,7 +50,7 @@ pub(crate) fn standing(
     desk: &mut Desk,
 ) -> Standing {
     desk.has_off_row = false;
-    if let Some(filter) = &work.filter {
+    if let Some(filter) = work.filter.as_ref().filter(|_| !work.wants_first) {
         match filter.matches(record, &mut desk.room) {
             Some(true) => {}
             Some(false) => return Standing::LeftOut,
@@ -58,15 +58,24 @@ pub(crate) fn standing(
         }
     }
     let mut hasher = context.hash.hasher();
-    for (cell, form) in work.cells.iter().zip(&work.forms) {
-        if add(&mut hasher, context, (cell, *form), record, locator, desk).is_none() {
-            return Standing::Unknown;
+    for (at, (cell, form)) in work.cells.iter().zip(&work.forms).enumerate() {
+        match add(&mut hasher, context, (cell, *form), record, locator, desk) {
+            Some(Added::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
+            Some(_) => {}
+            None => return Standing::Unknown,
         }
     }
     Standing::Indexed(hasher.finish())
 }
 
-/// Adds a value to the hash of its row.
+/// What was added to a hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Added {
+    Null,
+    Value,
+}
+
+/// Adds a value to the hash of its row; `None` if it is not known.
 #[inline]
 fn add(
     hasher: &mut Hasher<'_>,
@@ -75,25 +84,31 @@ fn add(
     record: &Record<'_>,
     locator: RecordId,
     desk: &mut Desk,
-) -> Option<()> {
+) -> Option<Added> {
     match cell {
         Cell::Column(column) => match column.value(record) {
-            Stored::Null => hasher.add_null(),
+            Stored::Null => {
+                hasher.add_null();
+                return Some(Added::Null);
+            }
             Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
                 hasher.add_bytes(&[]);
             }
             Stored::Plain(bytes) => form.add(hasher, bytes)?,
             Stored::Absent => return None,
-            Stored::Complex(pointer) => return add_off_row(hasher, context, column, pointer, desk),
+            Stored::Complex(pointer) => add_off_row(hasher, context, column, pointer, desk)?,
         },
         Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
             Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
             Some(bytes) => form.add(hasher, bytes)?,
-            None => hasher.add_null(),
+            None => {
+                hasher.add_null();
+                return Some(Added::Null);
+            }
         },
         Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),
     }
-    Some(())
+    Some(Added::Value)
 }
 
 /// A heap row's address as indexes store it.

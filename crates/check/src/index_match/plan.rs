@@ -44,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) forms: Vec<Form>,
     /// Which rows of the table the index has; `None` for all.
     pub(crate) filter: Option<Formula>,
+    /// All that the filter says is that the first cell is not NULL, as filters of indexes on sparse columns do.
+    pub(super) wants_first: bool,
     /// How the rows of a uniform page are hashed at once, if they can be.
     pub(super) together: Option<Together>,
 }
@@ -51,7 +53,12 @@ pub(crate) struct Work {
 impl Work {
     fn new(plan: usize, side: Side, cells: Vec<Cell>, filter: Option<Formula>) -> Self {
         let forms = vec![Form::AsStored; cells.len()];
-        Self { plan, side, cells, forms, filter, together: None }
+        let wanted = filter.as_ref().and_then(|filter| filter.columns().nth(filter.selection()?.not_null()?));
+        let wants_first = match (cells.first(), wanted) {
+            (Some(Cell::Column(first)), Some((_, wanted))) => first.column.id == wanted.column.id,
+            _ => false,
+        };
+        Self { plan, side, cells, forms, filter, wants_first, together: None }
     }
 
     /// Whether the column with a null bit is needed of each row.
