@@ -60,7 +60,7 @@ pub(crate) fn standing(
     let mut hasher = context.hash.hasher();
     for (at, (cell, form)) in work.cells.iter().zip(&work.forms).enumerate() {
         match add(&mut hasher, context, (cell, *form), record, locator, desk) {
-            Some(Added::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
+            Some(Hashed::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
             Some(_) => {}
             None => return Standing::Unknown,
         }
@@ -68,9 +68,9 @@ pub(crate) fn standing(
     Standing::Indexed(hasher.finish())
 }
 
-/// What was added to a hash.
+/// What a cell has of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Added {
+enum Hashed {
     Null,
     Value,
 }
@@ -84,12 +84,12 @@ fn add(
     record: &Record<'_>,
     locator: RecordId,
     desk: &mut Desk,
-) -> Option<Added> {
+) -> Option<Hashed> {
     match cell {
         Cell::Column(column) => match column.value(record) {
             Stored::Null => {
                 hasher.add_null();
-                return Some(Added::Null);
+                return Some(Hashed::Null);
             }
             Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
                 hasher.add_bytes(&[]);
@@ -103,12 +103,12 @@ fn add(
             Some(bytes) => form.add(hasher, bytes)?,
             None => {
                 hasher.add_null();
-                return Some(Added::Null);
+                return Some(Hashed::Null);
             }
         },
         Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),
     }
-    Some(Added::Value)
+    Some(Hashed::Value)
 }
 
 /// A heap row's address as indexes store it.
