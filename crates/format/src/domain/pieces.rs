@@ -36,8 +36,8 @@ impl Pieces {
         };
         let taken = piece.len().min(most - self.kept.len());
         self.kept.extend(piece.iter().take(taken));
-        self.is_cut = taken < piece.len();
-        self.kept.len() < most
+        self.is_cut |= taken < piece.len();
+        !self.is_cut
     }
 
     /// Whether the pieces are a value of the domain, as [`Domain::contains`] tells.
@@ -108,5 +108,10 @@ mod tests {
         assert_eq!(judged(Domain::Variant, &text, 8000), Some(true));
         text.extend(vec![b'a'; 1_000_000]);
         assert_eq!((judged(Domain::Variant, &text, 8000), Domain::Variant.contains(&text)), (None, None));
+        // A piece that fills what is kept is not the end of the value; nor is it undone by one without bytes.
+        let mut pieces = Pieces::of(Domain::Variant);
+        assert!(pieces.add(&text[..MOST_KEPT_BYTES]));
+        assert!(!pieces.add(&text[MOST_KEPT_BYTES..]) && !pieces.add(&[]));
+        assert_eq!(pieces.are_value(), None);
     }
 }
