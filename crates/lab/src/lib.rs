@@ -36,6 +36,7 @@ mod row;
 mod rowset;
 pub mod shapes;
 mod space;
+pub mod specimens;
 mod tree;
 mod types;
 mod values;

@@ -3,9 +3,11 @@
 //! [`Survey`] finds the sites: the fields that the catalogue of `format` names, on all pages of a database, and the columns
 //! of rows, which the database's own catalogue names. A [`Verb`] changes one of them. [`seal`] makes the page's protection
 //! right again, so that nothing but the field tells of the damage. [`damages`] does what befalls whole pages, extents, chains
-//! and files.
+//! and files. [`exemptions`] lists what may go unnoticed, and why.
 
 mod columns;
+pub mod exemptions;
+mod names;
 mod pages;
 mod random;
 mod seal;
@@ -13,6 +15,7 @@ mod sites;
 mod structures;
 mod verbs;
 
+pub use names::names_any;
 pub use pages::{PageRole, Pages};
 pub use random::Random;
 pub use seal::{PROTECTED_WORD, seal};

@@ -71,11 +71,11 @@ pub struct Sites {
 }
 
 impl Sites {
-    fn put(&mut self, seed: u64, site: Site) {
+    fn put(&mut self, seed: u64, kept: usize, site: Site) {
         self.seen += 1;
         let place = u64::from(site.page.file) << 48 | u64::from(site.page.page) << 16 | site.bytes.start as u64;
         let order = mix(seed ^ mix(place << 3 | u64::from(site.bit.unwrap_or_default())));
-        if self.drawn.len() < KEPT {
+        if self.drawn.len() < kept {
             self.drawn.insert(order, site);
         } else if self.drawn.last_key_value().is_some_and(|(last, _)| order < *last) {
             self.drawn.pop_last();
@@ -99,23 +99,41 @@ impl Sites {
 pub struct Survey {
     fields: BTreeMap<(String, String), Sites>,
     seed: u64,
+    /// Sites kept of each field.
+    kept: usize,
 }
 
 impl Survey {
     /// Finds the sites on all pages of `source`, whose catalogue is `database`. Which are drawn is decided by `seed`.
     pub fn of(source: &dyn PageSource, database: &Database, seed: u64) -> Self {
-        let mut this = Self { fields: BTreeMap::new(), seed };
+        let mut this = Self { fields: BTreeMap::new(), seed, kept: KEPT };
         let pages = Pages::new(source, database);
         for id in pages.ids() {
-            let Some(bytes) = pages.read(id) else { continue };
-            let role = pages.role(id, &bytes);
-            if role == PageRole::Free {
-                this.free(id);
-            } else {
-                this.page(&pages, database, id, &bytes, role);
-            }
+            this.add(&pages, database, id);
         }
         this
+    }
+
+    /// All sites of one page.
+    pub fn of_page(pages: &Pages<'_>, database: &Database, page: PageId) -> Self {
+        let mut this = Self { fields: BTreeMap::new(), seed: 0, kept: usize::MAX };
+        this.add(pages, database, page);
+        this
+    }
+
+    /// Structure and name of the fields that a bit of a page is part of; none of space that no field has.
+    pub fn at(&self, byte: usize, bit: u8) -> impl Iterator<Item = (&str, &str)> {
+        let covers = move |site: &Site| site.bytes.contains(&byte) && site.bit.is_none_or(|own| own == bit);
+        let covered = self.fields().filter(move |(.., sites)| sites.drawn().any(covers));
+        covered.map(|(structure, field, _)| (structure, field))
+    }
+
+    fn add(&mut self, pages: &Pages<'_>, database: &Database, page: PageId) {
+        let Some(bytes) = pages.read(page) else { return };
+        match pages.role(page, &bytes) {
+            PageRole::Free => self.free(page),
+            role => self.page(pages, database, page, &bytes, role),
+        }
     }
 
     /// The fields that there are, with their sites.
@@ -125,7 +143,7 @@ impl Survey {
 
     fn put(&mut self, structure: &str, field: &str, site: Site) {
         let sites = self.fields.entry((structure.to_owned(), field.to_owned())).or_default();
-        sites.put(self.seed, site);
+        sites.put(self.seed, self.kept, site);
     }
 
     /// A page that is not in use: all of it is one field, of which nobody may say anything.

@@ -6,7 +6,6 @@
 
 #![expect(clippy::expect_used, clippy::panic, unreachable_pub, reason = "a test harness of its own")]
 
-mod databases;
 mod run;
 mod table;
 

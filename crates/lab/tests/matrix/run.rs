@@ -13,7 +13,7 @@ use check::{Options, Report, Silent};
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageId};
-use lab::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, seal};
+use lab::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 use source::{MemoryFiles, PageSource};
 
 /// A verb on one bit is one flip: so many times as many sites are damaged.
@@ -139,7 +139,7 @@ impl Subject {
             return Verdict::Slow(elapsed);
         }
         if let Some(first) = report.findings.first() {
-            let names = |finding: &check::Finding| names(finding, &report, damaged);
+            let names = |finding: &check::Finding| names_any(finding, &report, damaged);
             // Lines that no summary counts belong to the one before them; some messages name no place at all.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
@@ -291,19 +291,6 @@ impl Subject {
             }
         });
     }
-}
-
-/// Whether a finding tells one of these pages: its text does, or one of the columns for places that TABLERESULTS and JSON
-/// have. A row's address tells its page.
-fn names(finding: &check::Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
-    let places = [finding.page, finding.ref_page].into_iter().flatten();
-    let text = finding.text(&report.names());
-    let in_text = text.split('(').filter_map(|rest| {
-        let mut parts = rest.split([':', ')']).map(str::parse::<i64>);
-        let (file, page) = (parts.next()?.ok()?, parts.next()?.ok()?);
-        Some(PageId::new(u16::try_from(file).ok()?, (page as i32).cast_unsigned()))
-    });
-    places.chain(in_text).any(|page| pages.contains(&page))
 }
 
 fn open(paths: Vec<PathBuf>) -> MemoryFiles {

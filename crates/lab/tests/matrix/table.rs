@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use lab::mutate::Verb;
+use lab::mutate::exemptions::{self, Exemption, exemptions};
+use lab::specimens::specimens;
 use libtest_mimic::{Failed, Trial};
 
-use crate::databases;
 use crate::run::{Cell, Column, Matrix, Row, Subject};
 
 /// A database that is damaged.
@@ -61,8 +62,6 @@ const SITES_OF_LAB: usize = 1;
 const SEED: u64 = 1;
 /// The result that a run may not fall behind.
 const BASELINE: &str = include_str!("baseline.tsv");
-/// What may go unnoticed, and why.
-const EXEMPTIONS: &str = include_str!("exemptions.tsv");
 /// The same for people.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
 /// Set, the run becomes the baseline.
@@ -99,7 +98,7 @@ pub fn trials() -> Vec<Trial> {
             for exemption in &exemptions {
                 for pattern in &exemption.fields {
                     let covered = |(structure, field): &(String, String)| {
-                        matches(exemption.structure, structure) && matches(pattern, field)
+                        exemption.is_of(structure) && exemptions::matches(pattern, field)
                     };
                     if rows.iter().all(|(name, row)| !covered(name) || is_noticed(row)) {
                         wrong.push(format!("idle: {}, {pattern}", exemption.structure));
@@ -116,7 +115,7 @@ pub fn compare(folder: &Path) -> Result<(), Failed> {
     let chosen = SUBJECTS.iter().filter(|choice| is_asked_for(choice.name));
     let load = |choice: &Choice| Subject::load(folder, choice.name, choice.older, choice.sites, choice.system_rows);
     let mut subjects: Vec<Subject> = chosen.map(load).collect();
-    let written = databases::descriptions().into_iter().filter(|description| is_asked_for(&description.name));
+    let written = specimens().into_iter().filter(|description| is_asked_for(&description.name));
     subjects.extend(written.map(|description| Subject::write(&description, SITES_OF_LAB)));
     let matrix = Matrix::of(&subjects, SEED);
     println!("{}", summary(&matrix));
@@ -247,37 +246,6 @@ fn parse(text: &str) -> Rows {
     rows
 }
 
-/// Fields that may go unnoticed.
-struct Exemption {
-    structure: &'static str,
-    fields: Vec<&'static str>,
-    reason: &'static str,
-}
-
-impl Exemption {
-    fn covers(&self, structure: &str, field: &str) -> bool {
-        matches(self.structure, structure) && self.fields.iter().any(|pattern| matches(pattern, field))
-    }
-}
-
-/// A pattern is a name, or the start of one with `*` behind it.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => pattern == name,
-    }
-}
-
-fn exemptions() -> Vec<Exemption> {
-    let lines = EXEMPTIONS.lines().skip(1).filter(|line| !line.is_empty());
-    lines
-        .map(|line| {
-            let [structure, fields, reason] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            Exemption { structure, fields: fields.split("; ").collect(), reason }
-        })
-        .collect()
-}
-
 fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
     let (mut tried, mut found, mut told) = (0, 0, 0);
     let mut noticed = 0;
@@ -296,7 +264,7 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
          fields are noticed by every verb; of the others the reason stands below.",
         rows.len(),
         SUBJECTS.len(),
-        databases::descriptions().len(),
+        specimens().len(),
         tried - found - told
     );
     text.push_str("\n## What may go unnoticed, and why\n\n| structure | fields | reason |\n|---|---|---|\n");

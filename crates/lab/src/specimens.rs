@@ -1,28 +1,36 @@
-//! Databases of the lab that are damaged: small ones with what the real ones lack.
+//! Small databases with one of everything the lab can write, to be damaged: what real databases lack is in them.
 
-use lab::description::{Column, Compression, Expression, Filegroup, Filter, Index, Table, Values};
-use lab::{Description, PageVerify, SqlType, Version};
+use crate::description::{
+    Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
+};
+use crate::page::PageVerify;
+use crate::types::SqlType;
+use crate::version::Version;
 
-/// One database a version, all of the same shape as far as the version has it.
-pub fn descriptions() -> Vec<Description> {
-    let of = |version, verify| Description {
+/// One database per kind of page protection, all of the same shape as far as the version has it.
+pub fn specimens() -> Vec<Description> {
+    vec![
+        specimen(Version::V611, PageVerify::Torn, 1),
+        specimen(Version::V706, PageVerify::None, 1),
+        specimen(Version::V957, PageVerify::Checksum, 1),
+    ]
+}
+
+/// The database of that version and protection; `seed` decides its values.
+pub fn specimen(version: Version, verify: PageVerify, seed: u64) -> Description {
+    Description {
         name: format!("lab {version:?}"),
         version,
-        collation: lab::description::DEFAULT_COLLATION,
+        collation: DEFAULT_COLLATION,
         verify,
-        seed: 1,
+        seed,
         filegroups: vec![
             Filegroup { name: "PRIMARY".to_owned(), files: 2 },
             Filegroup { name: "ARCHIVE".to_owned(), files: 1 },
         ],
         tables: tables(version),
         least_pages: 0,
-    };
-    vec![
-        of(Version::V611, PageVerify::Torn),
-        of(Version::V706, PageVerify::None),
-        of(Version::V957, PageVerify::Checksum),
-    ]
+    }
 }
 
 fn tables(version: Version) -> Vec<Table> {

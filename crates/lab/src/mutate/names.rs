@@ -1,0 +1,19 @@
+//! Whether a finding names the place that was damaged.
+
+use std::collections::BTreeSet;
+
+use check::{Finding, Report};
+use format::PageId;
+
+/// Whether a finding of `report` names one of these pages: its text does, or one of the columns for places that TABLERESULTS
+/// and JSON have. A row's address names its page.
+pub fn names_any(finding: &Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
+    let places = [finding.page, finding.ref_page].into_iter().flatten();
+    let text = finding.text(&report.names());
+    let in_text = text.split('(').filter_map(|rest| {
+        let mut parts = rest.split([':', ')']).map(str::parse::<i64>);
+        let (file, page) = (parts.next()?.ok()?, parts.next()?.ok()?);
+        Some(PageId::new(u16::try_from(file).ok()?, (page as i32).cast_unsigned()))
+    });
+    places.chain(in_text).any(|page| pages.contains(&page))
+}

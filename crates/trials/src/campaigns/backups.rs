@@ -1,0 +1,184 @@
+//! Backups of every form, with faults of storage and changed bytes in their files.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use check::Report;
+use lab::backup::{Base, Container, Form, Set, backup};
+use lab::mutate::Random;
+use source::PageSource;
+use tempfile::TempDir;
+
+use super::Bench;
+use crate::faults::{Fault, Others, inflict};
+use crate::judge::{Baseline, Reach, clocked, judge};
+use crate::outcome::Outcome;
+use crate::subject::{Content, Subject, check_pages, folder, store};
+
+/// Why bytes of a backup that no checksum covers may change.
+const NOT_COVERED: &str = "Padding, texts and numbers of a backup that no checksum covers.";
+/// Forms that are kept at once.
+const KEPT: usize = 6;
+
+/// A sound backup.
+struct Sound {
+    subject: Arc<Subject>,
+    name: &'static str,
+    contents: Vec<Content>,
+    /// Places that a checksum covers; none of files that are damaged by no trial.
+    covered: Vec<Vec<std::ops::Range<u64>>>,
+    /// The first file that trials damage: those before are of the full backup of a differential.
+    first: usize,
+    baseline: Baseline,
+    _folder: TempDir,
+    paths: Vec<PathBuf>,
+}
+
+/// A form of backup.
+#[derive(Clone, Copy)]
+struct Choice {
+    name: &'static str,
+    container: Option<Container>,
+    checksum: bool,
+    stripes: u16,
+    is_differential: bool,
+}
+
+const fn choice(name: &'static str, container: Option<Container>, checksum: bool, stripes: u16) -> Choice {
+    Choice { name, container, checksum, stripes, is_differential: false }
+}
+
+const CHOICES: [Choice; 8] = [
+    choice("full", None, false, 1),
+    choice("full, checksum", None, true, 1),
+    choice("compressed", Some(Container::Version2), false, 1),
+    choice("compressed, checksum", Some(Container::Version2), true, 1),
+    choice("compressed, old container", Some(Container::Version1), true, 1),
+    choice("striped, checksum", None, true, 3),
+    Choice { name: "differential, checksum", container: None, checksum: true, stripes: 1, is_differential: true },
+    Choice {
+        name: "differential, compressed, striped",
+        container: Some(Container::Version2),
+        checksum: true,
+        stripes: 2,
+        is_differential: true,
+    },
+];
+
+impl Sound {
+    fn new(subject: Arc<Subject>, choice: Choice) -> Self {
+        let made = folder();
+        let files = subject.store(made.path()).unwrap_or_else(|error| panic!("{}: {error}", subject.name));
+        let form =
+            Form { checksum: choice.checksum, container: choice.container, stripes: choice.stripes, ..Form::default() };
+        let write = |files: &[PathBuf], step, form, name: &str| {
+            backup(&[Set { files, step, form }], made.path(), name)
+                .unwrap_or_else(|error| panic!("{}, {}: {error}", subject.name, choice.name))
+        };
+        let (paths, covered, first) = match choice.is_differential {
+            false => {
+                let done = write(&files, 1, form, "full");
+                (done.files, done.covered, 0)
+            }
+            true => {
+                let before = made.path().join("before");
+                let earlier = std::fs::create_dir(&before).and_then(|()| store(subject.earlier(), &before));
+                let earlier = earlier.unwrap_or_else(|error| panic!("{}: {error}", before.display()));
+                let full = write(&earlier, 1, Form::default(), "full");
+                let base = Some(Base { files: &earlier, step: 1 });
+                let done = write(&files, 2, Form { base, ..form }, "differential");
+                ([full.files, done.files].concat(), [full.covered, done.covered].concat(), 1)
+            }
+        };
+        let read = |path: &PathBuf| {
+            let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (PathBuf::from(path.file_name().unwrap_or_default()), bytes)
+        };
+        let contents = paths.iter().map(read).collect();
+        let (report, time) = clocked(|| check_pages(open(&paths).as_ref(), 0));
+        assert!(report.findings.is_empty(), "{}, {}: a sound backup has findings", subject.name, choice.name);
+        let baseline = Baseline { not_verified: report.not_verified, time };
+        Self { subject, name: choice.name, contents, covered, first, baseline, _folder: made, paths }
+    }
+}
+
+fn open(paths: &[PathBuf]) -> Box<dyn PageSource> {
+    source::open(paths, &[], false).unwrap_or_else(|error| panic!("a sound backup: {error}"))
+}
+
+/// The backups that trials share.
+#[derive(Default)]
+pub(crate) struct Backups(Mutex<Vec<(u64, Arc<Sound>)>>);
+
+impl Backups {
+    /// The backup for this seed: seeds next to each other have databases in common, not always forms.
+    fn of(&self, bench: &Bench, seed: u64) -> Arc<Sound> {
+        let key = seed / FORM_TRIALS;
+        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, sound)) = kept.iter().find(|(own, _)| *own == key) {
+            return Arc::clone(sound);
+        }
+        if kept.len() >= KEPT {
+            kept.remove(0);
+        }
+        let form = CHOICES[Random::new(key).below(CHOICES.len())];
+        let sound = Arc::new(Sound::new(bench.subjects.of(seed), form));
+        kept.push((key, Arc::clone(&sound)));
+        sound
+    }
+}
+
+/// Trials in a row that damage the same backup.
+const FORM_TRIALS: u64 = 10;
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let sound = bench.backups.of(bench, seed);
+    let foreign = bench.subjects.of(seed + super::ANOTHER);
+    let mut random = Random::new(seed);
+    let others = Others { foreign: foreign.contents.first().map_or(&[], |(_, bytes)| bytes), earlier: &[] };
+    let (kind, what, number, contents) = loop {
+        let number = sound.first + random.below(sound.contents.len() - sound.first);
+        let mut contents = sound.contents.clone();
+        let Some(file) = contents.get_mut(number) else { continue };
+        // A changed byte at a place that a checksum covers is half of them.
+        let done = match random.below(2) {
+            0 => flip(file, &sound.covered[number], &mut random).map(|what| ("covered byte changed", what)),
+            _ => {
+                let fault = Fault::ANY_FILE[random.below(Fault::ANY_FILE.len())];
+                inflict(fault, file, &others, &mut random).map(|what| (fault.name(), what))
+            }
+        };
+        if let Some((kind, what)) = done {
+            break (kind, what, number, contents);
+        }
+    };
+    let (before, after) = (&sound.contents[number].1, &contents[number].1);
+    let changes = |place: &std::ops::Range<u64>| {
+        let place = place.start as usize..place.end as usize;
+        before.get(place.clone()) != after.get(place)
+    };
+    let is_covered = sound.covered[number].iter().any(changes);
+    let made = folder();
+    let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
+    let reopen = || source::open(&paths, &[], false).ok();
+    let check = || -> Option<Report> { reopen().map(|pages| check_pages(pages.as_ref(), seed)) };
+    let reach = || match reopen() {
+        Some(damaged) => Reach::of(&sound.subject, open(&sound.paths).as_ref(), damaged.as_ref()),
+        None => Reach { pages: std::collections::BTreeSet::new(), objects: None },
+    };
+    let judged = judge(&sound.baseline, check, reach);
+    Outcome {
+        harmless: (!is_covered).then(|| NOT_COVERED.to_owned()),
+        time_ratio: judged.time_ratio,
+        ..Outcome::new(format!("{}: {kind}", sound.name), format!("{} {what}", sound.subject.name), judged.verdict)
+    }
+}
+
+fn flip(file: &mut Content, covered: &[std::ops::Range<u64>], random: &mut Random) -> Option<String> {
+    let place = random.pick(covered)?;
+    let at = place.start as usize + random.below((place.end - place.start) as usize);
+    let byte = file.1.get_mut(at)?;
+    let old = *byte;
+    *byte ^= 1 + random.below(255) as u8;
+    Some(format!("{} byte {at}: {old:02X} -> {:02X}", file.0.display(), *byte))
+}

@@ -1,0 +1,106 @@
+//! One field of one structure, changed by a verb; the page's protection is made right, or left wrong.
+
+use format::Page;
+use format::page::page_flags;
+use lab::mutate::exemptions::exemptions;
+use lab::mutate::{PROTECTED_WORD, PageRole, Pages, Random, Site, Survey, Verb, seal};
+use source::PageSource;
+
+use super::Bench;
+use crate::judge::judge_mutant;
+use crate::mutant::{Damage, Mutant};
+use crate::outcome::Outcome;
+use crate::subject::Subject;
+
+/// One in so many keeps the checksum that no longer fits.
+const STALE_EVERY: usize = 8;
+
+/// A field to be changed, and the values that other places give it.
+struct Choice {
+    structure: String,
+    field: String,
+    site: Site,
+    others: Vec<Vec<u8>>,
+}
+
+fn choose(subject: &Subject, random: &mut Random) -> Option<Choice> {
+    let pages = Pages::new(&subject.files, &subject.database);
+    let page = subject.any_page(random);
+    let survey = Survey::of_page(&pages, &subject.database, page);
+    let fields: Vec<_> = survey.fields().collect();
+    let (structure, field, sites) = random.pick(&fields)?;
+    let drawn: Vec<&Site> = sites.drawn().collect();
+    let bytes = pages.read(page)?;
+    Some(Choice {
+        structure: (*structure).to_owned(),
+        field: (*field).to_owned(),
+        site: (*random.pick(&drawn)?).clone(),
+        others: drawn.iter().map(|site| site.value(&bytes).to_vec()).collect(),
+    })
+}
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let subject = bench.subjects.of(seed);
+    let mutant = mutant(&subject, &mut Random::new(seed));
+    judge_mutant(&subject, mutant, seed)
+}
+
+/// A database with one field changed.
+pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
+    // A verb that changes nothing is no damage: another is drawn.
+    loop {
+        let choice = choose(subject, random);
+        if let Some(mutant) = choice.and_then(|choice| damage(subject, &choice, random)) {
+            return mutant;
+        }
+    }
+}
+
+fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mutant> {
+    let site = &choice.site;
+    let pages = Pages::new(&subject.files, &subject.database);
+    let sound = pages.read(site.page)?;
+    let mut page = sound.clone();
+    let verb = *random.pick(&Verb::ALL)?;
+    let old = site.value(&sound).to_vec();
+    let other = random.pick(&choice.others).filter(|value| value.len() == old.len());
+    if !site.apply(&mut page, verb, other.map(Vec::as_slice)) {
+        return None;
+    }
+    let new = site.value(&page).to_vec();
+    let has_checksum = Page::new(&sound).header().flags.get() & page_flags::CHECKSUM != 0;
+    let is_protection = site.bytes == PROTECTED_WORD;
+    let is_stale = has_checksum && (is_protection || random.below(STALE_EVERY) == 0);
+    if is_protection && !has_checksum || is_stale {
+        // As it lies on disk: the sectors keep the pattern of their write.
+        page = subject.files.read_page(site.page)?;
+        let flips = old.iter().zip(&new).map(|(old, new)| old ^ new);
+        page.get_mut(site.bytes.clone())?.iter_mut().zip(flips).for_each(|(byte, flips)| *byte ^= flips);
+    } else {
+        seal(&mut page);
+    }
+    let claims_checksum = Page::new(&page).header().flags.get() & page_flags::CHECKSUM != 0;
+    let is_free = subject.role(site.page) == PageRole::Free;
+    let harmless = match is_stale && claims_checksum && !is_free {
+        true => None,
+        false => reason(&choice.structure, &choice.field),
+    };
+    let what = format!(
+        "{} slot {:?} bytes {:?} bit {:?}{}: {} -> {}",
+        site.page,
+        site.slot,
+        site.bytes,
+        site.bit,
+        if is_stale { " (checksum stale)" } else { "" },
+        format::fields::hex(&old, 16),
+        format::fields::hex(&new, 16),
+    );
+    let kind = format!("{}, {}", choice.structure, choice.field);
+    Some(Mutant { kind, what, harmless, damage: Damage::Page(site.page, page) })
+}
+
+/// Why damage to a field may go unnoticed, by the published list.
+pub(crate) fn reason(structure: &str, field: &str) -> Option<String> {
+    let list = exemptions();
+    list.iter().find(|exemption| exemption.covers(structure, field)).map(|exemption| exemption.reason.to_owned())
+}

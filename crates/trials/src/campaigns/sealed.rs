@@ -1,0 +1,96 @@
+//! Bits and bytes changed anywhere on a page, whose protection is made right: nothing but what they mean tells of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lab::mutate::{Pages, Random, Survey, seal};
+
+use super::Bench;
+use super::fields::reason;
+use crate::judge::judge_mutant;
+use crate::mutant::{Damage, Mutant};
+use crate::outcome::Outcome;
+use crate::subject::Subject;
+
+/// Why bytes that no field has may change.
+const NO_FIELD: &str = "Space that no field has.";
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let subject = bench.subjects.of(seed);
+    let mutant = mutant(&subject, &mut Random::new(seed));
+    judge_mutant(&subject, mutant, seed)
+}
+
+/// A database with a few bits or bytes changed.
+pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
+    loop {
+        if let Some(mutant) = damage(subject, random) {
+            return mutant;
+        }
+    }
+}
+
+/// Where a change begins: at a field, in the header, in the slots, or anywhere.
+fn place(survey: &Survey, random: &mut Random) -> usize {
+    match random.below(8) {
+        0 => random.below(96),
+        1 => 8191 - random.below(64),
+        2 => random.below(8192),
+        _ => {
+            let fields: Vec<_> = survey.fields().collect();
+            let sites: Vec<_> = random.pick(&fields).map(|(.., sites)| sites.drawn().collect()).unwrap_or_default();
+            let site = random.pick(&sites).map(|site| site.bytes.clone()).unwrap_or_default();
+            site.start + random.below(site.len())
+        }
+    }
+}
+
+fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
+    let pages = Pages::new(&subject.files, &subject.database);
+    let page = subject.any_page(random);
+    let survey = Survey::of_page(&pages, &subject.database, page);
+    let sound = pages.read(page)?;
+    let mut bytes = sound.clone();
+    let mut places: BTreeMap<usize, u8> = BTreeMap::new();
+    let at = place(&survey, random);
+    match random.below(4) {
+        // A byte is another.
+        0 => *places.entry(at).or_default() = 1 + random.below(255) as u8,
+        // A few bytes are others.
+        1 => {
+            for at in (at..8192).take(2 + random.below(7)) {
+                places.insert(at, random.number() as u8);
+            }
+        }
+        _ => *places.entry(at).or_default() = 1 << random.below(8),
+    }
+    // The word that protects is made right whatever is done to it.
+    places.retain(|at, flips| !(60..64).contains(at) && *flips != 0);
+    let mut fields = BTreeSet::new();
+    for (&at, &flips) in &places {
+        *bytes.get_mut(at)? ^= flips;
+        for bit in (0..8).filter(|bit| flips >> bit & 1 == 1) {
+            fields.extend(survey.at(at, bit).map(|(structure, field)| (structure.to_owned(), field.to_owned())));
+        }
+    }
+    seal(&mut bytes);
+    if places.is_empty() || Some(&*bytes) == pages.read(page).as_deref() {
+        return None;
+    }
+    let must_be_noticed = fields.iter().find(|(structure, field)| reason(structure, field).is_none());
+    let harmless = match (must_be_noticed, fields.first()) {
+        (Some(_), _) => None,
+        (None, Some((structure, field))) => reason(structure, field),
+        (None, None) => Some(NO_FIELD.to_owned()),
+    };
+    let kind = must_be_noticed.or(fields.first());
+    let kind = kind.map_or("no field".to_owned(), |(structure, field)| format!("{structure}, {field}"));
+    let changes: Vec<String> = places
+        .iter()
+        .map(|(at, flips)| {
+            let old = sound.get(*at).copied().unwrap_or_default();
+            format!("byte {at}: {old:02X} -> {:02X}", old ^ flips)
+        })
+        .collect();
+    let what = format!("{page} {}", changes.join(", "));
+    Some(Mutant { kind, what, harmless, damage: Damage::Page(page, bytes) })
+}

@@ -1,0 +1,108 @@
+//! Faults of storage in data files.
+
+use format::page::{PAGE_BYTES, page_flags};
+use format::protection::PROTECTION_WORD;
+use format::{Page, PageBytes, PageId};
+use lab::mutate::{PageRole, Random};
+use source::PageSource;
+
+use super::Bench;
+use crate::faults::{Fault, Others, inflict};
+use crate::judge::judge_mutant;
+use crate::mutant::{Damage, Mutant};
+use crate::outcome::Outcome;
+use crate::subject::{Content, Subject};
+
+/// Why an older page that is whole may go unnoticed.
+const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be told without the log.";
+/// Why bytes of a page without a checksum may.
+const CONTENT: &str = "Content: only a checksum protects it.";
+/// Why those of a page that is not in use may.
+const NOT_IN_USE: &str = "It is nobody's: whatever it holds means nothing.";
+/// Why a bit may that says whether there is a checksum.
+const NO_CHECKSUM: &str = "A page may carry a checksum, torn bits or neither.";
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let subject = bench.subjects.of(seed);
+    let foreign = bench.subjects.of(seed + super::ANOTHER);
+    let mutant = mutant(&subject, &foreign, &mut Random::new(seed));
+    judge_mutant(&subject, mutant, seed)
+}
+
+/// A database one of whose files storage damaged.
+pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) -> Mutant {
+    loop {
+        let fault = Fault::DATA_FILE[random.below(Fault::DATA_FILE.len())];
+        let number = random.below(subject.contents.len());
+        let mut contents = subject.contents.clone();
+        let needs_earlier = matches!(fault, Fault::LostWrite | Fault::LostSectors | Fault::EarlierFile);
+        let earlier = if needs_earlier { subject.earlier() } else { &[] };
+        let others = Others {
+            foreign: foreign.contents.first().map_or(&[], |(_, bytes)| bytes),
+            earlier: earlier.get(number).map_or(&[], |(_, bytes)| bytes),
+        };
+        // One file that is older in all its pages is a sound database.
+        if fault == Fault::EarlierFile && contents.len() < 2 {
+            continue;
+        }
+        let Some(what) = contents.get_mut(number).and_then(|file| inflict(fault, file, &others, random)) else {
+            continue;
+        };
+        let harmless = harmless(subject, fault, number, &contents, others.earlier);
+        return Mutant { kind: fault.name().to_owned(), what, harmless, damage: Damage::Files(contents) };
+    }
+}
+
+/// Why nothing need be noticed, if each page that changed has a reason.
+fn harmless(subject: &Subject, fault: Fault, number: usize, contents: &[Content], earlier: &[u8]) -> Option<String> {
+    let (path, before) = subject.contents.get(number)?;
+    let (_, after) = contents.get(number)?;
+    if after.len() < before.len() || fault == Fault::EarlierFile {
+        return None;
+    }
+    let file_id = subject.files.files().iter().find(|file| file.path == *path)?.file_id;
+    let mut reason = NOT_IN_USE;
+    for (number, (now, then)) in (0..).zip(after.as_chunks().0.iter().zip(before.as_chunks().0)) {
+        if now == then {
+            continue;
+        }
+        let at = number as usize * PAGE_BYTES;
+        let is_earlier = earlier.get(at..at + PAGE_BYTES) == Some(now);
+        reason = page_reason(subject, PageId::new(file_id, number), now, then, is_earlier)?;
+    }
+    Some(reason.to_owned())
+}
+
+/// Why a changed page may go unnoticed: it is not in use, or says itself that nothing protects it.
+fn page_reason(
+    subject: &Subject,
+    page: PageId,
+    now: &PageBytes,
+    then: &PageBytes,
+    is_earlier: bool,
+) -> Option<&'static str> {
+    if subject.role(page) == PageRole::Free {
+        return Some(NOT_IN_USE);
+    }
+    let header = Page::new(now).header();
+    if header.page_id() != page {
+        return None;
+    }
+    if is_earlier {
+        return Some(LOST_WRITE);
+    }
+    let flags = header.flags.get();
+    let had_checksum = Page::new(then).header().flags.get() & page_flags::CHECKSUM != 0;
+    match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {
+        (true, _) => None,
+        (false, true) if is_torn(now) => None,
+        (false, _) if had_checksum => Some(NO_CHECKSUM),
+        (false, _) => Some(CONTENT),
+    }
+}
+
+/// Whether the last two bits of a sector are not those of the page's write.
+fn is_torn(page: &PageBytes) -> bool {
+    let pattern = page[PROTECTION_WORD] & 3;
+    page.chunks_exact(512).skip(1).any(|sector| sector.last().is_some_and(|last| last & 3 != pattern))
+}

@@ -1,0 +1,258 @@
+//! The answer does not depend on the way: a damaged database is checked in many ways, and all that is printed is compared.
+
+use std::path::PathBuf;
+
+use check::{Options, Readers, Report, Silent};
+use lab::backup::{Base, Container, Form, Set, backup};
+use lab::mutate::{PageRole, Random};
+use report::{Format, View};
+use source::{PageSource, Throttled};
+
+use super::{Bench, fields, sealed, storage};
+use crate::mutant::{Damage, Mutant};
+use crate::outcome::{Outcome, Verdict};
+use crate::subject::{Content, Subject, folder, store};
+
+/// Ways that a trial compares with the first one.
+const WAYS: usize = 12;
+/// Bytes per second that no small database notices, but that take the other path.
+const IO_LIMIT: u64 = 4 << 30;
+
+/// How pages come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Input {
+    Memory,
+    Files,
+    Direct,
+    FilesInAnotherOrder,
+    Throttled,
+    Backup(Option<Container>, u16, bool),
+    Differential,
+}
+
+/// All that is printed, with the bits of the exit status.
+fn answer(report: &Report) -> String {
+    let mut out = Vec::new();
+    let view = View { no_infomsgs: false, max_findings: None };
+    if let Err(error) = report::write(Format::Text, report, view, &mut out) {
+        return format!("cannot be written: {error}");
+    }
+    let bits = (!report.findings.is_empty(), !report.read_errors.is_empty(), report.complete());
+    format!("{}{} read errors\n{bits:?}\n", String::from_utf8_lossy(&out), report.read_errors.len())
+}
+
+fn check(pages: &dyn PageSource, options: &Options) -> String {
+    let database = catalog::load(pages);
+    let mut options = options.clone();
+    // A grant is asked for by its distance from the least one.
+    if let Some(more) = options.memory_bytes {
+        options.memory_bytes = Some(check::minimum_memory_bytes(pages, &database, &options) + more);
+    }
+    answer(&check::run(pages, &database, &options, &Silent))
+}
+
+/// Damage to a database: one piece, or several.
+fn damaged(subject: &Subject, foreign: &Subject, random: &mut Random) -> (Vec<Content>, String, bool) {
+    let mut contents = subject.contents.clone();
+    let mut what = Vec::new();
+    let mut can_be_backed_up = true;
+    let pieces = if random.below(4) == 0 { 0 } else { 1 + random.below(4) };
+    for _ in 0..pieces {
+        let mutant = match random.below(5) {
+            0 | 1 => fields::mutant(subject, random),
+            2 | 3 => sealed::mutant(subject, random),
+            _ if what.is_empty() => storage::mutant(subject, foreign, random),
+            _ => continue,
+        };
+        can_be_backed_up &= is_of_a_table(subject, &mutant);
+        what.push(format!("{}: {}", mutant.kind, mutant.what));
+        merge(&mut contents, subject, &mutant);
+    }
+    (contents, what.join("; "), can_be_backed_up)
+}
+
+/// Puts the damage of a mutant on top of other damage.
+fn merge(contents: &mut Vec<Content>, subject: &Subject, mutant: &Mutant) {
+    let Damage::Page(page, bytes) = &mutant.damage else {
+        *contents = mutant.contents(subject);
+        return;
+    };
+    let path = subject.files.path(page.file);
+    let at = page.page as usize * bytes.len();
+    let content = contents.iter_mut().find(|(own, _)| Some(own.as_path()) == path);
+    if let Some(place) = content.and_then(|(_, content)| content.get_mut(at..at + bytes.len())) {
+        place.copy_from_slice(&**bytes);
+    }
+}
+
+/// Whether the damage is to a page of a user's table: what a backup copies is decided by other pages.
+fn is_of_a_table(subject: &Subject, mutant: &Mutant) -> bool {
+    let is_one =
+        |role| matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
+    mutant.page().is_some_and(|page| is_one(subject.role(page)))
+}
+
+fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
+    let pick = |random: &mut Random, from: &[u64]| random.pick(from).copied().unwrap_or_default();
+    Options {
+        max_threads: pick(random, &[1, 2, 3, 8]) as usize,
+        readers: *random
+            .pick(&[Readers::Own, Readers::Count(1), Readers::Count(3), Readers::PerFile])
+            .unwrap_or(&Readers::Own),
+        batches: pick(random, &[0, 1, 2, 3, 5, 17]) as u16,
+        memory_bytes: match random.below(3) {
+            0 => None,
+            1 => Some(0),
+            _ => Some(pick(random, &[1, 4096, 1 << 20, 7 << 20, 2 << 30])),
+        },
+        temp_dir: (random.below(2) == 0).then_some(temp_dir),
+        row_by_row: random.below(3) == 0,
+        hash_seed: Some(random.number()),
+        ..Options::default()
+    }
+}
+
+/// What all ways of a trial have in common: depth and scope.
+fn scope(random: &mut Random, options: Options) -> Options {
+    let is = |random: &mut Random, percent| random.below(100) < percent;
+    let physical_only = is(random, 10);
+    Options {
+        physical_only,
+        no_index: is(random, 10),
+        extended_logical_checks: is(random, 20),
+        constraints: !physical_only && is(random, 30),
+        identities: !physical_only && is(random, 30),
+        ..options
+    }
+}
+
+fn input(random: &mut Random, can_be_backed_up: bool) -> Input {
+    match random.below(if can_be_backed_up { 10 } else { 6 }) {
+        0 | 1 => Input::Memory,
+        2 => Input::Files,
+        3 => Input::Direct,
+        4 => Input::FilesInAnotherOrder,
+        5 => Input::Throttled,
+        6 => Input::Backup(None, 1, random.below(2) == 0),
+        7 => Input::Backup(Some(Container::Version2), 1, true),
+        8 => Input::Backup(None, 3, random.below(2) == 0),
+        _ => Input::Differential,
+    }
+}
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let subject = bench.subjects.of(seed);
+    let foreign = bench.subjects.of(seed + super::ANOTHER);
+    let mut random = Random::new(seed);
+    let (contents, what, can_be_backed_up) = damaged(&subject, &foreign, &mut random);
+    let what = format!("{} {what}", subject.name);
+    let Ok(memory) = source::MemoryFiles::open(contents.clone()) else {
+        return Outcome::new("refused", what, Verdict::Kept);
+    };
+    let made = folder();
+    let place = Place { subject: &subject, folder: made.path().to_owned(), contents: &contents };
+    let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
+    let common = scope(&mut random, Options { max_threads: 1, hash_seed: Some(seed), ..Options::default() });
+    let expected = check(&memory, &common);
+    for way in 0..WAYS {
+        let options = Options { scope: common.scope.clone(), ..options(&mut random, made.path().to_owned()) };
+        let options = Options {
+            physical_only: common.physical_only,
+            no_index: common.no_index,
+            extended_logical_checks: common.extended_logical_checks,
+            constraints: common.constraints,
+            identities: common.identities,
+            ..options
+        };
+        let input = input(&mut random, can_be_backed_up);
+        let found = match input {
+            Input::Memory => Ok(check(&memory, &options)),
+            _ => place.check(input, &paths, &options, way),
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => format!("refused: {error}"),
+        };
+        if found != expected {
+            let story = format!("{input:?} {}: {}", told(&options), difference(&expected, &found));
+            return Outcome { executions: way as u64 + 2, ..Outcome::new("way", what, Verdict::Differs(story)) };
+        }
+    }
+    Outcome { executions: WAYS as u64 + 1, ..Outcome::new("way", what, Verdict::Kept) }
+}
+
+/// Where the files of a trial lie.
+struct Place<'a> {
+    subject: &'a Subject,
+    folder: PathBuf,
+    contents: &'a [Content],
+}
+
+impl Place<'_> {
+    fn check(&self, input: Input, paths: &[PathBuf], options: &Options, way: usize) -> Result<String, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let mut paths = match input {
+            Input::Backup(..) | Input::Differential => self.back_up(input, paths, way)?,
+            _ => paths.to_vec(),
+        };
+        if input == Input::FilesInAnotherOrder {
+            paths.reverse();
+        }
+        // Memory has no file system that reads past the cache.
+        let direct = input == Input::Direct && source::open(&paths, &[], true).is_ok();
+        let pages = source::open(&paths, &[], direct).map_err(|error| text(&error))?;
+        Ok(match input {
+            Input::Throttled => check(&Throttled::new(pages.as_ref(), IO_LIMIT), options),
+            _ => check(pages.as_ref(), options),
+        })
+    }
+
+    fn back_up(&self, input: Input, paths: &[PathBuf], way: usize) -> Result<Vec<PathBuf>, String> {
+        debug_assert_eq!(self.contents.len(), paths.len());
+        let name = format!("way{way}");
+        let write = |set: Set<'_>, name: &str| {
+            backup(&[set], &self.folder, name).map(|done| done.files).map_err(|error| error.to_string())
+        };
+        let Input::Backup(container, stripes, checksum) = input else {
+            let before = self.folder.join(format!("before{way}"));
+            let earlier = std::fs::create_dir(&before).and_then(|()| self.subject.store(&before));
+            let earlier = earlier.map_err(|error| error.to_string())?;
+            let full = write(Set { files: &earlier, step: 1, form: Form::default() }, &format!("{name}full"))?;
+            let form = Form { base: Some(Base { files: &earlier, step: 1 }), ..Form::default() };
+            let differential = write(Set { files: paths, step: 2, form }, &name)?;
+            return Ok([full, differential].concat());
+        };
+        let form = Form { container, stripes, checksum, ..Form::default() };
+        write(Set { files: paths, step: 1, form }, &name)
+    }
+}
+
+/// The options that are no defaults.
+fn told(options: &Options) -> String {
+    format!(
+        "threads {} readers {:?} batches {} memory least+{:?} temp-dir {} row-by-row {} physical-only {} no-index {} \
+         extended {} constraints {} identities {}",
+        options.max_threads,
+        options.readers,
+        options.batches,
+        options.memory_bytes,
+        options.temp_dir.is_some(),
+        options.row_by_row,
+        options.physical_only,
+        options.no_index,
+        options.extended_logical_checks,
+        options.constraints,
+        options.identities,
+    )
+}
+
+/// The first line that differs.
+fn difference(expected: &str, found: &str) -> String {
+    let (mut ours, mut theirs) = (expected.lines(), found.lines());
+    loop {
+        match (ours.next(), theirs.next()) {
+            (Some(ours), Some(theirs)) if ours == theirs => {}
+            (ours, theirs) => return format!("expected {ours:?}, found {theirs:?}"),
+        }
+    }
+}

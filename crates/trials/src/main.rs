@@ -1,0 +1,103 @@
+//! Campaigns of damage with known truth: sound databases of the lab are damaged from a seed, and what a check says is
+//! compared with what was done. docs/trust.md has the results.
+//!
+//! The seed of a trial decides everything about it; each failure is printed with the command that repeats it.
+
+#![expect(clippy::panic, reason = "an instrument: where it cannot work, no result means anything")]
+
+mod campaigns;
+mod faults;
+mod judge;
+mod mutant;
+mod outcome;
+mod run;
+mod subject;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+
+use campaigns::{Bench, Campaign};
+use run::Until;
+
+/// Tries mdfsck: damage with known truth, other ways, resources that fail
+///
+/// Without --short, --count or --hours one trial of each campaign is made: that of --seed.
+#[derive(Parser)]
+#[command(name = "trials")]
+struct Arguments {
+    /// Only this campaign; may be given several times
+    #[arg(long, value_enum)]
+    campaign: Vec<Campaign>,
+
+    /// Seed of the first trial; the others follow
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Trials of each campaign
+    #[arg(long, conflicts_with_all = ["hours", "short"])]
+    count: Option<u64>,
+
+    /// Go on for so many hours, divided among the campaigns
+    #[arg(long, conflicts_with = "short")]
+    hours: Option<f64>,
+
+    /// A few hundred trials of each campaign: half a minute
+    #[arg(long)]
+    short: bool,
+
+    /// Write the report to this file too, as Markdown
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Trials at once; 0: one per processor
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+
+    /// Print trials too in which damage was found, but no finding names it
+    #[arg(long)]
+    elsewhere: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let chosen = match arguments.campaign.is_empty() {
+        true => Campaign::value_variants().to_vec(),
+        false => arguments.campaign.clone(),
+    };
+    let threads = match arguments.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let bench = Bench::default();
+    let weights: f64 = chosen.iter().map(|campaign| campaign.weight()).sum();
+    let is_one = !arguments.short && arguments.count.is_none() && arguments.hours.is_none();
+    let mut tallies = Vec::new();
+    for campaign in chosen {
+        let until = match arguments.hours {
+            Some(hours) => {
+                let share = Duration::from_secs_f64((hours * 3600.0 * campaign.weight() / weights).max(0.0));
+                Until::Time(Instant::now() + share)
+            }
+            None if arguments.short => Until::Count(campaign.short()),
+            None => Until::Count(arguments.count.unwrap_or(1)),
+        };
+        let tally = run::run(campaign, &bench, arguments.seed, until, threads, arguments.elsewhere || is_one);
+        tallies.push((campaign, tally));
+    }
+    let text = table::markdown(&tallies);
+    println!("{text}");
+    if let Some(path) = &arguments.report
+        && let Err(error) = std::fs::write(path, &text)
+    {
+        eprintln!("{}: {error}", path.display());
+        return ExitCode::from(4);
+    }
+    match tallies.iter().any(|(_, tally)| tally.failed() > 0) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}

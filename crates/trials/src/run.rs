@@ -1,0 +1,94 @@
+//! Runs the trials of a campaign on several threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::campaigns::{Bench, Campaign};
+use crate::outcome::{Outcome, Tally, Verdict};
+
+/// A trial that takes longer than this will not end.
+const STUCK: Duration = Duration::from_secs(300);
+const WATCH: Duration = Duration::from_millis(200);
+
+/// How long a campaign goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// So many trials.
+    Count(u64),
+    /// Until then.
+    Time(Instant),
+}
+
+/// Runs a campaign from `first` on; failures are printed as they come.
+pub(crate) fn run(campaign: Campaign, bench: &Bench, first: u64, until: Until, threads: usize, tell: bool) -> Tally {
+    let start = Instant::now();
+    let next = AtomicU64::new(first);
+    let tally = Mutex::new(Tally::default());
+    let is_done = AtomicBool::new(false);
+    let workers = campaign.threads(threads).max(1);
+    let running: Vec<Mutex<Option<(u64, Instant)>>> = (0..workers).map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        let work = |place: &Mutex<Option<(u64, Instant)>>| {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                let goes_on = match until {
+                    Until::Count(count) => seed - first < count,
+                    Until::Time(end) => Instant::now() < end,
+                };
+                if !goes_on {
+                    return;
+                }
+                *lock(place) = Some((seed, Instant::now()));
+                let outcome = catch_unwind(AssertUnwindSafe(|| campaign.trial(bench, seed)))
+                    .unwrap_or_else(|_| Outcome::new("panic", "see above", Verdict::Panicked));
+                *lock(place) = None;
+                lock(&tally).add(&outcome);
+                report(campaign, seed, &outcome, tell);
+            }
+        };
+        let handles: Vec<_> = running.iter().map(|place| scope.spawn(move || work(place))).collect();
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                std::thread::sleep(WATCH);
+                for place in &running {
+                    if let Some((seed, started)) = *lock(place)
+                        && started.elapsed() > STUCK
+                    {
+                        // It cannot be stopped from here.
+                        println!(
+                            "FAILED {}: no end in {} s: {}",
+                            campaign.name(),
+                            STUCK.as_secs(),
+                            repeat(campaign, seed)
+                        );
+                        std::process::exit(1);
+                    }
+                }
+            }
+        });
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let mut tally = tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    tally.seconds = start.elapsed().as_secs_f64();
+    tally
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn report(campaign: Campaign, seed: u64, outcome: &Outcome, tell: bool) {
+    if let Some(failure) = outcome.failure() {
+        println!("FAILED {failure}; {}; {}: {}", outcome.kind, outcome.what, repeat(campaign, seed));
+    } else if let (Verdict::Elsewhere(text), true) = (&outcome.verdict, tell) {
+        println!("elsewhere: {text}; {}; {}: {}", outcome.kind, outcome.what, repeat(campaign, seed));
+    }
+}
+
+/// The command that repeats a trial.
+fn repeat(campaign: Campaign, seed: u64) -> String {
+    format!("cargo run --release -p trials -- --campaign {} --seed {seed}", campaign.name())
+}

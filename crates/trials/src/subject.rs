@@ -1,0 +1,205 @@
+//! The databases that are damaged: sound ones of the lab, small, in memory, as many as there are seeds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use catalog::Database;
+use check::{Options, Report, Silent};
+use format::{AllocUnitId, PageId};
+use lab::mutate::{PageRole, Pages, Random};
+use lab::{Description, PageVerify, Version, shapes, specimens};
+use source::{MemoryFiles, PageSource};
+
+use crate::judge::{Baseline, clocked};
+
+/// Trials that share a database.
+const TRIALS_PER_DATABASE: u64 = 50;
+/// Databases that are kept at once.
+const KEPT: usize = 12;
+/// Larger ones are left out: a trial should take some milliseconds.
+const MOST_BYTES: usize = 6 << 20;
+/// One in so many is a specimen, which has one of everything; the others are random.
+const SPECIMEN_EVERY: u64 = 4;
+/// Rows of a hundred that a table had at the earlier time.
+const EARLIER_ROWS: u64 = 97;
+
+/// A data file.
+pub(crate) type Content = (PathBuf, Vec<u8>);
+
+/// A sound database and what a check says of it.
+pub(crate) struct Subject {
+    /// Its name and version.
+    pub(crate) name: String,
+    /// Its files.
+    pub(crate) files: MemoryFiles,
+    /// The same as bytes.
+    pub(crate) contents: Vec<Content>,
+    /// Its catalogue.
+    pub(crate) database: Database,
+    /// Its pages, by what they are for.
+    pub(crate) roles: BTreeMap<PageRole, Vec<PageId>>,
+    /// What a check says of it.
+    pub(crate) baseline: Baseline,
+    description: Description,
+    earlier: OnceLock<Vec<Content>>,
+}
+
+impl Subject {
+    /// The database with this number.
+    ///
+    /// # Panics
+    /// When the lab cannot write it, or when it is not sound: then no trial means anything.
+    pub(crate) fn new(number: u64) -> Self {
+        let description = describe(number);
+        let contents = write(&description);
+        let files = MemoryFiles::open(contents.clone()).unwrap_or_else(|error| panic!("{}: {error}", description.name));
+        let database = catalog::load(&files);
+        let (report, first) = clocked(|| check_pages(&files, 0));
+        let (_, again) = clocked(|| check_pages(&files, 0));
+        assert!(
+            report.findings.is_empty(),
+            "{}: a sound database has findings: {:?}",
+            description.name,
+            report.findings
+        );
+        let pages = Pages::new(&files, &database);
+        let mut roles: BTreeMap<PageRole, Vec<PageId>> = BTreeMap::new();
+        for id in pages.ids() {
+            if let Some(bytes) = pages.read(id) {
+                roles.entry(pages.role(id, &bytes)).or_default().push(id);
+            }
+        }
+        Self {
+            name: format!("{} {:?} {:?}", description.name, description.version, description.verify),
+            contents,
+            database,
+            roles,
+            baseline: Baseline { not_verified: report.not_verified, time: first.min(again) },
+            files,
+            description,
+            earlier: OnceLock::new(),
+        }
+    }
+
+    /// Its files as they were earlier, when its tables had fewer rows. Same names, same identities.
+    pub(crate) fn earlier(&self) -> &[Content] {
+        self.earlier.get_or_init(|| {
+            let mut description = self.description.clone();
+            for table in &mut description.tables {
+                table.rows = table.rows * EARLIER_ROWS / 100;
+            }
+            write(&description)
+        })
+    }
+
+    /// What a page is for.
+    pub(crate) fn role(&self, page: PageId) -> PageRole {
+        let is_of = |(_, pages): &(&PageRole, &Vec<PageId>)| pages.binary_search(&page).is_ok();
+        self.roles.iter().find(is_of).map_or(PageRole::Free, |(role, _)| *role)
+    }
+
+    /// The object that a unit's pages belong to.
+    pub(crate) fn object(&self, unit: AllocUnitId) -> Option<i32> {
+        Pages::new(&self.files, &self.database).rowset(unit).map(|rowset| rowset.object_id)
+    }
+
+    /// A page: first what it is for, so that rare kinds have their share, then which.
+    pub(crate) fn any_page(&self, random: &mut Random) -> PageId {
+        let roles: Vec<&Vec<PageId>> = self.roles.values().collect();
+        let pages = random.pick(&roles).copied();
+        pages.and_then(|pages| random.pick(pages).copied()).unwrap_or(PageId::BOOT)
+    }
+
+    /// Writes its files into a folder.
+    pub(crate) fn store(&self, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+        store(&self.contents, folder)
+    }
+}
+
+/// Writes files into a folder, under their own names.
+pub(crate) fn store(contents: &[Content], folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let write = |(path, bytes): &Content| {
+        let path = folder.join(path.file_name().unwrap_or_default());
+        std::fs::write(&path, bytes).map(|()| path)
+    };
+    contents.iter().map(write).collect()
+}
+
+/// Checks pages on one thread.
+pub(crate) fn check_pages(pages: &dyn PageSource, seed: u64) -> Report {
+    let database = catalog::load(pages);
+    let options = Options { max_threads: 1, hash_seed: Some(seed), ..Options::default() };
+    check::run(pages, &database, &options, &Silent)
+}
+
+/// A folder for files that live as long as a trial: in memory where the system has such a place.
+pub(crate) fn folder() -> tempfile::TempDir {
+    let shared = Path::new("/dev/shm");
+    let made = match shared.is_dir() {
+        true => tempfile::Builder::new().prefix("mdfsck-trials-").tempdir_in(shared),
+        false => tempfile::tempdir(),
+    };
+    made.or_else(|_| tempfile::tempdir()).unwrap_or_else(|error| panic!("no temporary folder: {error}"))
+}
+
+fn write(description: &Description) -> Vec<Content> {
+    let folder = folder();
+    let written =
+        lab::write(description, folder.path()).unwrap_or_else(|error| panic!("{}: {error}", description.name));
+    let read = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (PathBuf::from(path.file_name().unwrap_or_default()), bytes)
+    };
+    written.files.iter().map(read).collect()
+}
+
+/// The database with this number, small enough.
+fn describe(number: u64) -> Description {
+    let mut random = Random::new(number);
+    if number.is_multiple_of(SPECIMEN_EVERY) {
+        let version = *random.pick(&Version::ALL).unwrap_or(&Version::V957);
+        let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
+        let verify = *random.pick(&verify).unwrap_or(&PageVerify::Checksum);
+        return specimens::specimen(version, verify, number + 1);
+    }
+    let mut description = shapes::random(random.number());
+    for table in &mut description.tables {
+        while table.rows > 4 && rough_bytes(table) > MOST_BYTES as u64 / 4 {
+            table.rows /= 2;
+        }
+    }
+    description
+}
+
+/// About how much a table takes: its long values are what counts.
+fn rough_bytes(table: &lab::description::Table) -> u64 {
+    use lab::description::Values;
+    let column = |column: &lab::description::Column| match column.values {
+        Values::Text { least, most } | Values::Bytes { least, most } => {
+            u64::from(least.midpoint(most)) * if column.ty.is_unicode() { 2 } else { 1 }
+        }
+        _ => 8,
+    };
+    let row: u64 = table.columns.iter().map(column).sum();
+    table.rows * (row + 20 * (1 + table.indexes.len() as u64))
+}
+
+/// The databases that trials share.
+#[derive(Default)]
+pub(crate) struct Subjects(Mutex<BTreeMap<u64, Arc<OnceLock<Arc<Subject>>>>>);
+
+impl Subjects {
+    /// The database of the trial with this seed.
+    pub(crate) fn of(&self, seed: u64) -> Arc<Subject> {
+        let number = seed / TRIALS_PER_DATABASE;
+        let place = {
+            let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if kept.len() >= KEPT && !kept.contains_key(&number) {
+                kept.pop_first();
+            }
+            Arc::clone(kept.entry(number).or_default())
+        };
+        Arc::clone(place.get_or_init(|| Arc::new(Subject::new(number))))
+    }
+}
