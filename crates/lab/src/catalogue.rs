@@ -2,11 +2,12 @@
 
 mod objects;
 mod physical;
+mod rows;
 mod store;
 
 pub(crate) use objects::TableIds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::build::{BuiltRowset, Ids};
 use crate::description::Description;
@@ -16,6 +17,7 @@ use crate::fixed::{CREATED, growth, guid};
 use crate::ids::PageId;
 use crate::space::Space;
 use crate::version::Version;
+use rows::SystemRows;
 
 /// Number of the log file's GUID.
 const LOG_GUID: u64 = 99;
@@ -45,9 +47,6 @@ pub(crate) mod base {
     pub(crate) const SYSDBFILES_2005: i32 = 76;
 }
 
-/// A row of a base table: a value a column, in column order.
-type SystemRow = Vec<Option<Vec<u8>>>;
-
 /// A field of a row to add.
 pub(crate) enum Field<'a> {
     /// A number of any integer type.
@@ -65,8 +64,11 @@ use Field::{Bytes, Number, Text};
 /// The catalogue that is being filled.
 pub(crate) struct Catalogue<'a> {
     description: &'a Description,
+    /// By id.
     objects: Vec<ObjectFact>,
-    rows: BTreeMap<i32, Vec<SystemRow>>,
+    rows: BTreeMap<i32, SystemRows>,
+    /// Positions of the tables by name.
+    tables: HashMap<&'a str, usize>,
 }
 
 /// A data file, as the catalogue tells it.
@@ -91,13 +93,13 @@ impl<'a> Catalogue<'a> {
     /// The catalogue of a fresh database of this version: the rows that every one has.
     pub(crate) fn new(description: &'a Description) -> Self {
         let objects = facts::objects(description.version);
-        let mut catalogue = Self { description, objects, rows: BTreeMap::new() };
+        let tables = description.tables_by_name();
+        let mut catalogue = Self { description, objects, rows: BTreeMap::new(), tables };
         for object in catalogue.objects.clone() {
             for row in &object.rows {
                 let values = object.columns.iter().enumerate().map(|(at, column)| {
                     store::parse_fact(store::column_type(column), row.get(at).copied().unwrap_or("~"), description)
                 });
-                let values = values.collect();
                 catalogue.rows.entry(object.id).or_default().push(values);
             }
             catalogue.describe_base_table(&object);
@@ -107,12 +109,18 @@ impl<'a> Catalogue<'a> {
 
     /// Whether an object id is taken by a base or internal table.
     pub(crate) fn is_taken(&self, object: i32) -> bool {
-        self.objects.iter().any(|fact| fact.id == object)
+        self.fact(object).is_some()
+    }
+
+    /// The facts about a base or internal table.
+    fn fact(&self, object: i32) -> Option<&ObjectFact> {
+        self.objects.get(self.objects.binary_search_by_key(&object, |fact| fact.id).ok()?)
     }
 
     /// Adds a row to a base table, if this version has it. Columns that are not named are NULL or 0.
     pub(crate) fn add(&mut self, table: i32, fields: &[(&str, Field)]) {
-        let Some(object) = self.objects.iter().find(|object| object.id == table) else { return };
+        let found = self.objects.binary_search_by_key(&table, |fact| fact.id);
+        let Some(object) = found.ok().and_then(|at| self.objects.get(at)) else { return };
         let row = object.columns.iter().map(|column| {
             let ty = store::column_type(column);
             match fields.iter().find(|(name, _)| *name == column.name) {
@@ -122,7 +130,6 @@ impl<'a> Catalogue<'a> {
                 None => Some(store::zero(ty)),
             }
         });
-        let row = row.collect();
         self.rows.entry(table).or_default().push(row);
     }
 
@@ -201,34 +208,43 @@ impl<'a> Catalogue<'a> {
         }
     }
 
+    /// Adds the rows about a rowset of a table that lies on the disk.
+    pub(crate) fn describe_rowset(&mut self, rowset: &BuiltRowset) {
+        self.describe_columns(rowset);
+        self.describe_owners(rowset);
+        self.describe_shape(rowset);
+        self.describe_units(rowset);
+    }
+
     /// Writes all base tables; gives the first page of sysallocunits.
     ///
     /// What the tables say of themselves is known before they are written, but for where their pages lie. That is told
     /// in sysallocunits alone, whose rows have a fixed length: it is laid out twice, and lies in the same pages both times.
-    pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids, built: &[BuiltRowset]) -> Result<PageId, LabError> {
+    pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
         let mut system = self.plan_rowsets(ids);
         for rowset in &system {
             self.describe_base_index(rowset);
         }
-        for rowset in system.iter().chain(built) {
+        for rowset in &system {
             self.describe_columns(rowset);
         }
-        for rowset in system.iter().chain(built) {
+        for rowset in &system {
             self.describe_owners(rowset);
         }
-        self.count_rows(&mut system, built);
+        self.count_rows(&mut system);
         for rowset in system.iter_mut().filter(|rowset| rowset.object != base::SYSALLOCUNITS) {
             self.write_rowset(space, rowset)?;
         }
         let (mut units, rest): (Vec<BuiltRowset>, Vec<BuiltRowset>) =
             system.into_iter().partition(|rowset| rowset.object == base::SYSALLOCUNITS);
         let before = space.position();
+        let of_tables = self.row_count(base::SYSALLOCUNITS);
         for turn in 0..2 {
             if turn == 1 {
                 space.return_to(&before);
             }
-            self.rows.remove(&base::SYSALLOCUNITS);
-            for rowset in rest.iter().chain(&units).chain(built) {
+            self.rows.entry(base::SYSALLOCUNITS).or_default().truncate(of_tables);
+            for rowset in rest.iter().chain(&units) {
                 self.describe_units(rowset);
             }
             for rowset in &mut units {

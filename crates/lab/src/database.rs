@@ -48,7 +48,6 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
 
     let mut catalogue = Catalogue::new(description);
     let mut ids = Ids::new();
-    let mut built = Vec::new();
     let (mut tables, mut objects) = (Vec::new(), Vec::new());
     for (number, table) in description.tables.iter().enumerate() {
         let object = ids.object(|id| catalogue.is_taken(id));
@@ -62,7 +61,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
         objects.push(object);
         let rows = rowsets.iter().filter(|rowset| rowset.index < 2).map(|rowset| rowset.rows).sum();
         tables.push((table.name.clone(), rows));
-        built.extend(rowsets);
+        rowsets.iter().for_each(|rowset| catalogue.describe_rowset(rowset));
     }
     for table in 0..description.tables.len() {
         catalogue.describe_constraints(table, &objects, &mut ids);
@@ -81,7 +80,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
         })
         .collect();
     catalogue.describe_files(&entries);
-    let first_units = catalogue.write(&mut space, &mut ids, &built)?;
+    let first_units = catalogue.write(&mut space, &mut ids)?;
     let pages = space.sizes(description.least_pages);
     if pages.iter().any(|&pages| pages > GAM_INTERVAL * 1000) {
         return Err(LabError::Description("a file would be longer than two terabytes".to_owned()));
@@ -106,9 +105,10 @@ fn logical_name(description: &Description, index: usize) -> String {
     if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
 }
 
-/// Extents at the front of file 1 for the base tables: those of a fresh database, and one for some forty columns.
+/// Extents at the front of file 1 for the base tables: those of a fresh database, and one for some forty columns; fewer
+/// where there are very many of them, of which most fill their pages.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();
-    64 + columns as u32 / 40
+    64 + (columns / 40).min(2_000 + columns / 1_000) as u32
 }

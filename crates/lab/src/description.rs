@@ -1,5 +1,7 @@
 //! What to build: the shape of a database, from which `build` makes files.
 
+use std::collections::HashMap;
+
 use crate::compress::MOST_COLUMNS;
 use crate::page::PageVerify;
 use crate::types::SqlType;
@@ -117,6 +119,8 @@ pub struct Column {
     pub nulls: u8,
     /// DEFAULT constraint: this number.
     pub default: Option<i32>,
+    /// IDENTITY; its values are serial.
+    pub identity: bool,
 }
 
 /// A computed column.
@@ -222,9 +226,14 @@ pub enum Filter {
 }
 
 impl Description {
+    /// Positions of the tables by name.
+    pub(crate) fn tables_by_name(&self) -> HashMap<&str, usize> {
+        self.tables.iter().enumerate().map(|(at, table)| (table.name.as_str(), at)).collect()
+    }
+
     /// Position of the table that a foreign key refers to, and the id of its index.
-    pub(crate) fn referred(&self, key: &ForeignKey) -> Option<(usize, i32)> {
-        let at = self.tables.iter().position(|table| table.name == key.table)?;
+    pub(crate) fn referred(&self, tables: &HashMap<&str, usize>, key: &ForeignKey) -> Option<(usize, i32)> {
+        let at = *tables.get(key.table.as_str())?;
         let table = &self.tables[at];
         let is_key = |index: &Index| index.unique && index.filter.is_none() && index.keys == [(key.key, false)];
         let clustered = table.clustered.as_ref().filter(|index| is_key(index)).map(|_| 1);
@@ -235,6 +244,10 @@ impl Description {
     /// Refuses what no version of the format has, the chosen one has not, or nobody has described.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
+        let tables = self.tables_by_name();
+        if tables.len() < self.tables.len() {
+            return Err("two tables have the same name".to_owned());
+        }
         for table in &self.tables {
             let name = &table.name;
             let indexes = || table.clustered.iter().chain(&table.indexes);
@@ -255,7 +268,7 @@ impl Description {
                 (compressed && table.moved_every > 0, "is compressed and has rows that moved, whose form is not known"),
                 (indexes().any(|index| index.keys.is_empty()), "has an index without a key"),
                 (
-                    table.foreign_keys.iter().any(|key| self.referred(key).is_none()),
+                    table.foreign_keys.iter().any(|key| self.referred(&tables, key).is_none()),
                     "has a foreign key to what is no key of another table",
                 ),
             ];
@@ -279,7 +292,13 @@ impl Column {
             values,
             nulls: 0,
             default: None,
+            identity: false,
         }
+    }
+
+    /// An IDENTITY column: 1, 2, 3 ...
+    pub fn identity(name: &str, ty: SqlType) -> Self {
+        Self { identity: true, ..Self::new(name, ty, Values::Serial { start: 1, step: 1 }) }
     }
 
     /// The same with a DEFAULT constraint.

@@ -193,7 +193,7 @@ impl<'a> Heap<'a> {
         self.put_pending(space)?;
         self.settle(space)?;
         self.write(space)?;
-        space.close(&self.unit)?;
+        space.close(&mut self.unit)?;
         Ok((self.unit, self.addresses.unwrap_or_default()))
     }
 }

@@ -25,6 +25,7 @@ mod ids;
 mod keys;
 mod layout;
 mod lob;
+pub mod many_tables;
 pub mod mutate;
 mod off_row;
 mod order;

@@ -167,7 +167,7 @@ impl LobStore {
     /// Writes what is left and the IAM chain.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<Unit, LabError> {
         self.write(space)?;
-        space.close(&self.unit)?;
+        space.close(&mut self.unit)?;
         Ok(self.unit)
     }
 }

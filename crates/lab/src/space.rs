@@ -271,8 +271,9 @@ impl Space {
         self.files.clone_from(&position.0);
     }
 
-    /// Writes the IAM chain of a unit that will not grow any more.
-    pub(crate) fn close(&mut self, unit: &Unit) -> Result<(), LabError> {
+    /// Writes the IAM chain of a unit that will not grow any more, and forgets what it says: a database may have very many
+    /// units.
+    pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
@@ -290,6 +291,9 @@ impl Space {
             }
             let verify = if old { PageVerify::None } else { self.disk.verify };
             self.disk.write_as(&mut page, iam.page, links, verify)?;
+        }
+        for iam in &mut unit.iams {
+            (iam.bits, iam.singles) = Default::default();
         }
         Ok(())
     }

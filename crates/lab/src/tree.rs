@@ -129,7 +129,7 @@ impl<'a> Tree<'a> {
             write(space, level, PageId::NONE)?;
             self.unit.root = level.id;
         }
-        space.close(&self.unit)?;
+        space.close(&mut self.unit)?;
         Ok(self.unit)
     }
 }

@@ -1,5 +1,7 @@
 //! The rows of a table, each from its number alone.
 
+use std::cell::OnceCell;
+
 use crate::description::{Column, Expression, Filter, Table, Values};
 use crate::random::{Shuffle, mix};
 use crate::row::Row;
@@ -13,8 +15,10 @@ pub(crate) struct Rows<'a> {
     count: u64,
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
-    words: Vec<u8>,
-    wide_words: Vec<u8>,
+    seed: u64,
+    /// Text to cut values from, made when the first is wanted: most tables of a large database are empty.
+    words: OnceCell<Vec<u8>>,
+    wide_words: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Rows<'a> {
@@ -26,9 +30,8 @@ impl<'a> Rows<'a> {
             _ => None,
         });
         let shuffles = shuffles.collect();
-        let words = words(seed);
-        let wide_words = words.iter().flat_map(|&byte| [byte, 0]).collect();
-        Self { columns: &table.columns, count: table.rows, seeds, shuffles, words, wide_words }
+        let (words, wide_words) = Default::default();
+        Self { columns: &table.columns, count: table.rows, seeds, shuffles, seed, words, wide_words }
     }
 
     /// Rows there are.
@@ -128,7 +131,9 @@ impl<'a> Rows<'a> {
 
     fn push_text(&self, ty: SqlType, length: usize, place: u64, out: &mut Vec<u8>) {
         let unit = if ty.is_unicode() { 2 } else { 1 };
-        let words = if ty.is_unicode() { &self.wide_words } else { &self.words };
+        let narrow = || self.words.get_or_init(|| words(self.seed));
+        let wide = || self.wide_words.get_or_init(|| narrow().iter().flat_map(|&byte| [byte, 0]).collect());
+        let words = if ty.is_unicode() { wide() } else { narrow() };
         let from = out.len();
         let mut left = length * unit;
         let mut at = place as usize % WORDS * unit;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use check::{Options, Report, Silent};
 use lab::description::{Column, Compression, Filter, Index, Table, Values};
-use lab::{Description, SqlType, Version, entries, orders, shapes};
+use lab::{Description, SqlType, Version, entries, many_tables, orders, shapes};
 
 fn check(folder: &Path, written: &lab::Written) -> Report {
     let source = source::DataFiles::open(&written.files).unwrap();
@@ -53,6 +53,24 @@ fn the_orders_schema_of_each_version_is_sound() {
 fn the_entries_schema_of_each_version_is_sound() {
     for version in Version::ALL {
         prove_sound(&entries::entries(version, 7, 12 << 20));
+    }
+}
+
+#[test]
+fn many_tables_of_each_version_are_sound() {
+    for (version, seed) in Version::ALL.into_iter().zip(3..) {
+        let report = prove_sound(&many_tables::many_tables(version, seed, 260, 5, 90));
+        let user_indexes =
+            |counts: &&check::RowsetCounts| counts.index_id > 1 && counts.name.ends_with(char::is_numeric);
+        assert!(report.rowsets.iter().filter(user_indexes).count() >= 5 * 260);
+        assert!(report.beyond.identities.iter().filter(|identity| identity.farthest.is_some()).count() > 10);
+    }
+}
+
+#[test]
+fn few_tables_without_indexes_or_rows_are_sound_as_are_indexes_by_the_dozen() {
+    for (tables, indexes, rows) in [(1, 0, 0), (1, 7, 1), (2, 0, 3_000), (5, 64, 40), (66, 3, 0)] {
+        prove_sound(&many_tables::many_tables(Version::V904, 1, tables, indexes, rows));
     }
 }
 

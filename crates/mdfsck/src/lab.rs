@@ -22,6 +22,8 @@ Examples:
           a large one in four files: input for 'mdfsck bench'
   mdfsck lab new old --version 611 --verify torn
           as SQL Server 2005 lays it out
+  mdfsck lab new erp --tables 100000 --indexes 5
+          as business software has it: many tables with indexes, most of them empty
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
           a damaged copy, and which messages to expect
   mdfsck lab backup practice -o backups --stripes 3 --compressed
@@ -114,6 +116,21 @@ pub(crate) struct NewArguments {
     #[arg(long, value_enum, value_name = "SCHEMA", default_value_t = Schema::Orders)]
     schema: Schema,
 
+    /// So many tables instead, most of them empty, as in a database of business software
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
+          conflicts_with_all = ["size", "schema"])]
+    tables: Option<u32>,
+
+    /// Nonclustered indexes of each table
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=64), requires = "tables",
+          default_value_t = 0)]
+    indexes: u16,
+
+    /// Rows of the largest tables, one in 64; one in 16 has up to a dozen
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(0..=1_000_000), requires = "tables",
+          default_value_t = 200)]
+    rows: u64,
+
     /// What all values derive from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -176,17 +193,24 @@ impl Schema {
 
     /// A database of this schema.
     pub(crate) fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
-        let mut description = match self {
+        let description = match self {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
             Self::Entries => ::lab::entries::entries(version, seed, bytes),
             Self::Random => return ::lab::shapes::random(seed),
         };
-        if let Some(primary) = description.filegroups.first_mut() {
-            primary.files = files;
-        }
-        description
+        with_files(description, files)
     }
 }
+
+fn with_files(mut description: Description, files: u16) -> Description {
+    if let Some(primary) = description.filegroups.first_mut() {
+        primary.files = files;
+    }
+    description
+}
+
+/// Tables of which more are only counted.
+const MOST_LISTED: usize = 50;
 
 /// Writes a database into a folder, which is made if it is not there.
 pub(crate) fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
@@ -258,8 +282,17 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn describe(arguments: &NewArguments) -> Description {
+    let (version, seed, files) = (arguments.version, arguments.seed, arguments.files);
+    let Some(tables) = arguments.tables else {
+        return arguments.schema.describe(version, seed, arguments.size, files);
+    };
+    let many = ::lab::many_tables::many_tables(version, seed, tables, arguments.indexes, arguments.rows);
+    with_files(many, files)
+}
+
 fn new(arguments: &NewArguments) -> Result<u8, Failure> {
-    let mut description = arguments.schema.describe(arguments.version, arguments.seed, arguments.size, arguments.files);
+    let mut description = describe(arguments);
     if arguments.schema != Schema::Random {
         description.verify = match arguments.verify {
             Verify::Checksum => PageVerify::Checksum,
@@ -271,6 +304,10 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
     output::print(|out| {
         for (file, pages) in written.files.iter().zip(&written.pages) {
             writeln!(out, "{}  {pages} pages", file.display())?;
+        }
+        if written.tables.len() > MOST_LISTED {
+            let rows: u64 = written.tables.iter().map(|(_, rows)| rows).sum();
+            return writeln!(out, "  {} tables  {rows} rows", written.tables.len());
         }
         for (table, rows) in &written.tables {
             writeln!(out, "  {table}  {rows} rows")?;

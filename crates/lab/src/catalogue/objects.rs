@@ -3,7 +3,7 @@
 use super::Field::{Bytes, Number, Text};
 use super::{Catalogue, base};
 use crate::build::{BuiltRowset, Ids};
-use crate::description::{Column, Index, Table};
+use crate::description::{Column, Index, Table, Values};
 use crate::facts::ObjectFact;
 use crate::types::{SqlType, Storage};
 use crate::version::Version;
@@ -31,6 +31,7 @@ const INCLUDED: i64 = 0x12;
 /// syscolpars.status.
 const NOT_NULL: i64 = 0x1;
 const ANSI_PADDED: i64 = 0x2;
+const IDENTITY: i64 = 0x4;
 const COMPUTED: i64 = 0x90;
 const COMPUTED_PERSISTED: i64 = 0xD0;
 const SPARSE: i64 = 0x100_0000;
@@ -122,7 +123,7 @@ impl Catalogue<'_> {
 
     /// Adds the index row of a base table's rowset.
     pub(super) fn describe_base_index(&mut self, rowset: &BuiltRowset) {
-        let found = self.objects.iter().find(|object| object.id == rowset.object);
+        let found = self.fact(rowset.object);
         let found = found.and_then(|object| object.indexes.iter().find(|index| index.id == rowset.index));
         if let Some(index) = found.cloned() {
             self.add_index(rowset, index.name, index.kind, index.status);
@@ -235,7 +236,7 @@ impl Catalogue<'_> {
             self.add_reference(BOUND_USE, (id, 0), (object, column as i64));
         }
         for key in &table.foreign_keys {
-            let Some((referred, index)) = description.referred(key) else { continue };
+            let Some((referred, index)) = description.referred(&self.tables, key) else { continue };
             let Some(&referred) = objects.get(referred) else { continue };
             let id = ids.object(|id| self.is_taken(id));
             self.add_object(id, object, "F", &key.name, key.column + 1);
@@ -267,26 +268,30 @@ impl Catalogue<'_> {
         let status = flag(!column.nullable, NOT_NULL)
             | flag(padded, ANSI_PADDED)
             | flag(column.sparse, SPARSE)
+            | flag(column.identity, IDENTITY)
             | column.computed.as_ref().map_or(0, |c| if c.persisted { COMPUTED_PERSISTED } else { COMPUTED });
         let max = ty.storage() == Storage::Max;
         let collation = if ty.is_string() { self.description.collation } else { 0 };
-        self.add(
-            base::SYSCOLPARS,
-            &[
-                ("id", Number(i64::from(object))),
-                ("colid", Number(id)),
-                ("name", Text(&column.name)),
-                ("xtype", Number(i64::from(ty.xtype))),
-                ("utype", Number(i64::from(ty.xtype))),
-                ("length", Number(if max { -1 } else { i64::from(ty.length) })),
-                ("prec", Number(precision(ty))),
-                ("scale", Number(i64::from(ty.scale))),
-                ("collationid", Number(i64::from(collation as i32))),
-                ("status", Number(status)),
-                ("maxinrow", Number(if max { 8000 } else { i64::from(ty.length) })),
-                ("dflt", Number(i64::from(default.unwrap_or_default()))),
-            ],
-        );
+        let mark = identity_mark(column, table.rows);
+        let mark = mark.as_ref().map(|mark| ("idtval", Bytes(mark)));
+        let fields: Vec<_> = [
+            ("id", Number(i64::from(object))),
+            ("colid", Number(id)),
+            ("name", Text(&column.name)),
+            ("xtype", Number(i64::from(ty.xtype))),
+            ("utype", Number(i64::from(ty.xtype))),
+            ("length", Number(if max { -1 } else { i64::from(ty.length) })),
+            ("prec", Number(precision(ty))),
+            ("scale", Number(i64::from(ty.scale))),
+            ("collationid", Number(i64::from(collation as i32))),
+            ("status", Number(status)),
+            ("maxinrow", Number(if max { 8000 } else { i64::from(ty.length) })),
+            ("dflt", Number(i64::from(default.unwrap_or_default()))),
+        ]
+        .into_iter()
+        .chain(mark)
+        .collect();
+        self.add(base::SYSCOLPARS, &fields);
         if let Some(computed) = &column.computed {
             self.add_text(COMPUTED_TEXT, object, id, &computed.expression.text(&table.columns));
             let (a, b) = computed.expression.operands();
@@ -334,6 +339,18 @@ impl Catalogue<'_> {
             ],
         );
     }
+}
+
+/// syscolpars.idtval: last value, increment and seed, each as long as the type, and whether there is no value yet.
+fn identity_mark(column: &Column, rows: u64) -> Option<Vec<u8>> {
+    let Values::Serial { start, step } = column.values else { return None };
+    let current = start + step * (rows.max(1) - 1) as i64;
+    let mut mark = Vec::new();
+    for number in [current, step, start] {
+        column.ty.encode_number(number, &mut mark);
+    }
+    mark.push(u8::from(rows == 0));
+    column.identity.then_some(mark)
 }
 
 /// syscolpars.prec: 0 for strings and binaries.

@@ -1,6 +1,7 @@
 //! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and what 2005 had instead.
 
 use super::Field::{Number, Page};
+use super::rows::SystemRows;
 use super::{Catalogue, base};
 use crate::build::{BuiltRowset, unit_kind};
 use crate::layout::{PhysicalColumn, Source};
@@ -92,48 +93,58 @@ impl Catalogue<'_> {
 
     /// Counts the rows of the base tables, when all but sysrowsets, syshobts and sysallocunits are complete, and adds
     /// the row of each rowset with its count.
-    pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset], built: &[BuiltRowset]) {
-        let rowsets = (system.len() + built.len()) as u64;
-        let units: usize = system.iter().chain(built).map(|rowset| rowset.units.len()).sum();
-        for rowset in system.iter_mut() {
-            rowset.rows = match rowset.object {
-                base::SYSROWSETS | base::SYSHOBTS => rowsets,
-                base::SYSALLOCUNITS => units as u64,
-                object => self.rows.get(&object).map_or(0, |rows| rows.len() as u64),
+    pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
+        let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();
+        for at in 0..system.len() {
+            let own = match system[at].object {
+                base::SYSROWSETS | base::SYSHOBTS => system.len(),
+                base::SYSALLOCUNITS => units,
+                _ => 0,
             };
+            system[at].rows = (self.row_count(system[at].object) + own) as u64;
         }
-        for rowset in system.iter().chain(built) {
-            let layout = &rowset.layout;
-            let shape = [
-                ("fillfact", Number(i64::from(rowset.fill_factor))),
-                ("maxnullbit", Number(i64::from(layout.null_bits()))),
-                ("maxleaf", Number(i64::from(layout.longest_leaf()))),
-                ("maxint", Number(i64::from(layout.longest_inner().min(32_767)))),
-                ("minleaf", Number(i64::from(layout.leaf_fixed))),
-                ("minint", Number(if layout.longest_inner() == 0 { 0 } else { i64::from(layout.inner_fixed) })),
-            ];
-            let head = [
-                ("rowsetid", Number(rowset.id as i64)),
-                ("ownertype", Number(1)),
-                ("idmajor", Number(i64::from(rowset.object))),
-                ("idminor", Number(i64::from(rowset.index))),
-                ("numpart", Number(i64::from(rowset.partition))),
-                ("status", Number(rowset.status)),
-                ("rcrows", Number(rowset.rows as i64)),
-                ("cmprlevel", Number(i64::from(rowset.compression))),
-                ("dbfragid", Number(1)),
-            ];
-            let is_scoped = self.description.version >= Version::V904 && !self.is_taken(rowset.object);
-            let scope = is_scoped.then_some(("scope_id", Number(1)));
-            let fields: Vec<_> = head.into_iter().chain(shape).chain(scope).collect();
-            self.add(base::SYSROWSETS, &fields);
-            let hobt: Vec<_> = fields
-                .into_iter()
-                .filter(|(name, _)| *name != "rowsetid" && *name != "status")
-                .chain([("hobtid", Number(rowset.id as i64))])
-                .collect();
-            self.add(base::SYSHOBTS, &hobt);
+        for rowset in system.iter() {
+            self.describe_shape(rowset);
         }
+    }
+
+    /// Rows of a base table so far.
+    pub(super) fn row_count(&self, object: i32) -> usize {
+        self.rows.get(&object).map_or(0, SystemRows::len)
+    }
+
+    /// Adds the row of a rowset.
+    pub(super) fn describe_shape(&mut self, rowset: &BuiltRowset) {
+        let layout = &rowset.layout;
+        let shape = [
+            ("fillfact", Number(i64::from(rowset.fill_factor))),
+            ("maxnullbit", Number(i64::from(layout.null_bits()))),
+            ("maxleaf", Number(i64::from(layout.longest_leaf()))),
+            ("maxint", Number(i64::from(layout.longest_inner().min(32_767)))),
+            ("minleaf", Number(i64::from(layout.leaf_fixed))),
+            ("minint", Number(if layout.longest_inner() == 0 { 0 } else { i64::from(layout.inner_fixed) })),
+        ];
+        let head = [
+            ("rowsetid", Number(rowset.id as i64)),
+            ("ownertype", Number(1)),
+            ("idmajor", Number(i64::from(rowset.object))),
+            ("idminor", Number(i64::from(rowset.index))),
+            ("numpart", Number(i64::from(rowset.partition))),
+            ("status", Number(rowset.status)),
+            ("rcrows", Number(rowset.rows as i64)),
+            ("cmprlevel", Number(i64::from(rowset.compression))),
+            ("dbfragid", Number(1)),
+        ];
+        let is_scoped = self.description.version >= Version::V904 && !self.is_taken(rowset.object);
+        let scope = is_scoped.then_some(("scope_id", Number(1)));
+        let fields: Vec<_> = head.into_iter().chain(shape).chain(scope).collect();
+        self.add(base::SYSROWSETS, &fields);
+        let hobt: Vec<_> = fields
+            .into_iter()
+            .filter(|(name, _)| *name != "rowsetid" && *name != "status")
+            .chain([("hobtid", Number(rowset.id as i64))])
+            .collect();
+        self.add(base::SYSHOBTS, &hobt);
     }
 
     /// Adds the rows of 2005 about whose a rowset's allocation units are.

@@ -1,6 +1,7 @@
 //! Values and pages of base tables.
 
-use super::{Catalogue, Field, SystemRow, base};
+use super::rows::SystemRows;
+use super::{Catalogue, Field, base};
 use crate::build::{BuiltRowset, Ids, unit_kind};
 use crate::description::Description;
 use crate::disk::LabError;
@@ -153,7 +154,7 @@ impl Catalogue<'_> {
             compression: index.compression,
             layout,
             units,
-            rows: self.rows.get(&object.id).map_or(0, |rows| rows.len() as u64),
+            rows: self.row_count(object.id) as u64,
         }
     }
 
@@ -221,10 +222,7 @@ impl Catalogue<'_> {
 
     /// Lays out one rowset of a base table.
     pub(super) fn write_rowset(&self, space: &mut Space, rowset: &mut BuiltRowset) -> Result<(), LabError> {
-        let rows = self.rows.get(&rowset.object).map(Vec::as_slice).unwrap_or_default();
-        if rows.is_empty() {
-            return Ok(());
-        }
+        let Some(rows) = self.rows.get(&rowset.object).filter(|rows| rows.len() > 0) else { return Ok(()) };
         let Some((_, unit)) = rowset.units.first() else { return Ok(()) };
         let mut fresh = Unit::new(unit.id, unit.group);
         (fresh.system, fresh.mixed_first) = (true, true);
@@ -233,7 +231,9 @@ impl Catalogue<'_> {
         } else {
             let mut tree = Tree::new(&rowset.layout, fresh, 0);
             let extra = Extra::default();
-            for row in in_order(&rowset.layout, rows) {
+            let mut row = Row::default();
+            for number in in_order(&rowset.layout, rows) {
+                rows.read(number as usize, &mut row);
                 tree.push(space, &row, &extra, Kind::Primary)?;
             }
             tree.finish(space)?
@@ -243,46 +243,37 @@ impl Catalogue<'_> {
     }
 }
 
-fn to_row(values: &SystemRow) -> Row {
-    let mut row = Row::default();
-    for value in values {
-        match value {
-            Some(bytes) => row.push(bytes),
-            None => row.push_null(),
-        }
-    }
-    row
-}
-
-/// Rows sorted by the key of a layout.
-fn in_order(layout: &Layout, rows: &[SystemRow]) -> Vec<Row> {
+/// Numbers of the rows, sorted by the key of a layout.
+fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     let mut key_columns: Vec<&PhysicalColumn> = layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
     key_columns.sort_by_key(|column| column.key_ordinal);
-    let mut keyed: Vec<(Vec<u8>, Row)> = rows
-        .iter()
-        .map(|values| {
-            let row = to_row(values);
-            let mut key = Vec::new();
+    let (mut row, mut key) = (Row::default(), Vec::new());
+    let mut keyed: Vec<(Box<[u8]>, u32)> = (0..rows.len())
+        .map(|number| {
+            rows.read(number, &mut row);
+            key.clear();
             for column in &key_columns {
                 if let Source::Column(at) = column.source {
                     push_sort_key((column.ty, column.collation), row.value(at), column.descending, &mut key);
                 }
             }
-            (key, row)
+            (Box::from(key.as_slice()), number as u32)
         })
         .collect();
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
-    keyed.into_iter().map(|(_, row)| row).collect()
+    keyed.into_iter().map(|(_, number)| number).collect()
 }
 
 /// sysfiles1 is a heap at fixed places whose rows begin at multiples of four.
-fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &[SystemRow], mut unit: Unit) -> Result<Unit, LabError> {
+fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &SystemRows, mut unit: Unit) -> Result<Unit, LabError> {
     space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
     let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);
     page.set_flags(6);
     let mut bytes = Vec::new();
-    for values in rows {
-        record::leaf(layout, &to_row(values), &Extra::default(), Kind::Primary, &mut bytes);
+    let mut row = Row::default();
+    for number in 0..rows.len() {
+        rows.read(number, &mut row);
+        record::leaf(layout, &row, &Extra::default(), Kind::Primary, &mut bytes);
         if page.room() < bytes.len() + 4 {
             return Err(LabError::Description("sysfiles1 has room for nine files".to_owned()));
         }
@@ -291,6 +282,6 @@ fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &[SystemRow], mut u
     let id = PageId::new(1, SYSFILES1_PAGE);
     space.mark(id, fullness(page.filled()))?;
     space.disk.write(&mut page, id, Default::default())?;
-    space.close(&unit)?;
+    space.close(&mut unit)?;
     Ok(unit)
 }
