@@ -1,5 +1,6 @@
 //! What a run costs, phase by phase and moment by moment: where the time went when it was long.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,6 +36,7 @@ pub(crate) struct Meter {
     lock_nanos: [AtomicU64; 2],
     next_sample_nanos: AtomicU64,
     series: Mutex<Series>,
+    shortage: Mutex<Option<String>>,
 }
 
 struct Series {
@@ -60,6 +62,7 @@ impl<'a> Metered<'a> {
             lock_nanos: [const { AtomicU64::new(0) }; 2],
             next_sample_nanos: AtomicU64::new(SAMPLE_NANOS),
             series: Mutex::new(Series { samples: Vec::new(), step_nanos: SAMPLE_NANOS }),
+            shortage: Mutex::new(None),
         };
         Self { inner, meter }
     }
@@ -109,6 +112,18 @@ impl Meter {
         if let Some(nanos) = self.lock_nanos.get(lock as usize) {
             add(nanos, time);
         }
+    }
+
+    /// So many threads of those that were wanted could be started; `cause` says why not all.
+    pub(crate) fn started_threads(&self, started: usize, wanted: usize, cause: Option<io::Error>) {
+        let Some(cause) = cause else { return };
+        let text = format!("{started} of {wanted} threads could be started ({cause}); the results are the same");
+        self.shortage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+    }
+
+    /// Why threads are missing, if any are: one line.
+    pub(crate) fn shortage(&self) -> Option<String> {
+        self.shortage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Seconds since the run began.

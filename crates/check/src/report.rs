@@ -25,6 +25,8 @@ pub struct Report {
     pub not_verified: Vec<NotVerified>,
     /// Reads that failed: each one line for stderr.
     pub read_errors: Vec<String>,
+    /// What went otherwise than was asked for and changes no result: each one line for stderr.
+    pub notices: Vec<String>,
     /// Allocation totals by file, for CHECKALLOC's listing.
     pub file_totals: Vec<FileTotals>,
     /// Service Broker's objects, in the order of CHECKDB's lines; empty when they were not asked for.

@@ -115,6 +115,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         beyond,
         not_verified: coverage.into_list(),
         read_errors,
+        notices: metered.meter.shortage().into_iter().collect(),
         file_totals: context.survey.totals,
         service_broker,
         statistics: Statistics {
@@ -153,6 +154,7 @@ fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, c
         beyond: Beyond::default(),
         not_verified: coverage.into_list(),
         read_errors: Vec::new(),
+        notices: Vec::new(),
         file_totals: Vec::new(),
         service_broker: Vec::new(),
         statistics: Statistics::default(),

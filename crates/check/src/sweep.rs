@@ -2,6 +2,7 @@
 //! what relates two pages becomes a term of an order-free sum on both sides, what is an inequality a small fact.
 
 mod chunks;
+mod crew;
 mod feed;
 mod tally;
 mod target;
@@ -79,17 +80,23 @@ impl Sweep<'_> {
     /// Each thread reads what it judges.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
+        let wanted = threads.max(1);
         thread::scope(|scope| {
-            for _ in 0..threads.max(1) {
-                scope.spawn(|| {
-                    let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
-                    self.work(|used| {
-                        let buffer = used.or_else(|| spare.take())?;
-                        let passed = |pages: u32| self.progress.advance(pages.into());
-                        feed::read_next(self.context, self.chunks, &counter, buffer, passed)
-                    });
-                });
+            let (started, cause) = crew::start(scope, (0..wanted).map(|_| || self.read_and_work(&counter)));
+            self.meter.started_threads(started, wanted, cause);
+            if started == 0 {
+                self.read_and_work(&counter);
             }
+        });
+    }
+
+    /// Reads chunks and judges them.
+    fn read_and_work(&self, counter: &Counter) {
+        let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
+        self.work(|used| {
+            let buffer = used.or_else(|| spare.take())?;
+            let passed = |pages: u32| self.progress.advance(pages.into());
+            feed::read_next(self.context, self.chunks, counter, buffer, passed)
         });
     }
 
@@ -97,19 +104,27 @@ impl Sweep<'_> {
     fn queued(&self, threads: usize, counters: &[&Counter]) {
         let queue = Queue::new(counters.len(), memory::queue_buffers(counters.len(), threads));
         thread::scope(|scope| {
-            for counter in counters {
-                scope.spawn(|| {
-                    let passed = |pages: u32| self.progress.advance(pages.into());
-                    queue.read_all(self.context, self.chunks, counter, passed);
+            let (wanted, queue) = (threads.max(1), &queue);
+            let read = |counter: &Counter| {
+                let passed = |pages: u32| self.progress.advance(pages.into());
+                queue.read_all(self.context, self.chunks, counter, passed);
+            };
+            let judge = || {
+                self.work(|used| {
+                    used.into_iter().for_each(|buffer| queue.give_back(buffer));
+                    queue.take(self.meter)
                 });
+            };
+            let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
+            let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
+            self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
+            // This thread does what no other does: it reads for readers that are missing, and judges if nobody else can.
+            for counter in counters.get(readers..).unwrap_or_default() {
+                self.read_and_work(counter);
+                queue.end_reader();
             }
-            for _ in 0..threads.max(1) {
-                scope.spawn(|| {
-                    self.work(|used| {
-                        used.into_iter().for_each(|buffer| queue.give_back(buffer));
-                        queue.take(self.meter)
-                    });
-                });
+            if judges == 0 {
+                judge();
             }
         });
     }

@@ -7,7 +7,6 @@ mod html;
 mod matrix;
 mod measure;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -186,7 +185,5 @@ fn csv(measured: &[Measured]) -> Result<String, Failure> {
 
 fn write(path: Option<&Path>, text: impl FnOnce() -> Result<String, Failure>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    output::refuse_sql_server_file(path)?;
-    let failed = |error| Failure::blind(format!("{}: cannot be written: {error}", path.display()));
-    fs::write(path, text()?).map_err(failed)
+    output::save(path, &text()?)
 }

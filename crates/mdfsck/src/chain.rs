@@ -1,5 +1,6 @@
 //! `mdfsck chain`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,9 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         }
     }
     paths.sort();
-    paths.dedup();
+    // A link beside the file that it leads to is the same file.
+    let mut seen = BTreeSet::new();
+    paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
     let (mut media, mut status) = (Vec::new(), 0);
     for path in &paths {
         match backup::media(path) {
@@ -50,7 +53,8 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The backup files in a folder and the folders in it. Links are not followed.
+/// The backup files in a folder and the folders in it. Of symbolic links only those to files are followed, so that none
+/// leads in a circle.
 fn find(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::blind(format!("{}: {error}", folder.display()));
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -58,7 +62,7 @@ fn find(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), Fai
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() && depth > 0 {
             find(&entry.path(), depth - 1, paths)?;
-        } else if kind.is_file() && source::is_backup(&entry.path()) {
+        } else if entry.path().is_file() && source::is_backup(&entry.path()) {
             paths.push(entry.path());
         }
     }

@@ -10,7 +10,8 @@ use source::{PageSource, Throttled};
 
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, complain};
-use crate::{output, progress, scope, size, spool};
+use crate::output::Target;
+use crate::{progress, scope, size, spool};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         return estimate(source, &database, &options, arguments);
     }
     // Opened before the run, so that a path that cannot be written does not cost a night.
-    let mut out = output::open(arguments.output.as_deref(), source)?;
+    let out = Target::open(arguments.output.as_deref(), source)?;
     let report = {
         let listener = progress::listener(arguments.progress);
         match arguments.io_limit {
@@ -52,18 +53,22 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     };
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
-    let written = report::write(format, &report, view, out.as_mut()).and_then(|()| out.flush());
+    let written = out.write(|out| report::write(format, &report, view, out));
+    for notice in &report.notices {
+        complain(notice);
+    }
     for error in report.read_errors.iter().map(String::as_str).chain(report.findings.error()) {
         complain(error);
     }
     if format == Format::TableResults {
         tell_what_has_no_row(&report, view);
     }
-    output::finish(written)?;
     if arguments.stats {
-        output::finish(report::statistics::write(&report, &mut io::stderr().lock()))?;
+        // Where stderr is closed, the results are still what they are.
+        let _ = report::statistics::write(&report, &mut io::stderr().lock());
     }
-    Ok(status(&report, arguments.exit_zero_on_incomplete))
+    // Results that were not shown are not lost altogether: the status has them.
+    Ok(status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::tell, |()| 0))
 }
 
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
@@ -180,11 +185,10 @@ fn estimate(
     options: &Options,
     arguments: &CheckArguments,
 ) -> Result<u8, Failure> {
-    let mut out = output::open(arguments.output.as_deref(), source)?;
+    let out = Target::open(arguments.output.as_deref(), source)?;
     let estimate = check::estimate(source, database, options);
     let name = check::database_name(source, database);
-    let written = report::estimate::write(arguments.format(), estimate, &options.scope, &name, out.as_mut());
-    output::finish(written.and_then(|()| out.flush()))?;
+    out.write(|out| report::estimate::write(arguments.format(), estimate, &options.scope, &name, out))?;
     Ok(0)
 }
 

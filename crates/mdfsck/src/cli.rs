@@ -27,7 +27,7 @@ const EXIT_STATUS: &str = "\
 Exit status (bits, they add):
    0  sound and complete
    1  corruption found
-   4  could not look: I/O error, or damaged beyond opening
+   4  could not look (failed reads, damage beyond opening), or could not write all results
    8  wrong usage
   16  incomplete: something that was asked for was not verified
 
@@ -40,7 +40,7 @@ Examples:
 
 const CHECK_EXAMPLES: &str = "\
 Exit status (bits, they add):
-   0  sound and complete           4  could not look (I/O error)
+   0  sound and complete           4  could not look (I/O error), or not write all results
    1  corruption found             8  wrong usage
   16  incomplete: something that was asked for was not verified
 
@@ -375,7 +375,8 @@ pub(crate) struct CheckArguments {
 
     /// Write the results to FILE instead of stdout
     ///
-    /// An existing file is replaced, unless it is one of SQL Server's.
+    /// An existing file is replaced, unless it is one of SQL Server's, and only when all results are on the disk: a run that
+    /// fails or is killed leaves it as it was. Pipes and devices are written as they are.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 

@@ -25,6 +25,19 @@ impl Failure {
         Self { status: Self::USAGE, text: text.to_string() }
     }
 
+    /// It could not show what it found, and the one who would read why is gone.
+    pub(crate) fn quiet() -> Self {
+        Self { status: Self::BLIND, text: String::new() }
+    }
+
+    /// Says on stderr why, if there is something to say; returns the status.
+    pub(crate) fn tell(self) -> u8 {
+        if !self.text.is_empty() {
+            complain(&self.text);
+        }
+        self.status
+    }
+
     /// It could not look.
     pub(crate) fn blind(text: impl Display) -> Self {
         Self { status: Self::BLIND, text: text.to_string() }

@@ -27,6 +27,7 @@ use cli::{Cli, Command};
 use failure::{Failure, complain};
 
 fn main() -> ExitCode {
+    survive_size_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -48,12 +49,22 @@ fn main() -> ExitCode {
     };
     match status {
         Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            complain(&failure.text);
-            ExitCode::from(failure.status)
-        }
+        Err(failure) => ExitCode::from(failure.tell()),
     }
 }
+
+/// A limit on the size of files (`ulimit -f`) must be an error of the write that meets it, not the end of the process. The
+/// system sends a signal first; one that has a handler, whatever it does, lets the write fail.
+#[cfg(unix)]
+fn survive_size_limits() {
+    let met = std::sync::Arc::default();
+    // Without the handler the signal does what it always did.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
+}
+
+/// Nothing to survive.
+#[cfg(not(unix))]
+fn survive_size_limits() {}
 
 /// What clap did not accept, in one line; help and version are no errors.
 fn refuse(error: &clap::Error) -> ExitCode {

@@ -1,22 +1,148 @@
 //! Where results go: stdout, or a file that is none of a database's.
+//!
+//! A file of results is whole or it is not there: it is written beside its place and takes its name last, so that a run
+//! that was killed leaves neither an empty file nor the first half of one.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use source::{FileKind, PageSource, identify};
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
 /// Bytes that tell what a file is.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
+/// Symbolic links that are followed to the file to be replaced; Linux follows as many.
+const MAX_LINKS: usize = 40;
 
-/// Opens `path`, or stdout.
-pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Box<dyn Write>, Failure> {
-    let Some(path) = path else { return Ok(Box::new(BufWriter::new(io::stdout().lock()))) };
-    refuse_database_files(path, inputs)?;
-    let file = File::create(path).map_err(|cause| unwritable(path, &cause))?;
-    Ok(Box::new(BufWriter::new(file)))
+/// A place for results that can be written, as far as that can be known before there are any.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// Standard output.
+    Stdout,
+    /// A pipe, a terminal, `/dev/null`, `/dev/stdout`: written as it is.
+    Direct(PathBuf, File),
+    /// A file that is replaced, or made.
+    File(PathBuf),
+}
+
+impl Target {
+    /// The target that `path` names, or stdout. An existing file stays as it is until [`Self::write`] has all results.
+    ///
+    /// # Errors
+    /// When the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
+    pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::Stdout) };
+        refuse_database_files(path, inputs)?;
+        Self::at(path)
+    }
+
+    /// The target that `path` names.
+    ///
+    /// # Errors
+    /// When it is a SQL Server file, or nothing can be written there.
+    pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
+        refuse_sql_server_file(path)?;
+        let failed = |cause| unwritable(path, &cause);
+        let Some(file) = replaceable(path).map_err(failed)? else {
+            // Behind /dev/stdout may lie a file that has something already.
+            let out = OpenOptions::new().append(true).open(path).map_err(failed)?;
+            return Ok(Self::Direct(path.to_owned(), out));
+        };
+        if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().readonly()) {
+            return Err(unwritable(path, &io::Error::from(io::ErrorKind::PermissionDenied)));
+        }
+        // Made and removed at once: a folder that cannot be written must not cost a night.
+        drop(beside(&file).map_err(failed)?);
+        Ok(Self::File(file))
+    }
+
+    /// Writes the results, all of them or none: a file is replaced only when all is on the disk.
+    ///
+    /// # Errors
+    /// When they cannot be written. An existing file is as it was then.
+    pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => print(write),
+            Self::Direct(path, file) => {
+                let mut out = BufWriter::new(file);
+                let written = write(&mut out).and_then(|()| out.flush());
+                written.map_err(|cause| if is_closed(&cause) { Failure::quiet() } else { unwritable(&path, &cause) })
+            }
+            Self::File(path) => replace(&path, write).map_err(|cause| unwritable(&path, &cause)),
+        }
+    }
+}
+
+/// Writes text to the file at `path`, whole or not at all.
+///
+/// # Errors
+/// As [`Target::at`] and [`Target::write`].
+pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    Target::at(path)?.write(|out| out.write_all(text.as_bytes()))
+}
+
+/// The regular file that `path` names, behind links, or will name; `None` when it is no such file.
+fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        // Links of /proc name open files: /dev/stdout is one, and another file of that name is not the same.
+        if fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
+            return Ok(None);
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => path = folder_of(&path).join(fs::read_link(&path)?),
+            Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(metadata) => return Ok(metadata.is_file().then_some(path)),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Some(path)),
+            Err(cause) => return Err(cause),
+        }
+    }
+    Err(io::Error::other("its symbolic links lead in a circle"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A new file in the folder of `path`, with the permissions that `path` has or would get.
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".partial");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(folder_of(path)).map_err(|cause| {
+        // The name of the temporary file, which ends the text, says nothing to a user.
+        let text = cause.to_string();
+        let (text, folder) = (text.split(" at path ").next().unwrap_or_default(), folder_of(path).display());
+        io::Error::new(cause.kind(), format!("no file can be made in the folder {folder}: {text}"))
+    })?;
+    if let Ok(metadata) = fs::metadata(path) {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    Ok(file)
+}
+
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let file = beside(path)?;
+    let mut out = BufWriter::new(file.as_file());
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|failed| failed.error)?;
+    // The new name must be on the disk too. Not every system can say so of a folder.
+    if let Ok(folder) = File::open(folder_of(path)) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
 }
 
 fn unwritable(path: &Path, cause: &io::Error) -> Failure {
@@ -29,11 +155,11 @@ fn refuse_database_files(path: &Path, inputs: &dyn PageSource) -> Result<(), Fai
     if inputs.files().iter().any(|file| same(&file.path)) {
         return Err(Failure::usage(format!("--output {}: is one of the files to be checked", path.display())));
     }
-    refuse_sql_server_file(path)
+    Ok(())
 }
 
 /// A data, log or backup file is never overwritten, whatever its name.
-pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
+fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     // Found by content, so that hard links to inputs and logs beside them are safe too. Only regular files are read: a
     // pipe would not end.
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
@@ -49,17 +175,18 @@ pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
 }
 
 /// Runs `write` on stdout.
+///
+/// # Errors
+/// When not all of it could be written. Nothing is said when the reader has closed the pipe (`| head`): it has seen what it
+/// wanted, but the status must not read as that of a whole result.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    finish(write(&mut out).and_then(|()| out.flush()))
+    write(&mut out).and_then(|()| out.flush()).map_err(|cause| match is_closed(&cause) {
+        true => Failure::quiet(),
+        false => Failure::blind(format!("the results cannot be written to standard output: {cause}")),
+    })
 }
 
-/// Judges the outcome of writing results. A reader that has seen enough (`| head`) is no failure.
-pub(crate) fn finish(written: io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::blind(format!("the results cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
+fn is_closed(cause: &io::Error) -> bool {
+    cause.kind() == io::ErrorKind::BrokenPipe
 }

@@ -1,5 +1,6 @@
 //! The .mdf and .ndf files of one database.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ impl DataFiles {
             if path.as_os_str() == "-" {
                 return Err(OpenError::StandardInput);
             }
-            let metadata = fs::metadata(path).map_err(|cause| OpenError::Io { path: path.clone(), cause })?;
+            let metadata = fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?;
             if metadata.is_dir() {
                 opened.extend(open_folder(path)?);
             } else if metadata.is_file() {
@@ -225,19 +226,42 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
     Ok(Some(file))
 }
 
-/// The data files in a folder, other files passed over. Not recursive.
+/// Why `path` cannot be looked at: perhaps it is a symbolic link that leads nowhere.
+fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
+    let path = path.to_owned();
+    match fs::read_link(&path) {
+        Ok(target) => OpenError::BrokenLink { path, target, cause },
+        Err(_) => OpenError::Io { path, cause },
+    }
+}
+
+/// Whether a file is called as data files are by default.
+fn has_data_file_name(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("mdf") || extension.eq_ignore_ascii_case("ndf")
+}
+
+/// The data files in a folder, those that symbolic links lead to included, other files passed over. Not recursive.
 fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
     let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if entry.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            paths.push(entry.path());
+        let path = entry.map_err(failed)?.path();
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => paths.push(path),
+            Ok(_) => {}
+            // What a data file's name leads to is wanted; other links that lead nowhere are none of our business.
+            Err(cause) if has_data_file_name(&path) => return Err(cannot_follow(&path, cause)),
+            Err(_) => {}
         }
     }
     paths.sort();
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for path in paths {
+        // A link beside the file that it leads to is the same file.
+        if fs::canonicalize(&path).is_ok_and(|file| !seen.insert(file)) {
+            continue;
+        }
         if let Opened::Data(file, handle) = open_file(&path)? {
             found.push((file, handle));
         }

@@ -14,6 +14,16 @@ pub enum OpenError {
         /// What the system said.
         cause: io::Error,
     },
+    /// A symbolic link that cannot be followed to a file.
+    #[error("{}: is a symbolic link to {}, which cannot be opened: {cause}; correct or remove the link", path.display(), target.display())]
+    BrokenLink {
+        /// The link.
+        path: PathBuf,
+        /// What the link says.
+        target: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// Reads past the system's cache were asked for.
     #[error("{}: cannot be read past the system's cache: {cause}; leave out --direct", path.display())]
     Direct {

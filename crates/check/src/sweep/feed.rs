@@ -103,7 +103,13 @@ impl Queue {
             self.state.lock().unwrap_or_else(PoisonError::into_inner).loaded.push_back(loaded);
             self.ready.notify_one();
         }
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).readers -= 1;
+        self.end_reader();
+    }
+
+    /// One reader less: it has read all, or another has in its place.
+    pub(super) fn end_reader(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.readers = state.readers.saturating_sub(1);
         self.ready.notify_all();
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::measure::{Measured, median};
 use crate::failure::Failure;
+use crate::output;
 
 /// Where baselines lie, below the folder in which the program runs.
 const FOLDER: &str = ".mdfsck-bench";
@@ -32,9 +33,8 @@ fn path(name: &str) -> Result<PathBuf, Failure> {
 /// Keeps results under a name.
 pub(crate) fn save(name: &str, results: &Json) -> Result<(), Failure> {
     let path = path(name)?;
-    let failed = |error| Failure::blind(format!("{}: cannot be written: {error}", path.display()));
-    fs::create_dir_all(FOLDER).map_err(failed)?;
-    fs::write(&path, format!("{results:#}\n")).map_err(failed)
+    fs::create_dir_all(FOLDER).map_err(|error| Failure::blind(format!("{FOLDER}: cannot be made: {error}")))?;
+    output::save(&path, &format!("{results:#}\n"))
 }
 
 /// The results that were kept under a name.

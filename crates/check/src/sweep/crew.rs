@@ -1,0 +1,19 @@
+//! Starting threads where the system may refuse: its limits on processes and memory are no reason to give up.
+
+use std::io;
+use std::thread::{Builder, Scope};
+
+/// Starts a thread for each job, up to the first that cannot be started. Returns how many run, and why not all.
+pub(super) fn start<'scope, F: FnOnce() + Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    jobs: impl Iterator<Item = F>,
+) -> (usize, Option<io::Error>) {
+    let mut started = 0;
+    for job in jobs {
+        if let Err(cause) = Builder::new().spawn_scoped(scope, job) {
+            return (started, Some(cause));
+        }
+        started += 1;
+    }
+    (started, None)
+}

@@ -1,0 +1,48 @@
+//! The program where the system says no: limits on threads and files, full disks, closed pipes, links that lead nowhere,
+//! files with holes. Each gets the right results or one clear line, and a status that cannot be read as "sound".
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
+
+mod links;
+mod output;
+mod threads;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder in which `db` is a sound database that is verified in full.
+fn folder_with_database() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let made = mdfsck(folder.path(), &["lab", "new", "db", "--schema", "entries", "--size", "3MB"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert_eq!(mdfsck(folder.path(), &["check", "db"]).status.code(), Some(0));
+    folder
+}
+
+fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// Runs a shell script in which `$mdfsck` is the program.
+fn shell(folder: &Path, script: &str) -> Output {
+    let program = env!("CARGO_BIN_EXE_mdfsck");
+    Command::new("bash").args(["-c", script]).env("mdfsck", program).current_dir(folder).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// One line on stderr that holds all of `words`, and this status.
+#[track_caller]
+fn ends(output: &Output, status: i32, words: &[&str]) {
+    let text = stderr(output);
+    assert_eq!((output.status.code(), text.lines().count()), (Some(status), 1), "{text}");
+    assert!(text.starts_with("mdfsck: ") && words.iter().all(|word| text.contains(word)), "{text}");
+}
