@@ -3,6 +3,7 @@
 
 mod backup;
 mod database;
+pub mod inputs;
 
 use expr::{ColumnType, Scratch};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};

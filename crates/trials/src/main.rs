@@ -10,6 +10,7 @@ mod faults;
 mod judge;
 mod mutant;
 mod outcome;
+mod process;
 mod run;
 mod subject;
 mod table;
@@ -57,6 +58,14 @@ struct Arguments {
     #[arg(long, default_value_t = 0)]
     threads: usize,
 
+    /// The program that is tried as a process; by default the one that is built with this one
+    #[arg(long, value_name = "PATH")]
+    mdfsck: Option<PathBuf>,
+
+    /// Keep the damaged files of the trial in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["hours", "short", "count"])]
+    keep: Option<PathBuf>,
+
     /// Print trials too in which damage was found, but no finding names it
     #[arg(long)]
     elsewhere: bool,
@@ -72,7 +81,12 @@ fn main() -> ExitCode {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let bench = Bench::default();
+    let bench = Bench {
+        keep: arguments.keep.clone(),
+        mdfsck: arguments.mdfsck.clone(),
+        is_short: arguments.short,
+        ..Bench::default()
+    };
     let weights: f64 = chosen.iter().map(|campaign| campaign.weight()).sum();
     let is_one = !arguments.short && arguments.count.is_none() && arguments.hours.is_none();
     let mut tallies = Vec::new();

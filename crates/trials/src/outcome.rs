@@ -23,7 +23,6 @@ pub(crate) struct Outcome {
 
 /// What came out.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(dead_code, reason = "campaigns of processes come next")]
 pub(crate) enum Verdict {
     /// Findings, one of which names a damaged page or the damaged part of a backup.
     Right,

@@ -189,8 +189,10 @@ impl Tape {
         }
         self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
+        // What fills the stream up to a multiple of four is not part of the sum.
+        let stored_at = self.at + STREAM as u64;
         self.stream(b"CSUM", 0, &sum)?;
-        self.places.push(self.at - 4..self.at);
+        self.places.push(stored_at..stored_at + sum.len() as u64);
         Ok(())
     }
 

@@ -158,6 +158,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
         before.get(place.clone()) != after.get(place)
     };
     let is_covered = sound.covered[number].iter().any(changes);
+    bench.keep(|| contents.clone());
     let made = folder();
     let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
     let reopen = || source::open(&paths, &[], false).ok();
@@ -177,8 +178,9 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
 fn flip(file: &mut Content, covered: &[std::ops::Range<u64>], random: &mut Random) -> Option<String> {
     let place = random.pick(covered)?;
     let at = place.start as usize + random.below((place.end - place.start) as usize);
+    let length = file.1.len();
     let byte = file.1.get_mut(at)?;
     let old = *byte;
     *byte ^= 1 + random.below(255) as u8;
-    Some(format!("{} byte {at}: {old:02X} -> {:02X}", file.0.display(), *byte))
+    Some(format!("{} byte {at} of {length}, in {place:?}: {old:02X} -> {:02X}", file.0.display(), *byte))
 }

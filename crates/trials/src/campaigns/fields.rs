@@ -42,6 +42,7 @@ fn choose(subject: &Subject, random: &mut Random) -> Option<Choice> {
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let mutant = mutant(&subject, &mut Random::new(seed));
+    bench.keep(|| mutant.contents(&subject));
     judge_mutant(&subject, mutant, seed)
 }
 

@@ -1,17 +1,25 @@
 //! The campaigns: what is done to databases, to backups and to the program.
 
 mod backups;
+mod catalogs;
 mod fields;
+mod grant;
+mod hostile;
+mod resources;
 mod sealed;
 mod storage;
 mod ways;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
 
 use backups::Backups;
 
 use crate::outcome::Outcome;
-use crate::subject::Subjects;
+use crate::process::Program;
+use crate::subject::{Content, Subjects, store};
 
 /// So many seeds away is another database.
 const ANOTHER: u64 = 50;
@@ -23,6 +31,27 @@ pub(crate) struct Bench {
     pub(crate) subjects: Subjects,
     /// Their backups.
     pub(crate) backups: Backups,
+    /// Where the damaged files of each trial are kept, to be looked at.
+    pub(crate) keep: Option<PathBuf>,
+    /// The program that is tried as a process; built if it is not named.
+    pub(crate) mdfsck: Option<PathBuf>,
+    pub(crate) program: OnceLock<Program>,
+    /// Only what takes milliseconds.
+    pub(crate) is_short: bool,
+}
+
+impl Bench {
+    /// The program that is tried.
+    pub(crate) fn program(&self) -> &Program {
+        self.program.get_or_init(|| Program::find(self.mdfsck.as_deref()).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// Keeps the files of a trial, if that was asked for.
+    pub(crate) fn keep(&self, contents: impl FnOnce() -> Vec<Content>) {
+        let Some(folder) = &self.keep else { return };
+        let kept = std::fs::create_dir_all(folder).and_then(|()| store(&contents(), folder));
+        kept.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    }
 }
 
 /// A campaign.
@@ -38,6 +67,12 @@ pub(crate) enum Campaign {
     Backups,
     /// The same answer for every option and form of input
     Ways,
+    /// The program as a process whose reads, files, memory, threads or output fail
+    Resources,
+    /// Time and memory of catalogs of up to 100,000 tables
+    Catalogs,
+    /// Any bytes to the entry points that must take any
+    Hostile,
 }
 
 impl Campaign {
@@ -49,6 +84,9 @@ impl Campaign {
             Self::Storage => "storage",
             Self::Backups => "backups",
             Self::Ways => "ways",
+            Self::Resources => "resources",
+            Self::Catalogs => "catalogs",
+            Self::Hostile => "hostile",
         }
     }
 
@@ -60,6 +98,9 @@ impl Campaign {
             Self::Storage => 300,
             Self::Backups => 100,
             Self::Ways => 60,
+            Self::Resources => 48,
+            Self::Catalogs => 3,
+            Self::Hostile => 40,
         }
     }
 
@@ -67,12 +108,18 @@ impl Campaign {
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
+            Self::Resources | Self::Hostile => 2.0,
+            Self::Catalogs => 1.0,
         }
     }
 
     /// Trials that run at once: those that measure memory or start processes with threads of their own run alone.
     pub(crate) fn threads(self, threads: usize) -> usize {
-        threads
+        match self {
+            // Times are measured, of processes with threads of their own.
+            Self::Catalogs => 1,
+            _ => threads,
+        }
     }
 
     /// The trial with this seed, which decides everything about it.
@@ -83,6 +130,9 @@ impl Campaign {
             Self::Storage => storage::trial(bench, seed),
             Self::Backups => backups::trial(bench, seed),
             Self::Ways => ways::trial(bench, seed),
+            Self::Resources => resources::trial(bench, seed),
+            Self::Catalogs => catalogs::trial(bench, seed),
+            Self::Hostile => hostile::trial(bench, seed),
         }
     }
 }

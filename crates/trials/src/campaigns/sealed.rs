@@ -17,6 +17,7 @@ const NO_FIELD: &str = "Space that no field has.";
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let mutant = mutant(&subject, &mut Random::new(seed));
+    bench.keep(|| mutant.contents(&subject));
     judge_mutant(&subject, mutant, seed)
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + super::ANOTHER);
     let mutant = mutant(&subject, &foreign, &mut Random::new(seed));
+    bench.keep(|| mutant.contents(&subject));
     judge_mutant(&subject, mutant, seed)
 }
 

@@ -146,6 +146,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
     let (contents, what, can_be_backed_up) = damaged(&subject, &foreign, &mut random);
     let what = format!("{} {what}", subject.name);
+    bench.keep(|| contents.clone());
     let Ok(memory) = source::MemoryFiles::open(contents.clone()) else {
         return Outcome::new("refused", what, Verdict::Kept);
     };

@@ -1,0 +1,65 @@
+//! Any bytes to the entry points that must take any: they end, and they do not panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use lab::hostile::inputs::{input, seeds};
+use lab::hostile::{self, TARGETS};
+use lab::mutate::Random;
+
+use super::Bench;
+use crate::outcome::{Outcome, Verdict};
+use crate::subject::Subject;
+
+/// A trial goes on for so long: most inputs take some microseconds.
+const TIME: Duration = Duration::from_millis(100);
+/// No input may take longer.
+const LIMIT: Duration = Duration::from_secs(20);
+/// And none goes on after so many.
+const MOST: u64 = 5_000;
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let (target, entry) = TARGETS[seed as usize % TARGETS.len()];
+    let subject = bench.subjects.of(seed);
+    let mut random = Random::new(seed);
+    let seeds = seeds(target, Some(&subject.files));
+    let backup = if target == "backup" { backup(&subject, &mut random) } else { Vec::new() };
+    let feed = |bytes: &[u8]| match target {
+        "bootstrap" => hostile::bootstrap(Some(&subject.files), bytes),
+        "database" => hostile::database(Some(&subject.files), bytes),
+        "backup" => hostile::backup(&backup, bytes),
+        _ => entry(bytes),
+    };
+    let end = Instant::now() + TIME;
+    let mut executions = 0;
+    let mut verdict = Verdict::Kept;
+    let mut last = Vec::new();
+    while executions < MOST && Instant::now() < end && verdict == Verdict::Kept {
+        last = input(target, &mut random, &seeds, backup.len());
+        let start = Instant::now();
+        let done = catch_unwind(AssertUnwindSafe(|| feed(&last)));
+        executions += 1;
+        verdict = match done {
+            Err(_) => Verdict::Panicked,
+            Ok(()) if start.elapsed() > LIMIT => Verdict::Hung(start.elapsed().as_secs_f64()),
+            Ok(()) => Verdict::Kept,
+        };
+    }
+    let what = match verdict {
+        Verdict::Kept => subject.name.clone(),
+        _ => format!("{} execution {executions}: {}", subject.name, format::fields::hex(&last, 200)),
+    };
+    Outcome { executions, ..Outcome::new(target, what, verdict) }
+}
+
+/// A backup of the subject, compressed or not.
+fn backup(subject: &Subject, random: &mut Random) -> Vec<u8> {
+    use lab::backup::{Container, Form, Set, backup};
+    let made = crate::subject::folder();
+    let files = subject.store(made.path()).unwrap_or_else(|error| panic!("{error}"));
+    let container = *random.pick(&[None, Some(Container::Version1), Some(Container::Version2)]).unwrap_or(&None);
+    let form = Form { container, checksum: random.below(2) == 0, ..Form::default() };
+    let done = backup(&[Set { files: &files, step: 1, form }], made.path(), "backup");
+    let done = done.unwrap_or_else(|error| panic!("{}: {error}", subject.name));
+    done.files.first().and_then(|path| std::fs::read(path).ok()).unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! Runs the program as a process: with limits, with a shim between it and the system, until an end.
+
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::subject::folder;
+
+/// The source of the shim, which is compiled when it is needed.
+const SHIM: &str = include_str!("shim.c");
+/// No run of a small database takes longer.
+const LONGEST: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(2);
+
+/// The program that is tried.
+pub(crate) struct Program {
+    binary: PathBuf,
+    folder: TempDir,
+    shim: PathBuf,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Its exit status; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    /// It had to be stopped.
+    pub(crate) is_stuck: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) time: Duration,
+}
+
+impl Done {
+    /// Code or signal, and the last line of stderr.
+    pub(crate) fn story(&self) -> String {
+        let end = match (self.code, self.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+        };
+        format!("{end}: {}", self.stderr.lines().last().unwrap_or_default())
+    }
+
+    /// Whether it ended by itself with a status that is documented.
+    pub(crate) fn is_orderly(&self) -> bool {
+        !self.is_stuck && self.code.is_some_and(|code| code & !(1 | 4 | 8 | 16) == 0)
+    }
+}
+
+/// A run before it is started.
+pub(crate) struct Run<'a> {
+    program: &'a Program,
+    arguments: Vec<String>,
+    /// What the shell does before it becomes the program: limits, redirections.
+    pub(crate) limits: String,
+    /// What follows the program there: redirections.
+    pub(crate) redirections: &'static str,
+    /// Faults of the shim, in `TRIALS_FAULTS`; none without.
+    pub(crate) faults: &'static str,
+    pub(crate) environment: Vec<(&'static str, String)>,
+}
+
+impl Program {
+    /// Finds the program beside this one, brings it up to date where cargo can, and compiles the shim.
+    pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
+        let binary = match asked {
+            Some(path) => path.to_owned(),
+            None => built()?,
+        };
+        if !binary.is_file() {
+            return Err(format!(
+                "{}: no such program; cargo build -p mdfsck, or name it: --mdfsck PATH",
+                binary.display()
+            ));
+        }
+        let folder = folder();
+        let (source, shim) = (folder.path().join("shim.c"), folder.path().join("shim.so"));
+        std::fs::write(&source, SHIM).map_err(|error| format!("{}: {error}", source.display()))?;
+        let compiled =
+            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&shim).arg(&source).arg("-ldl").status();
+        match compiled {
+            Ok(status) if status.success() => Ok(Self { binary, folder, shim }),
+            Ok(status) => Err(format!("cc: {status}: the shim does not compile")),
+            Err(error) => Err(format!("cc: {error}: a C compiler is needed for the shim")),
+        }
+    }
+
+    /// A run with these arguments.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run<'_> {
+        Run {
+            program: self,
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            limits: String::new(),
+            redirections: "",
+            faults: "",
+            environment: Vec::new(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Starts it, with its output going to files.
+    pub(crate) fn start(&self, stdout: &Path, stderr: &Path) -> std::io::Result<Child> {
+        let script = format!("{}exec \"$0\" \"$@\" {}", self.limits, self.redirections);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(&self.program.binary).args(&self.arguments).stdin(Stdio::null());
+        command.stdout(File::create(stdout)?).stderr(File::create(stderr)?);
+        if !self.faults.is_empty() {
+            command.env("LD_PRELOAD", &self.program.shim).env("TRIALS_FAULTS", self.faults);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.spawn()
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn end(&self) -> Done {
+        static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let file = |kind: &str| self.program.folder.path().join(format!("{number}.{kind}"));
+        let (stdout, stderr) = (file("out"), file("err"));
+        let start = Instant::now();
+        let mut child =
+            self.start(&stdout, &stderr).unwrap_or_else(|error| panic!("{}: {error}", self.program.binary.display()));
+        let (status, is_stuck) = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break (status, false),
+                Ok(None) if start.elapsed() > LONGEST => {
+                    let _ = child.kill();
+                    break (child.wait().unwrap_or_default(), true);
+                }
+                Ok(None) => std::thread::sleep(POLL),
+                Err(error) => panic!("cannot wait for the program: {error}"),
+            }
+        };
+        let time = start.elapsed();
+        let text = |path: &Path| {
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
+            let _ = std::fs::remove_file(path);
+            text
+        };
+        Done {
+            code: status.code(),
+            signal: status.signal(),
+            is_stuck,
+            stdout: text(&stdout),
+            stderr: text(&stderr),
+            time,
+        }
+    }
+}
+
+/// The program in the folder of this one, built with the same profile.
+fn built() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
+    let folder = own.parent().ok_or("where am I?")?;
+    let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+    // Elsewhere than in its sources there is nothing to be built.
+    if let (true, Some(target)) = (workspace.is_file(), folder.parent()) {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .args(["build", "--quiet", "--package", "mdfsck", "--profile", profile, "--manifest-path"])
+            .arg(&workspace);
+        let status = command.arg("--target-dir").arg(target).status();
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => return Err(format!("cargo build -p mdfsck: {status}")),
+            Err(error) => eprintln!("cargo: {error}: the program is taken as it is"),
+        }
+    }
+    Ok(folder.join("mdfsck"))
+}
