@@ -6,9 +6,11 @@
 mod together;
 
 use catalog::{Database, Stored, UnitKind};
+use expr::Undecided;
 use format::RecordId;
 use format::record::{Record, RecordKind};
 
+use crate::budget::{self, Purse, TOO_EXPENSIVE};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
@@ -31,6 +33,8 @@ struct Persisted {
     together: Option<together::Together>,
     /// Place among the counters.
     counter: usize,
+    /// Steps that it may take for a page.
+    share: u64,
 }
 
 /// The persisted computed columns of all tables.
@@ -45,11 +49,21 @@ pub(crate) struct Plans {
 /// What one thread, or all, saw.
 #[derive(Default)]
 pub(crate) struct Sums {
-    /// Values that were computed, and those that could not be, by counter.
-    values: Vec<(u64, u64)>,
+    /// By counter.
+    values: Vec<Values>,
     room: Room,
+    purse: Purse,
     /// Of the rows of a page.
     page: together::Room,
+}
+
+/// Values of a column by what came of computing them.
+#[derive(Clone, Copy, Default, Debug)]
+struct Values {
+    known: u64,
+    /// Not certain.
+    uncertain: u64,
+    too_expensive: u64,
 }
 
 impl Sums {
@@ -61,10 +75,12 @@ impl Sums {
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
         if self.values.len() < other.values.len() {
-            self.values.resize(other.values.len(), (0, 0));
+            self.values.resize(other.values.len(), Values::default());
         }
         for (mine, theirs) in self.values.iter_mut().zip(other.values) {
-            *mine = (mine.0 + theirs.0, mine.1 + theirs.1);
+            mine.known += theirs.known;
+            mine.uncertain += theirs.uncertain;
+            mine.too_expensive += theirs.too_expensive;
         }
     }
 }
@@ -87,12 +103,17 @@ impl Plans {
                         plans.counters += 1;
                         let together = together::Together::of(&column, &formula);
                         if let Some(list) = plans.units.get_mut(unit as usize) {
-                            list.push(Persisted { name, id: computed.id, column, formula, together, counter });
+                            let share = 0;
+                            list.push(Persisted { name, id: computed.id, column, formula, together, counter, share });
                         }
                     }
                     Err(reason) => plans.left_out.push((name, unit, reason)),
                 }
             }
+        }
+        for columns in &mut plans.units {
+            let share = budget::share(columns.iter().filter(|column| column.formula.takes_steps()).count());
+            columns.iter_mut().for_each(|column| column.share = share);
         }
         plans
     }
@@ -116,18 +137,26 @@ pub(crate) fn row(
     if columns.is_empty() || !matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded) {
         return;
     }
-    sums.values.resize(context.computed.counters, (0, 0));
-    for column in columns {
+    sums.values.resize(context.computed.counters, Values::default());
+    for (place, column) in columns.iter().enumerate() {
         let reads = |null_bit| column.formula.reads(null_bit) || column.column.column.leaf_null_bit == null_bit;
         let verdict = match doubts.clone().any(|(null_bit, _)| reads(null_bit)) {
-            true => None,
-            false => column.holds(record, &mut sums.room),
+            true => Ok(None),
+            false => {
+                sums.room.allow(sums.purse.left(at.page, place, column.share));
+                let verdict = column.holds(record, &mut sums.room);
+                sums.purse.put_back(place, column.share, sums.room.allowed());
+                verdict
+            }
         };
         if let Some(values) = sums.values.get_mut(column.counter) {
-            values.0 += u64::from(verdict.is_some());
-            values.1 += u64::from(verdict.is_none());
+            match verdict {
+                Ok(Some(_)) => values.known += 1,
+                Err(undecided) if undecided.is_too_expensive() => values.too_expensive += 1,
+                Ok(None) | Err(_) => values.uncertain += 1,
+            }
         }
-        if let (Some(false), Some(unit)) = (verdict, context.units.get(unit)) {
+        if let (Ok(Some(false)), Some(unit)) = (verdict, context.units.get(unit)) {
             let finding = Finding::new(&registry::COMPUTED_VALUE).owner(unit.owner).at_record(at);
             findings.push(finding.number("column", column.id));
         }
@@ -135,10 +164,11 @@ pub(crate) fn row(
 }
 
 impl Persisted {
-    /// Whether the row stores what the definition gives; `None` when that is not certain.
-    fn holds(&self, record: &Record<'_>, room: &mut Room) -> Option<bool> {
+    /// Whether the row stores what the definition gives; `None` when what it stores is not known, an error when what the
+    /// definition gives is not.
+    fn holds(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, Undecided> {
         let computed = self.formula.value(record, room)?;
-        match (self.column.value(record), computed) {
+        Ok(match (self.column.value(record), computed) {
             (Stored::Null, computed) => Some(computed.is_none()),
             (Stored::Plain(_), None) => Some(false),
             (Stored::Plain(stored), Some(computed)) => {
@@ -147,7 +177,7 @@ impl Persisted {
                 Some(stored == computed || both_are_zero)
             }
             (Stored::Absent | Stored::Complex(_), _) => None,
-        }
+        })
     }
 }
 
@@ -162,9 +192,12 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, coverage: &mut Cove
         }
     }
     for column in context.computed.units.iter().flatten() {
-        let uncertain = swept.computed.values.get(column.counter).map_or(0, |values| values.1);
-        if uncertain > 0 {
-            coverage.note(what, &column.name, "rows for which the value is not certain", uncertain);
+        let values = swept.computed.values.get(column.counter).copied().unwrap_or_default();
+        if values.uncertain > 0 {
+            coverage.note(what, &column.name, "rows for which the value is not certain", values.uncertain);
+        }
+        if values.too_expensive > 0 {
+            coverage.note(what, &column.name, TOO_EXPENSIVE, values.too_expensive);
         }
     }
 }

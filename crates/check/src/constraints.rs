@@ -13,6 +13,7 @@ use format::RecordId;
 use format::record::Record;
 
 use crate::beyond::ConstraintResult;
+use crate::budget::{Purse, TOO_EXPENSIVE};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
@@ -34,6 +35,7 @@ const MAX_LISTED: usize = 200;
 pub(crate) struct Sums {
     plans: Vec<Verdict>,
     room: Room,
+    purse: Purse,
 }
 
 /// What the rows say of a constraint.
@@ -109,14 +111,19 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
     if work.is_empty() || locator_of(at, record).is_none() {
         return;
     }
-    for work in work {
+    for (place, work) in work.iter().enumerate() {
+        sums.room.allow(sums.purse.left(at.page, place, work.share));
         let truth = work.formula.truth(record, &mut sums.room);
+        sums.purse.put_back(place, work.share, sums.room.allowed());
         let verdict = sums.verdict(work.plan);
         verdict.rows += 1;
         match truth {
             Ok(Some(false)) => verdict.violation(at, || key::place(&work.shown, record)),
             Ok(_) => {}
-            Err(reason) => *verdict.undecided.entry(reason).or_default() += 1,
+            Err(undecided) if undecided.is_too_expensive() => {
+                *verdict.undecided.entry(TOO_EXPENSIVE).or_default() += 1;
+            }
+            Err(undecided) => *verdict.undecided.entry(undecided.reason).or_default() += 1,
         }
     }
 }

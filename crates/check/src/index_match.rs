@@ -14,6 +14,7 @@ use format::record::{Record, RecordKind};
 use format::uniform::Rows;
 use format::{PageId, RecordId};
 
+use crate::budget::TOO_EXPENSIVE;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
@@ -48,6 +49,8 @@ pub(crate) struct PlanSums {
     pub(crate) index_rows: u64,
     /// Rows that cannot be hashed: a value cannot be read, or an expression is not certain.
     unhashed: u64,
+    /// Rows for which an expression takes more steps than it may.
+    too_expensive: u64,
     /// Rows with a value off the row.
     off_row: u64,
 }
@@ -80,6 +83,7 @@ impl Sums {
             mine.table_rows += theirs.table_rows;
             mine.index_rows += theirs.index_rows;
             mine.unhashed += theirs.unhashed;
+            mine.too_expensive += theirs.too_expensive;
             mine.off_row += theirs.off_row;
         }
         self.compared.indexes_in_scope += other.compared.indexes_in_scope;
@@ -172,13 +176,20 @@ pub(crate) fn row(
         return;
     }
     let Some(locator) = locator_of(at, record) else { return };
-    for (_, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
+    for (place, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
         let standing = match doubts.clone().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
                 sums.desk.has_off_row = false;
                 Standing::Unknown
             }
-            false => standing(context, work, record, locator, &mut sums.desk),
+            false if work.share == 0 => standing(context, work, record, locator, &mut sums.desk),
+            false => {
+                let desk = &mut sums.desk;
+                desk.room.allow(desk.purse.left(at.page, place, work.share));
+                let standing = standing(context, work, record, locator, desk);
+                desk.purse.put_back(place, work.share, desk.room.allowed());
+                standing
+            }
         };
         let off_row = u64::from(sums.desk.has_off_row);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
@@ -186,6 +197,7 @@ pub(crate) fn row(
         match (standing, work.side) {
             (Standing::LeftOut, _) => continue,
             (Standing::Unknown, _) => sums.unhashed += 1,
+            (Standing::TooExpensive, _) => sums.too_expensive += 1,
             (Standing::Indexed(hash), Side::Table) => sums.table.add(hash.into()),
             (Standing::Indexed(hash), Side::Index) => sums.index.add(hash.into()),
         }
@@ -231,6 +243,8 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
             coverage.note(what, &plan.name, "its table or the index itself is damaged", 1);
         } else if sums.off_row > 0 && is_endless {
             coverage.note(what, &plan.name, "its values off the row take more than the database has", 0);
+        } else if sums.too_expensive > 0 {
+            coverage.note(what, &plan.name, TOO_EXPENSIVE, sums.too_expensive);
         } else if sums.unhashed > 0 {
             let reason =
                 "rows with values off the row that cannot be read, or with expressions whose value is not certain";

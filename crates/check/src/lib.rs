@@ -7,6 +7,7 @@ mod accounting;
 mod audit;
 mod beyond;
 mod broker;
+mod budget;
 mod catalog_rules;
 mod columns;
 mod columnstore;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, Stored, column_status};
-use expr::Field;
+use expr::{Field, Undecided};
 use format::collation::CollationId;
 use format::record::Record;
 use format::types::{TypeInfo, is_decimal, xtype};
@@ -130,22 +130,39 @@ impl expr::Row for Row<'_, '_> {
     }
 }
 
+impl Room {
+    /// Limits the steps that evaluations may take from now on.
+    pub(crate) fn allow(&mut self, steps: u64) {
+        self.scratch.allow(steps);
+    }
+
+    /// What is left of them.
+    pub(crate) fn allowed(&mut self) -> u64 {
+        self.scratch.allowed()
+    }
+}
+
 impl Formula {
+    /// Whether evaluations take steps, so that they need a share of what a page may take.
+    pub(crate) fn takes_steps(&self) -> bool {
+        self.program.takes_steps()
+    }
+
     /// Whether the column with a null bit is among those that it names.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.columns.iter().any(|column| column.column.leaf_null_bit == null_bit)
     }
 
-    /// Whether the row satisfies the filter; `None` when that is not certain.
-    pub(crate) fn matches(&self, record: &Record<'_>, room: &mut Room) -> Option<bool> {
+    /// Whether the row satisfies the filter, or why that is not certain.
+    pub(crate) fn matches(&self, record: &Record<'_>, room: &mut Room) -> Result<bool, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
-        self.program.matches(&row, &mut room.scratch).ok()
+        self.program.matches(&row, &mut room.scratch)
     }
 
     /// The truth of a condition for the row, `None` for UNKNOWN; or why it is not certain.
-    pub(crate) fn truth(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, &'static str> {
+    pub(crate) fn truth(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
-        self.program.truth(&row, &mut room.scratch).map_err(|undecided| undecided.reason)
+        self.program.truth(&row, &mut room.scratch)
     }
 
     /// The expression as one of integers, if it is.
@@ -163,17 +180,18 @@ impl Formula {
         self.program.columns().iter().map(String::as_str).zip(&self.columns)
     }
 
-    /// The value's stored bytes, `Some(None)` for NULL; `None` when it is not certain.
-    pub(crate) fn value<'a>(&self, record: &Record<'_>, room: &'a mut Room) -> Option<Option<&'a [u8]>> {
+    /// The value's stored bytes, `None` for NULL; or why it is not certain.
+    pub(crate) fn value<'a>(&self, record: &Record<'_>, room: &'a mut Room) -> Result<Option<&'a [u8]>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         let Room { scratch, bytes } = room;
-        let value = self.program.evaluate(&row, scratch).ok()?;
+        let value = self.program.evaluate(&row, scratch)?;
         if value.is_null() {
-            return Some(None);
+            return Ok(None);
         }
         bytes.clear();
-        expr::encode_into(value, self.target, bytes)?;
-        Some(Some(bytes))
+        expr::encode_into(value, self.target, bytes)
+            .ok_or(Undecided { reason: "a value that its column's type cannot hold" })?;
+        Ok(Some(bytes))
     }
 }
 

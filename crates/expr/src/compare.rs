@@ -76,6 +76,17 @@ fn folded(unit: u16) -> u16 {
     if (0x41..=0x5A).contains(&unit) { unit + 0x20 } else { unit }
 }
 
+/// What is the same for equal characters and different for others, if that is certain of all characters that have it.
+pub(crate) fn char_key(unit: u16, id: CollationId) -> Option<u16> {
+    if is_binary(id) {
+        return Some(unit);
+    }
+    if !(0x20..0x7F).contains(&unit) || !pairs_case(id) && is_letter(unit) {
+        return None;
+    }
+    Some(if ignores_case(id) { folded(unit) } else { unit })
+}
+
 /// Whether two characters are equal, if that is certain.
 pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
     let printable = |unit: u16| (0x20..0x7F).contains(&unit);

@@ -11,12 +11,24 @@ use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName};
 use crate::convert;
 use crate::env::{Env, Field, Row, Scratch};
+use crate::integers::{Integers, Selection};
 use crate::program::{Comparison, Conversion, Node, Pred, Program, Root};
+use crate::steps::STEPS_PER_NODE;
 use crate::types::{ColumnType, Label, Ty, collate, common};
 use crate::value::Datum;
 
-/// Nodes that one expression may compile to. CASE, BETWEEN and IN repeat their operand, so nesting them multiplies.
-const MOST_NODES: u32 = 50_000;
+/// Bytes of text that are compiled. SQL Server takes longer ones, but nobody has written one.
+const MOST_TEXT_BYTES: usize = 1 << 17;
+
+/// Nodes that one expression may compile to, besides two for each byte of its text. CASE, BETWEEN and IN repeat their
+/// operand, so nesting them multiplies.
+const MOST_NODES: usize = 1000;
+
+/// Bytes of a constant that count as much as a node does.
+const BYTES_PER_NODE: usize = 32;
+
+/// The longest constant that a conversion is replaced by. `convert(char(8000),'')` is shorter than its value.
+const LONGEST_FOLDED: usize = 256;
 
 /// Compiles the text of an expression. `column` tells the type of a column by name, as the catalogue spells it; names are
 /// asked for as the expression spells them. `text` must be the true characters: single bytes of the catalogue mean those of
@@ -34,15 +46,23 @@ pub fn compile_within(
     database: CollationId,
     column: &dyn Fn(&str) -> Option<ColumnType>,
 ) -> Result<Program, Unsupported> {
+    if text.len() > MOST_TEXT_BYTES {
+        return no(format!("an expression of more than {MOST_TEXT_BYTES} bytes"));
+    }
     let expr = crate::parse(text)?;
-    let mut compiler = Compiler { column, database, names: Vec::new(), types: Vec::new(), nodes: 0 };
+    let most_nodes = MOST_NODES + 2 * text.len();
+    let mut compiler = Compiler { column, database, names: Vec::new(), types: Vec::new(), nodes: 0, most_nodes };
     let (root, ty) = if is_condition(&expr) {
         (Root::Condition(compiler.condition(&expr)?), Ty::of(xtype::BIT))
     } else {
         let typed = compiler.scalar(&expr)?;
         (Root::Scalar(typed.node), typed.ty)
     };
-    Ok(Program { root, columns: compiler.names, ty })
+    let mut program = Program { root, columns: compiler.names, ty, steps: 0 };
+    if Integers::of(&program).is_none() && Selection::of(&program).is_none() {
+        program.steps = compiler.nodes as u64 * STEPS_PER_NODE;
+    }
+    Ok(program)
 }
 
 fn is_condition(expr: &Expr) -> bool {
@@ -70,7 +90,8 @@ struct Compiler<'c> {
     database: CollationId,
     names: Vec<String>,
     types: Vec<ColumnType>,
-    nodes: u32,
+    nodes: usize,
+    most_nodes: usize,
 }
 
 fn no<T>(what: impl Into<String>) -> Result<T, Unsupported> {
@@ -78,13 +99,17 @@ fn no<T>(what: impl Into<String>) -> Result<T, Unsupported> {
 }
 
 impl Compiler<'_> {
-    fn count(&mut self) -> Result<(), Unsupported> {
-        self.nodes += 1;
-        if self.nodes > MOST_NODES { no("an expression of too many terms") } else { Ok(()) }
+    fn count(&mut self, nodes: usize) -> Result<(), Unsupported> {
+        self.nodes += nodes;
+        if self.nodes > self.most_nodes { no("an expression of too many terms") } else { Ok(()) }
     }
 
     fn scalar(&mut self, expr: &Expr) -> Result<Typed, Unsupported> {
-        self.count()?;
+        self.count(match expr {
+            Expr::Text { value, .. } => 1 + value.len() / BYTES_PER_NODE,
+            Expr::Binary(bytes) => 1 + bytes.len() / BYTES_PER_NODE,
+            _ => 1,
+        })?;
         match expr {
             Expr::Null => Ok(Typed { node: Node::Const(Datum::Null), ty: Ty::null() }),
             Expr::Number(_) | Expr::Money(_) | Expr::Text { .. } | Expr::Binary(_) => {
@@ -146,7 +171,7 @@ impl Compiler<'_> {
     }
 
     fn condition(&mut self, expr: &Expr) -> Result<Pred, Unsupported> {
-        self.count()?;
+        self.count(1)?;
         let negated = |pred: Pred, negated: bool| if negated { Pred::Not(Box::new(pred)) } else { pred };
         match expr {
             Expr::And(terms) => Ok(Pred::And(self.conditions(terms)?)),
@@ -329,7 +354,8 @@ impl Row for NoRow {
     }
 }
 
-/// A conversion of a constant, done once. What can't be converted stays, to be undecided for each row.
+/// A conversion of a constant, done once. What can't be converted stays, to be undecided for each row; what makes a long
+/// text stays too, to be made for each row.
 fn folded(node: Node) -> Node {
     let Node::Convert(conversion) = &node else { return node };
     if !matches!(conversion.value, Node::Const(_)) {
@@ -338,6 +364,11 @@ fn folded(node: Node) -> Node {
     let mut scratch = Scratch::default();
     let mut env = Env { row: &NoRow, scratch: &mut scratch };
     match node.evaluate(&mut env) {
+        Ok(Datum::Ansi(text) | Datum::Unicode(text) | Datum::Binary(text))
+            if env.bytes(text).len() > LONGEST_FOLDED =>
+        {
+            node
+        }
         Ok(cell) => Node::Const(cell.map(|text| env.bytes(text).into())),
         Err(_) => node,
     }

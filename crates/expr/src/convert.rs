@@ -71,6 +71,7 @@ fn moments_convert(from: u8, to: u8) -> bool {
 /// Converts a value as `conversion` says.
 pub(crate) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
     let (from, to) = (&conversion.from, &conversion.to);
+    env.look_at(&[value])?;
     match value {
         Datum::Null => Ok(Datum::Null),
         Datum::Ansi(_) | Datum::Unicode(_) => from_text::convert(value, conversion, env),
@@ -101,6 +102,7 @@ fn fill<'a>(
     if length >= least {
         return Ok(part);
     }
+    env.reserve(least - length)?;
     let start = env.begin();
     env.append(part)?;
     (length..least).for_each(|_| env.push(0, false));

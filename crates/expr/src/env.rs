@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::Undecided;
 use crate::compare::Chars;
+use crate::steps::{MOST_BYTES_MADE, Steps, TOO_EXPENSIVE};
 use crate::value::Datum;
 
 /// What a row has in a column.
@@ -37,10 +38,31 @@ impl<const N: usize> Row for [Option<&[u8]>; N] {
     }
 }
 
-/// Room for the strings that an evaluation makes. Kept from row to row, so that no row allocates.
+/// Room for the strings that an evaluation makes, and a count of its steps. Kept from row to row, so that no row allocates.
 #[derive(Default, Debug)]
 pub struct Scratch {
     pub(crate) bytes: Vec<u8>,
+    /// Of a search: see [`crate::like`].
+    pub(crate) borders: Vec<u32>,
+    pub(crate) steps: Steps,
+}
+
+impl Scratch {
+    /// Limits what the evaluations from now on may take together to so many steps, besides the limit that each has
+    /// ([`crate::STEPS_PER_ROW`]). Without it each has its own limit only.
+    pub fn allow(&mut self, steps: u64) {
+        self.steps.allow(steps);
+    }
+
+    /// What is left of the steps that were allowed.
+    pub fn allowed(&mut self) -> u64 {
+        self.steps.allowed()
+    }
+
+    /// Bytes that it holds: some hundred kB at most, whatever was evaluated.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity() + self.borders.capacity() * size_of::<u32>()
+    }
 }
 
 /// A string or binary value while an expression is evaluated.
@@ -54,9 +76,6 @@ pub(crate) enum Text<'a> {
 
 pub(crate) type Cell<'a> = Datum<Text<'a>>;
 pub(crate) type Outcome<'a> = Result<Cell<'a>, Undecided>;
-
-/// What the strings of one row may take together.
-const MOST_SCRATCH: usize = 1 << 22;
 
 pub(crate) struct Env<'a> {
     pub(crate) row: &'a dyn Row,
@@ -88,10 +107,27 @@ impl<'a> Env<'a> {
         Text::Made(start, self.scratch.bytes.len())
     }
 
-    pub(crate) fn append(&mut self, text: Text<'a>) -> Result<(), Undecided> {
-        if self.scratch.bytes.len() + self.bytes(text).len() > MOST_SCRATCH {
-            return Err(Undecided { reason: "a string too long to evaluate" });
+    /// Takes a step for each byte of the strings among values that are about to be looked at.
+    pub(crate) fn look_at(&self, cells: &[Cell<'a>]) -> Result<(), Undecided> {
+        for cell in cells {
+            if let Datum::Ansi(text) | Datum::Unicode(text) | Datum::Binary(text) = *cell {
+                self.scratch.steps.take_bytes(self.bytes(text).len())?;
+            }
         }
+        Ok(())
+    }
+
+    /// Takes steps and room for so many bytes more.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
+        self.scratch.steps.take_bytes(bytes)?;
+        if self.scratch.bytes.len().saturating_add(bytes) > MOST_BYTES_MADE {
+            return Err(TOO_EXPENSIVE);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn append(&mut self, text: Text<'a>) -> Result<(), Undecided> {
+        self.reserve(self.bytes(text).len())?;
         match text {
             Text::Lent(bytes) => self.scratch.bytes.extend_from_slice(bytes),
             Text::Made(start, end) => self.scratch.bytes.extend_from_within(start..end),
@@ -99,7 +135,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Appends one character.
+    /// Appends one character, for which there must be room.
     pub(crate) fn push(&mut self, unit: u16, wide: bool) {
         let bytes = unit.to_le_bytes();
         self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
@@ -111,7 +147,7 @@ impl<'a> Env<'a> {
     }
 
     /// An integer's digits as char or nchar.
-    pub(crate) fn print_integer(&mut self, wide: bool, number: i64) -> Text<'a> {
+    pub(crate) fn print_integer(&mut self, wide: bool, number: i64) -> Result<Text<'a>, Undecided> {
         let mut digits = [0; 20];
         let (mut rest, mut first) = (number.unsigned_abs(), digits.len());
         for (place, digit) in digits.iter_mut().enumerate().rev() {
@@ -121,6 +157,7 @@ impl<'a> Env<'a> {
                 break;
             }
         }
+        self.reserve(2 * (digits.len() + 1))?;
         let start = self.begin();
         if number < 0 {
             self.push(b'-'.into(), wide);
@@ -128,11 +165,11 @@ impl<'a> Env<'a> {
         for &digit in digits.get(first..).unwrap_or_default() {
             self.push(digit.into(), wide);
         }
-        self.made(start)
+        Ok(self.made(start))
     }
 
-    /// ASCII text as char or nchar.
-    pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Text<'a> {
+    /// ASCII text of some hundred characters at most as char or nchar.
+    pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Result<Text<'a>, Undecided> {
         struct Printer<'b>(&'b mut Vec<u8>, bool);
         impl fmt::Write for Printer<'_> {
             fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -148,7 +185,8 @@ impl<'a> Env<'a> {
         let start = self.begin();
         // Writing into a vector doesn't fail.
         let _ = Printer(&mut self.scratch.bytes, wide).write_fmt(text);
-        self.made(start)
+        self.reserve(self.begin() - start)?;
+        Ok(self.made(start))
     }
 }
 

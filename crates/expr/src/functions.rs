@@ -87,6 +87,7 @@ pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: 
     if null_counts && given.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
+    env.look_at(given)?;
     let [a, b, c, d] = values;
     match func {
         Func::Abs | Func::Ceiling | Func::Floor | Func::Round | Func::Sign | Func::Negate | Func::BitNot => {
@@ -103,7 +104,7 @@ pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: 
         Func::DatePart(part) => dates::part(part, a).map(Datum::Int),
         Func::DateName(part) => {
             let number = dates::part(part, a)?;
-            Ok(Datum::Unicode(env.print(true, format_args!("{number}"))))
+            Ok(Datum::Unicode(env.print(true, format_args!("{number}"))?))
         }
         Func::EoMonth if a.is_null() => Ok(Datum::Null),
         Func::EoMonth => dates::end_of_month(a, if given.len() > 1 { b } else { Datum::Int(0) }),

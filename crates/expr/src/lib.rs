@@ -63,6 +63,7 @@ mod moment;
 mod numeric;
 mod parser;
 mod program;
+mod steps;
 pub mod table;
 mod types;
 mod value;
@@ -74,6 +75,7 @@ pub use env::{Field, Row, Scratch};
 pub use integers::{IntegerRoom, Integers, Selection};
 pub use parser::{MAX_DEPTH, parse};
 pub use program::Program;
+pub use steps::STEPS_PER_ROW;
 pub use types::ColumnType;
 pub use value::{Datum, Value, decode, encode, encode_into};
 
@@ -103,6 +105,13 @@ impl std::error::Error for Unsupported {}
 pub struct Undecided {
     /// One of few reasons, fit to be counted.
     pub reason: &'static str,
+}
+
+impl Undecided {
+    /// Whether the value would have taken more steps than it may.
+    pub fn is_too_expensive(self) -> bool {
+        self == steps::TOO_EXPENSIVE
+    }
 }
 
 impl fmt::Display for Undecided {

@@ -7,6 +7,8 @@ use crate::ast::{BinaryOp, CompareOp};
 use crate::compare;
 use crate::env::{Cell, Env, Field, Outcome, Row, Scratch, Text, chars};
 use crate::functions::{self, Func};
+use crate::like::Pattern;
+use crate::steps::TOO_EXPENSIVE;
 use crate::types::Ty;
 use crate::value::{Datum, Value, decode};
 use crate::{Undecided, convert, like, numeric};
@@ -74,6 +76,8 @@ pub struct Program {
     pub(crate) root: Root,
     pub(crate) columns: Vec<String>,
     pub(crate) ty: Ty,
+    /// Steps that each evaluation takes for the nodes; 0 for what cannot be expensive.
+    pub(crate) steps: u64,
 }
 
 impl Program {
@@ -93,9 +97,15 @@ impl Program {
         matches!(self.root, Root::Condition(_))
     }
 
+    /// Whether evaluations take steps. What [`crate::Integers`] and [`crate::Selection`] compute takes none, so that it is
+    /// never too expensive, in whichever way rows are looked at.
+    pub fn takes_steps(&self) -> bool {
+        self.steps > 0
+    }
+
     /// The value for a row. A condition gives a bit, or NULL for UNKNOWN.
     pub fn evaluate<'a>(&'a self, row: &'a dyn Row, scratch: &'a mut Scratch) -> Result<Value<'a>, Undecided> {
-        scratch.bytes.clear();
+        self.begin(scratch)?;
         let mut env = Env { row, scratch };
         let cell = match &self.root {
             Root::Scalar(node) => node.evaluate(&mut env)?,
@@ -111,11 +121,21 @@ impl Program {
 
     /// The truth of a condition: `None` is UNKNOWN.
     pub fn truth(&self, row: &dyn Row, scratch: &mut Scratch) -> Result<Option<bool>, Undecided> {
-        scratch.bytes.clear();
+        self.begin(scratch)?;
         match &self.root {
             Root::Condition(pred) => pred.evaluate(&mut Env { row, scratch }),
             Root::Scalar(_) => Err(Undecided { reason: "not a condition" }),
         }
+    }
+
+    #[inline]
+    fn begin(&self, scratch: &mut Scratch) -> Result<(), Undecided> {
+        scratch.bytes.clear();
+        if self.steps == 0 {
+            return Ok(());
+        }
+        scratch.steps.begin();
+        scratch.steps.take(self.steps)
     }
 
     /// Whether a row enters an index with this filter: TRUE only, not UNKNOWN.
@@ -257,6 +277,7 @@ impl Pred {
                 if left.is_null() || right.is_null() {
                     return Ok(None);
                 }
+                env.look_at(&[left, right])?;
                 compared(*op, left, right, *how, env).map(Some)
             }
             Self::Like(operands, collation) => {
@@ -280,6 +301,8 @@ fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<O
             Ok(Some(truth)) if truth == settles => return Ok(Some(settles)),
             Ok(Some(_)) => {}
             Ok(None) => unknown = true,
+            // No steps are left for the others.
+            Err(TOO_EXPENSIVE) => return Err(TOO_EXPENSIVE),
             Err(reason) => undecided = Some(reason),
         }
     }
@@ -332,13 +355,27 @@ fn matched(
     pattern: Cell<'_>,
     escape: Option<Cell<'_>>,
     collation: CollationId,
-    env: &Env<'_>,
+    env: &mut Env<'_>,
 ) -> Result<Option<bool>, Undecided> {
     if value.is_null() || pattern.is_null() || escape.is_some_and(|escape| escape.is_null()) {
         return Ok(None);
     }
-    let uncertain = Undecided { reason: "a LIKE depends on the collation" };
-    let (Some(value), Some(pattern)) = (chars(value, env), chars(pattern, env)) else { return Err(uncertain) };
+    let mut borders = std::mem::take(&mut env.scratch.borders);
+    let matched = like(value, pattern, escape, collation, env, &mut borders);
+    env.scratch.borders = borders;
+    matched.map(Some)
+}
+
+fn like(
+    value: Cell<'_>,
+    pattern: Cell<'_>,
+    escape: Option<Cell<'_>>,
+    collation: CollationId,
+    env: &Env<'_>,
+    borders: &mut Vec<u32>,
+) -> Result<bool, Undecided> {
+    env.look_at(&[value, pattern])?;
+    let (Some(value), Some(text)) = (chars(value, env), chars(pattern, env)) else { return Err(like::UNCERTAIN) };
     let escape = match escape {
         None => None,
         Some(escape) => match chars(escape, env) {
@@ -346,8 +383,8 @@ fn matched(
             _ => return Err(Undecided { reason: "an ESCAPE that is not one character" }),
         },
     };
-    if value.wide != pattern.wide && !(value.is_ascii() && pattern.is_ascii()) {
+    if value.wide != text.wide && !(value.is_ascii() && text.is_ascii()) {
         return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
     }
-    like::matches(value, pattern, escape, collation).map(Some).ok_or(uncertain)
+    Pattern { text, escape, collation }.matches(value, &env.scratch.steps, borders)
 }

@@ -220,6 +220,26 @@ uniqueidentifier. Columns of any other type only in IS [NOT] NULL.
 ";
 
 const TAIL: &str = "
+## What an expression may cost
+
+Expressions come from the file that is checked, so that one may be made to take hours. Work is counted in steps, of about a
+nanosecond each: one for each byte of a string that is looked at, copied or made, four for each pair of characters that a
+search compares, two for each node of the expression. What an expression needs depends on its text and the row alone.
+
+| limit | value | an ordinary expression |
+|---|---|---|
+| steps for a row | 524,288 | takes fewer than a thousand; eight REPLACEs of a text of 8000 bytes stay below it |
+| steps for the rows of one page | 1,048,576 per expression; the indexes of a table share 2,097,152, and so do its computed columns, and its CHECK constraints | takes some ten thousand |
+| strings that are made for a row | 128 kB | makes some hundred bytes |
+| text of an expression | 128 kB | is shorter than 1 kB |
+| terms of an expression | 1000, and two for each byte of its text: CASE, IN and BETWEEN repeat their operand | has fewer than a hundred |
+| nesting | 96 | has fewer than ten |
+
+A row that needs more is *not verified*, as too expensive; so is the index with such a filter or computed column, and the
+rows of a CHECK constraint or persisted computed column are counted. What a page may take does not depend on other pages, so
+that the answer is the same for every number of threads, grant and batch. Sums, differences and products of integer columns,
+and filters of nothing but integers and NULLs, take no steps. LIKE is linear in the text for patterns of characters and `%`.
+
 ## Not supported
 
 Everything that is not deterministic (getdate, sysdatetime, newid, newsequentialid, rand ..), hashbytes, checksum,

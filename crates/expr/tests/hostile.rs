@@ -1,6 +1,8 @@
 //! No text breaks the parser or the compiler, and no value the evaluation.
 
-use expr::{ColumnType, Scratch, compile, parse};
+use expr::table::{CONVERSIONS, FUNCTIONS, OPERATORS};
+use expr::{ColumnType, Program, STEPS_PER_ROW, Scratch, Undecided, compile, compile_within, parse};
+use format::collation::CollationId;
 use format::types::TypeInfo;
 use proptest::prelude::*;
 
@@ -37,6 +39,90 @@ fn repeated_operands_do_not_multiply() {
     assert_eq!(compile(&text, &|_| None).map(|_| ()).unwrap_err().what, "an expression of too many terms");
 }
 
+/// What comes of an expression without columns, and the steps that it takes.
+fn cost(program: &Program, scratch: &mut Scratch) -> (Result<String, Undecided>, u64) {
+    let allowed = 2 * STEPS_PER_ROW;
+    scratch.allow(allowed);
+    let row: [Option<&[u8]>; 0] = [];
+    let value = program.evaluate(&row, scratch).map(|value| value.to_string());
+    (value, allowed - scratch.allowed())
+}
+
+#[test]
+fn what_would_take_hours_is_too_expensive_after_the_steps_of_a_row() {
+    let many = |text: &str, times: usize| text.repeat(times);
+    let nested = |open: &str, close: &str, times| format!("{}'ab'{}", many(open, times), many(close, times));
+    let searches = many(&format!("replicate('a',8000) like '%{}b' or ", many("a", 27)), 100);
+    let texts = [
+        format!("{searches}1=1"),
+        format!("replicate(convert(varchar(max),'a'),1000000) like '%{}b'", many("a", 5000)),
+        format!("replicate('a',8000) like '%{}b%'", many("_", 2000)),
+        format!("replicate('a',8000) like '%{}b%'", many("[^b]", 1000)),
+        "replicate(convert(varchar(max),'a'),2147483647)".to_owned(),
+        "replicate(replicate(convert(varchar(max),'a'),100000),100000)".to_owned(),
+        "charindex(replicate('a',4000)+'b',replicate('a',8000))".to_owned(),
+        "replace(replicate('a',8000),replicate('a',3999)+'b','')".to_owned(),
+        nested("replicate(", ",8000)", 90),
+        nested("replace(", ",'a',replicate('aa',4000))", 90),
+        nested("reverse(upper(", "+space(8000)))", 30),
+        format!("concat({}'')", many("space(8000),", 1000)),
+        format!("coalesce({}NULL)", many("nullif(space(8000),space(8000)),", 1000)),
+        format!("2 in ({}1)", many("len(convert(char(8000),'a')),", 4000)),
+        format!("{}1=1", many("convert(char(8000),'a')>=convert(nchar(4000),N'a') and ", 2000)),
+    ];
+    let mut scratch = Scratch::default();
+    for text in texts {
+        let start = text.get(..60).unwrap_or(&text);
+        // Under SQL_Latin1_General_CP1_CI_AS comparisons of letters are certain.
+        let program = compile_within(&text, CollationId(0x3400_D008), &|_| None);
+        let program = program.unwrap_or_else(|why| panic!("{start}: {why}"));
+        let (value, steps) = cost(&program, &mut scratch);
+        assert!(value.is_err_and(Undecided::is_too_expensive), "{start}");
+        assert!(steps <= STEPS_PER_ROW, "{start}: {steps} steps");
+        assert!(scratch.held_bytes() < 400_000, "{start}: {} bytes", scratch.held_bytes());
+    }
+}
+
+#[test]
+fn ordinary_expressions_take_few_steps() {
+    let mut scratch = Scratch::default();
+    for feature in [OPERATORS, FUNCTIONS, CONVERSIONS].concat() {
+        let program = compile(feature.example, &|_| None).unwrap();
+        let (_, steps) = cost(&program, &mut scratch);
+        // SPACE and REPLICATE make 8000 bytes at most.
+        assert!(steps < 300, "{}: {steps} steps", feature.example);
+    }
+    let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));
+    assert!(cost(&compile(&states, &|_| None).unwrap(), &mut scratch).1 < 700);
+    // A text as long as a row can have, through eight REPLACEs.
+    let cleaned = (b'0'..=b'7')
+        .fold("space(8000)".to_owned(), |text, digit| format!("replace({text},'{}','')", char::from(digit)));
+    let cleaned = compile(&format!("ltrim(rtrim({cleaned})) like '%a%b%'"), &|_| None).unwrap();
+    assert_eq!(cost(&cleaned, &mut scratch).0, Ok("0".to_owned()));
+}
+
+#[test]
+fn a_program_is_no_longer_than_its_text_allows() {
+    let literal = "x".repeat(4000);
+    for text in [
+        format!("1 in ({}1)", "convert(char(8000),'a'),".repeat(1000)),
+        format!("'{literal}' in ({}'a')", "'a',".repeat(1000)),
+        format!("case '{literal}' {} end", "when 'a' then 1 ".repeat(1000)),
+        format!("0x{} in ({}0x01)", "1234".repeat(2000), "0x01,".repeat(1000)),
+    ] {
+        match compile(&text, &|_| None) {
+            Ok(program) => {
+                let printed = format!("{program:?}").len();
+                assert!(printed < 100 * text.len(), "{printed} for {}", text.len());
+            }
+            Err(why) => assert_eq!(why.what, "an expression of too many terms"),
+        }
+    }
+    let long = format!("1 in ({}1)", "1,".repeat(100_000));
+    let refusal = compile(&long, &|_| None).map(|_| ()).unwrap_err().what;
+    assert_eq!(refusal, "an expression of more than 131072 bytes");
+}
+
 #[test]
 fn columns_of_impossible_types_are_refused() {
     for (ti, declaration) in [(0x00_C8_12_6A, "decimal(18,200)"), (0x6A, "decimal(0,0)"), (0x09_29, "time(9)")] {
@@ -60,7 +146,7 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
         info.precision = info.precision % 38 + 1;
         info.scale %= if kind == 106 { info.precision + 1 } else { 8 };
         info.length = format::types::fixed_length(info).unwrap_or(info.length % 4000 * 2 + 2);
-        ColumnType { info, collation: format::collation::CollationId(collation), nullable: true }
+        ColumnType { info, collation: CollationId(collation), nullable: true }
     })
 }
 
@@ -194,15 +280,29 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                if let Ok(value) = program.evaluate(&row, &mut scratch) {
-                    let _ = value.to_string();
-                    if let Some(info) = program.result_type() {
-                        // What has a value of its type can be stored as that type.
-                        let stored = expr::encode(value, info);
-                        prop_assert!(value.is_null() || stored.is_some(), "{text} {value:?} {info:?}");
-                        if let Some(stored) = stored {
-                            prop_assert!(expr::decode(&stored, info).is_some(), "{text}");
-                        }
+                // The steps are those of the expression and the row: with exactly so many it has the same value, with one less
+                // none.
+                scratch.allow(u64::MAX);
+                let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
+                let steps = u64::MAX - scratch.allowed();
+                scratch.allow(steps);
+                let again = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
+                prop_assert_eq!(&again, &value, "{}", text);
+                prop_assert_eq!(scratch.allowed(), 0);
+                if steps > 0 {
+                    scratch.allow(steps - 1);
+                    let refused = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
+                    prop_assert!(refused.is_err_and(Undecided::is_too_expensive), "{text}");
+                    scratch.allow(u64::MAX);
+                }
+                if let Ok(value) = program.evaluate(&row, &mut scratch)
+                    && let Some(info) = program.result_type()
+                {
+                    // What has a value of its type can be stored as that type.
+                    let stored = expr::encode(value, info);
+                    prop_assert!(value.is_null() || stored.is_some(), "{text} {value:?} {info:?}");
+                    if let Some(stored) = stored {
+                        prop_assert!(expr::decode(&stored, info).is_some(), "{text}");
                     }
                 }
             }

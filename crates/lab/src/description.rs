@@ -132,13 +132,15 @@ pub struct Computed {
     pub persisted: bool,
 }
 
-/// The expressions the lab can compute. All operands are int columns.
+/// The expressions the lab writes. All operands are int columns.
 #[derive(Clone, Debug)]
 pub enum Expression {
     /// `([a]*[b])`
     Product(usize, usize),
     /// `([a]+[b])`
     Sum(usize, usize),
+    /// This text, whose value is the sum of the two columns.
+    Written(usize, usize, String),
 }
 
 /// Where the values of a column come from. Row numbers count from 0 in the order of the clustered index.
@@ -223,6 +225,8 @@ pub enum Filter {
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
+    /// This text, which names the column; all rows are written as if they passed.
+    Written(usize, String),
 }
 
 impl Description {
@@ -370,13 +374,14 @@ impl Expression {
         match self {
             Self::Product(a, b) => format!("([{}]*[{}])", name(*a), name(*b)),
             Self::Sum(a, b) => format!("([{}]+[{}])", name(*a), name(*b)),
+            Self::Written(_, _, text) => text.clone(),
         }
     }
 
     /// The two columns.
     pub fn operands(&self) -> (usize, usize) {
         match self {
-            Self::Product(a, b) | Self::Sum(a, b) => (*a, *b),
+            Self::Product(a, b) | Self::Sum(a, b) | Self::Written(a, b, _) => (*a, *b),
         }
     }
 }
@@ -388,13 +393,14 @@ impl Filter {
         match self {
             Self::IsNotNull(column) => format!("([{}] IS NOT NULL)", name(*column)),
             Self::AtLeast(column, n) => format!("([{}]>=({n}))", name(*column)),
+            Self::Written(_, text) => text.clone(),
         }
     }
 
     /// The column it asks.
     pub fn column(&self) -> usize {
         match self {
-            Self::IsNotNull(column) | Self::AtLeast(column, _) => *column,
+            Self::IsNotNull(column) | Self::AtLeast(column, _) | Self::Written(column, _) => *column,
         }
     }
 }

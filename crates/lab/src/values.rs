@@ -115,7 +115,7 @@ impl<'a> Rows<'a> {
         let (a, b) = (self.number(a, n)? as i32, self.number(b, n)? as i32);
         Some(match expression {
             Expression::Product(..) => a.wrapping_mul(b),
-            Expression::Sum(..) => a.wrapping_add(b),
+            Expression::Sum(..) | Expression::Written(..) => a.wrapping_add(b),
         })
     }
 
@@ -126,6 +126,7 @@ impl<'a> Rows<'a> {
             Filter::AtLeast(column, least) => {
                 !self.is_null(*column, n) && self.number(*column, n).is_some_and(|value| value as i32 >= *least)
             }
+            Filter::Written(..) => true,
         }
     }
 

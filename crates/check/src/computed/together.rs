@@ -2,7 +2,7 @@
 
 use format::uniform::Rows;
 
-use super::{Persisted, Sums};
+use super::{Persisted, Sums, Values};
 use crate::context::Context;
 use crate::integers::{IntegerColumn, IntegerFormula, IntegerRoom};
 use crate::units::UnitIndex;
@@ -44,11 +44,11 @@ pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums:
         return false;
     }
     if !columns.is_empty() {
-        sums.values.resize(context.computed.counters, (0, 0));
+        sums.values.resize(context.computed.counters, Values::default());
     }
     for column in columns {
         if let Some(values) = sums.values.get_mut(column.counter) {
-            values.0 += rows.plain_count() as u64;
+            values.known += rows.plain_count() as u64;
         }
     }
     true

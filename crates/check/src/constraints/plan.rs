@@ -4,6 +4,7 @@ use catalog::{Constraint, ConstraintKind, Database, Rowset};
 use format::types::{TypeInfo, fixed_length, xtype};
 
 use crate::beyond::ConstraintResult;
+use crate::budget;
 use crate::index_match::{are_readable, units_of};
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
@@ -60,6 +61,8 @@ pub(crate) struct Work {
     pub(crate) formula: Formula,
     /// The columns that it names.
     pub(crate) shown: Vec<Named>,
+    /// Steps that it may take for a page.
+    pub(crate) share: u64,
 }
 
 /// A constraint of which nothing can be said.
@@ -105,6 +108,10 @@ impl Plans {
                 }
                 Err(reason) => plans.left_out.push((LeftOut { result, units }, reason)),
             }
+        }
+        for work in &mut plans.work {
+            let share = budget::share(work.iter().filter(|work| work.formula.takes_steps()).count());
+            work.iter_mut().for_each(|work| work.share = share);
         }
         plans
     }
@@ -181,7 +188,7 @@ fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), String
 fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<Work, String> {
     let formula = Expressions { database, rowset }.check(constraint.id)?;
     let shown = formula.columns().map(|(name, column)| (name.to_owned(), column.clone())).collect();
-    Ok(Work { plan, formula, shown })
+    Ok(Work { plan, formula, shown, share: 0 })
 }
 
 fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Vec<(UnitIndex, Vec<Named>)>, String> {

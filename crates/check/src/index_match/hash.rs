@@ -1,6 +1,7 @@
 //! The hash of the columns that an index has of a row, taken where they lie, in the row of the table or of the index.
 
 use catalog::Stored;
+use expr::Undecided;
 use format::RecordId;
 use format::page::PAGE_BYTES;
 use format::record::Record;
@@ -8,6 +9,7 @@ use format::types::fixed_length;
 
 use super::form::Form;
 use super::plan::{Cell, Work};
+use crate::budget::Purse;
 use crate::context::Context;
 use crate::hash::{Hasher, Pieces, RowHashes};
 use crate::integers::IntegerRoom;
@@ -26,12 +28,21 @@ pub(crate) enum Standing {
     LeftOut,
     /// A value cannot be read, or an expression is not certain.
     Unknown,
+    /// An expression takes more steps than it may.
+    TooExpensive,
+}
+
+impl From<Undecided> for Standing {
+    fn from(undecided: Undecided) -> Self {
+        if undecided.is_too_expensive() { Self::TooExpensive } else { Self::Unknown }
+    }
 }
 
 /// What looking at rows needs; kept from row to row.
 #[derive(Default)]
 pub(crate) struct Desk {
     pub(crate) room: Room,
+    pub(super) purse: Purse,
     /// Of the rows of a page.
     pub(super) hashes: RowHashes,
     pub(super) integers: IntegerRoom,
@@ -52,17 +63,17 @@ pub(crate) fn standing(
     desk.has_off_row = false;
     if let Some(filter) = work.filter.as_ref().filter(|_| !work.wants_first) {
         match filter.matches(record, &mut desk.room) {
-            Some(true) => {}
-            Some(false) => return Standing::LeftOut,
-            None => return Standing::Unknown,
+            Ok(true) => {}
+            Ok(false) => return Standing::LeftOut,
+            Err(undecided) => return undecided.into(),
         }
     }
     let mut hasher = context.hash.hasher();
     for (at, (cell, form)) in work.cells.iter().zip(&work.forms).enumerate() {
         match add(&mut hasher, context, (cell, *form), record, locator, desk) {
-            Some(Hashed::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
-            Some(_) => {}
-            None => return Standing::Unknown,
+            Ok(Hashed::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
+            Ok(_) => {}
+            Err(standing) => return standing,
         }
     }
     Standing::Indexed(hasher.finish())
@@ -75,7 +86,7 @@ enum Hashed {
     Value,
 }
 
-/// Adds a value to the hash of its row; `None` if it is not known.
+/// Adds a value to the hash of its row; what the row is if it is not known.
 #[inline]
 fn add(
     hasher: &mut Hasher<'_>,
@@ -84,31 +95,32 @@ fn add(
     record: &Record<'_>,
     locator: RecordId,
     desk: &mut Desk,
-) -> Option<Hashed> {
+) -> Result<Hashed, Standing> {
+    const UNKNOWN: Standing = Standing::Unknown;
     match cell {
         Cell::Column(column) => match column.value(record) {
             Stored::Null => {
                 hasher.add_null();
-                return Some(Hashed::Null);
+                return Ok(Hashed::Null);
             }
             Stored::Plain(bytes) if column.is_computed && is_zero_decimal(column.column.info, bytes) => {
                 hasher.add_bytes(&[]);
             }
-            Stored::Plain(bytes) => form.add(hasher, bytes)?,
-            Stored::Absent => return None,
-            Stored::Complex(pointer) => add_off_row(hasher, context, column, pointer, desk)?,
+            Stored::Plain(bytes) => form.add(hasher, bytes).ok_or(UNKNOWN)?,
+            Stored::Absent => return Err(UNKNOWN),
+            Stored::Complex(pointer) => add_off_row(hasher, context, column, pointer, desk).ok_or(UNKNOWN)?,
         },
         Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
             Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
-            Some(bytes) => form.add(hasher, bytes)?,
+            Some(bytes) => form.add(hasher, bytes).ok_or(UNKNOWN)?,
             None => {
                 hasher.add_null();
-                return Some(Hashed::Null);
+                return Ok(Hashed::Null);
             }
         },
         Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),
     }
-    Some(Hashed::Value)
+    Ok(Hashed::Value)
 }
 
 /// A heap row's address as indexes store it.

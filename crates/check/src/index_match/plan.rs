@@ -7,6 +7,7 @@ use format::types::{TypeInfo, xtype};
 
 use super::form::Form;
 use super::together::Together;
+use crate::budget;
 use crate::columns::may_be_paused;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
@@ -48,6 +49,8 @@ pub(crate) struct Work {
     pub(super) wants_first: bool,
     /// How the rows of a uniform page are hashed at once, if they can be.
     pub(super) together: Option<Together>,
+    /// Steps that its expressions may take for a page; 0 if they take none.
+    pub(super) share: u64,
 }
 
 impl Work {
@@ -58,7 +61,17 @@ impl Work {
             (Some(Cell::Column(first)), Some((_, wanted))) => first.column.id == wanted.column.id,
             _ => false,
         };
-        Self { plan, side, cells, forms, filter, wants_first, together: None }
+        Self { plan, side, cells, forms, filter, wants_first, together: None, share: 0 }
+    }
+
+    /// Whether it has an expression that takes steps.
+    fn takes_steps(&self) -> bool {
+        let filter = self.filter.as_ref().filter(|_| !self.wants_first);
+        let computed = self.cells.iter().filter_map(|cell| match cell {
+            Cell::Computed(formula) => Some(&**formula),
+            _ => None,
+        });
+        filter.into_iter().chain(computed).any(Formula::takes_steps)
     }
 
     /// Whether the column with a null bit is needed of each row.
@@ -150,6 +163,10 @@ impl Plans {
                     plans.left_out.push((named, reason));
                 }
             }
+        }
+        for work in &mut plans.work {
+            let share = budget::share(work.iter().filter(|work| work.takes_steps()).count());
+            work.iter_mut().filter(|work| work.takes_steps()).for_each(|work| work.share = share);
         }
         plans
     }

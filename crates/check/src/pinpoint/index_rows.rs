@@ -128,7 +128,7 @@ impl Look<'_> {
                 Stored::Null | Stored::Absent => null(),
             },
             Cell::Computed(formula) => match formula.value(record, &mut desk.room) {
-                Some(Some(bytes)) => value::text(formula.target, bytes, 0),
+                Ok(Some(bytes)) => value::text(formula.target, bytes, 0),
                 _ => null(),
             },
             Cell::Locator => locator.to_string(),

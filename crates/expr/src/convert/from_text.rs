@@ -70,6 +70,7 @@ fn to_string<'a>(value: Cell<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
         if !ascii {
             return Err(CODE_PAGE);
         }
+        env.reserve(2 * length.min(most))?;
         let start = env.begin();
         for at in 0..length.min(most) {
             let unit = chars(value, env).and_then(|chars| chars.get(at)).ok_or(FAILED)?;

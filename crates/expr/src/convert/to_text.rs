@@ -50,23 +50,23 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     let (from, to) = (&conversion.from, &conversion.to);
     let wide = to.is_unicode();
     let text = match value {
-        Datum::Bit(bit) => env.print(wide, format_args!("{}", u8::from(bit))),
-        Datum::Int(number) => env.print_integer(wide, number),
-        Datum::Decimal(number, scale) => env.print(wide, format_args!("{}", Digits(number, scale))),
+        Datum::Bit(bit) => env.print(wide, format_args!("{}", u8::from(bit)))?,
+        Datum::Int(number) => env.print_integer(wide, number)?,
+        Datum::Decimal(number, scale) => env.print(wide, format_args!("{}", Digits(number, scale)))?,
         Datum::Money(amount) => money(amount, conversion.style, wide, env)?,
         Datum::Guid(bytes) => {
             let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = bytes;
             let (first, second) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
             let (third, fourth) = (u16::from_le_bytes([g, h]), u16::from_be_bytes([i, j]));
             let last = u64::from_be_bytes([0, 0, k, l, m, n, o, p]);
-            env.print(wide, format_args!("{first:08X}-{second:04X}-{third:04X}-{fourth:04X}-{last:012X}"))
+            env.print(wide, format_args!("{first:08X}-{second:04X}-{third:04X}-{fourth:04X}-{last:012X}"))?
         }
         _ => {
             let moment = moment(value).ok_or(OVERFLOW)?;
             let style = style(conversion.style).ok_or(OVERFLOW)?;
             let digits = if from.kind() == xtype::DATETIME2 { u32::from(from.info.scale) } else { 3 };
             let date_only = from.kind() == xtype::DATE;
-            env.print(wide, format_args!("{}", Styled { style: &style, moment, digits, date_only }))
+            env.print(wide, format_args!("{}", Styled { style: &style, moment, digits, date_only }))?
         }
     };
     fit(text, from, to, env)
@@ -74,17 +74,17 @@ pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
 
 fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<Text<'a>, Undecided> {
     if style == 2 {
-        return Ok(env.print(wide, format_args!("{}", Digits(amount.into(), 4))));
+        return env.print(wide, format_args!("{}", Digits(amount.into(), 4)));
     }
     if (amount % 100).unsigned_abs() == 50 {
         return Err(Undecided { reason: "money rounded at exactly half" });
     }
     let cents = rescale(amount.into(), 4, 2).ok_or(OVERFLOW)?;
-    Ok(if style == 1 {
+    if style == 1 {
         env.print(wide, format_args!("{}", Grouped(cents)))
     } else {
         env.print(wide, format_args!("{}", Digits(cents, 2)))
-    })
+    }
 }
 
 /// What is too long: integers become `*` in char, dates are cut, all others are errors (Microsoft, CAST and CONVERT,
@@ -98,7 +98,7 @@ fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     } else if from.is_moment() {
         env.part(text, 0, most)
     } else if from.is_integer() && from.kind() != xtype::BIGINT && !wide {
-        env.print(false, format_args!("*"))
+        env.print(false, format_args!("*"))?
     } else {
         return Err(Undecided { reason: "a string too short for the number" });
     };
@@ -111,6 +111,7 @@ pub(super) fn pad<'a>(text: Text<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     let length = env.bytes(text).len();
     let fixed = matches!(to.kind(), xtype::CHAR | xtype::NCHAR);
     let text = if fixed && length < usize::from(to.info.length) {
+        env.reserve(usize::from(to.info.length) - length)?;
         let start = env.begin();
         env.append(text)?;
         let width = if wide { 2 } else { 1 };

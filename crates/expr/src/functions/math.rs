@@ -131,6 +131,7 @@ pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> 
     let whole = value as i64;
     let digits = i64::try_from(whole.to_string().len()).map_err(|_| WRONG)?;
     if digits > length {
+        env.reserve(length as usize)?;
         let start = env.begin();
         (0..length).for_each(|_| env.push(u16::from(b'*'), false));
         return Ok(Datum::Ansi(env.made(start)));
@@ -139,8 +140,8 @@ pub(super) fn str_text<'a>(args: &[Cell<'a>], env: &mut Env<'a>) -> Outcome<'a> 
     let room = (length - digits - 1).clamp(0, decimals) as usize;
     let width = length as usize;
     Ok(Datum::Ansi(if room == 0 {
-        env.print(false, format_args!("{whole:width$}"))
+        env.print(false, format_args!("{whole:width$}"))?
     } else {
-        env.print(false, format_args!("{whole:width$}.{:0room$}", 0, width = width - room - 1))
+        env.print(false, format_args!("{whole:width$}.{:0room$}", 0, width = width - room - 1))?
     }))
 }

@@ -8,6 +8,7 @@ use crate::Undecided;
 use crate::compare::{Chars, same_char};
 use crate::env::{Cell, Env, Outcome, Text, chars};
 use crate::program::{CallTypes, Node};
+use crate::steps::{STEPS_PER_COMPARISON, Steps};
 use crate::value::Datum;
 
 const NOT_ASCII: Undecided = Undecided { reason: "text outside ASCII" };
@@ -100,6 +101,7 @@ pub(super) fn one<'a>(func: Func, value: Cell<'a>, types: &CallTypes, env: &mut 
         Func::Trim => Ok(rewrap(env.part(text, blanks_before.min(trimmed) * width, trimmed * width), wide)),
         Func::Upper | Func::Lower => change_case(func == Func::Upper, value, types.collation, env),
         Func::Reverse => {
+            env.reserve(length * width)?;
             let start = env.begin();
             for at in (0..length).rev() {
                 let unit = chars(value, env).and_then(|chars| chars.get(at)).ok_or(WRONG)?;
@@ -124,6 +126,7 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
         return Err(Undecided { reason: "upper and lower case of the letter i" });
     }
     let length = text.len();
+    env.reserve(length * if wide { 2 } else { 1 })?;
     let start = env.begin();
     for at in 0..length {
         let byte = chars(value, env).and_then(|chars| chars.get(at)).ok_or(WRONG)? as u8;
@@ -173,16 +176,13 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
         return Ok(Datum::Null);
     }
     let (text, wide) = text_of(value)?;
-    let most: usize = if types.result.is_max() { 1 << 20 } else { 8000 };
+    let most = most_bytes(types);
     let length = env.bytes(text).len();
     let start = env.begin();
     // Once more than fits: the last one is cut.
-    let enough = most.checked_div(length).map_or(0, |whole| whole as i64 + 1);
+    let enough = most.checked_div(length).map_or(0, |whole| (whole as i64).saturating_add(1));
     for _ in 0..times.min(enough) {
         env.append(text)?;
-    }
-    if types.result.is_max() && length.saturating_mul(usize::try_from(times).unwrap_or(usize::MAX)) > most {
-        return Err(Undecided { reason: "a string too long to evaluate" });
     }
     env.cut(start, most);
     Ok(rewrap(env.made(start), wide))
@@ -193,6 +193,7 @@ pub(super) fn from_code<'a>(func: Func, code: i64, types: &CallTypes, env: &mut 
     let wide = func == Func::NChar;
     match u16::try_from(code) {
         Ok(unit) if unit < 0x80 || wide && !(0xD800..0xE000).contains(&unit) => {
+            env.reserve(2)?;
             let start = env.begin();
             env.push(unit, wide);
             Ok(rewrap(env.made(start), types.result.is_unicode()))
@@ -232,13 +233,20 @@ pub(super) fn stuff<'a>(args: [Cell<'a>; 4], types: &CallTypes, env: &mut Env<'a
 }
 
 /// Where `what` begins in `text` from a place on; an error when a character on the way is not certain.
-fn find(what: Chars<'_>, text: Chars<'_>, from: usize, id: CollationId) -> Result<Option<usize>, Undecided> {
+fn find(
+    what: Chars<'_>,
+    text: Chars<'_>,
+    from: usize,
+    id: CollationId,
+    steps: &Steps,
+) -> Result<Option<usize>, Undecided> {
     for start in from..=text.len() {
         if start + what.len() > text.len() {
             return Ok(None);
         }
         let mut equal = true;
         for at in 0..what.len() {
+            steps.take(STEPS_PER_COMPARISON)?;
             let pair = what.get(at).zip(text.get(start + at)).ok_or(WRONG)?;
             equal = same_char(pair.0, pair.1, id).ok_or(COLLATION)?;
             if !equal {
@@ -283,7 +291,7 @@ pub(super) fn replace<'a>(
     loop {
         let found = {
             let (what, text) = (chars(what, env).ok_or(WRONG)?, chars(value, env).ok_or(WRONG)?);
-            find(what, text, from, types.collation)?
+            find(what, text, from, types.collation, &env.scratch.steps)?
         };
         let Some(at) = found else { break };
         let piece = env.part(text, from * width, at * width);
@@ -311,7 +319,7 @@ pub(super) fn char_index(
         return Err(Undecided { reason: "a search for the empty string" });
     }
     let from = usize::try_from(from.max(1) - 1).unwrap_or(usize::MAX);
-    let found = if from > text.len() { None } else { find(what, text, from, types.collation)? };
+    let found = if from > text.len() { None } else { find(what, text, from, types.collation, &env.scratch.steps)? };
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 
