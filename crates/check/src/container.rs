@@ -18,17 +18,17 @@ pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Cover
 
 /// Blocks of a type that is not described: what they hold is not verified.
 pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Coverage) {
-    for tag in source.backup().map_or(&[][..], BackupPages::undescribed_blocks) {
+    for (tag, count) in source.backup().map_or(&[][..], BackupPages::undescribed_blocks) {
         let scope = format!("of type {}", String::from_utf8_lossy(tag));
-        coverage.note("blocks of the backup", scope, "what blocks of this type hold is not described", 1);
+        coverage.note("blocks of the backup", scope, "what blocks of this type hold is not described", *count);
     }
 }
 
 /// Findings of the container. Reads all of it that was not read yet.
 pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, errors: &mut Vec<String>) {
     let Some(backup) = source.backup() else { return };
-    let (damage, unread) = backup.container_damage();
-    findings.extend(damage.iter().map(finding));
+    // Damaged records of a compressed backup may be many: each goes where findings are kept as soon as it is known.
+    let unread = backup.container_damage(|damage| findings.push(finding(&damage)));
     errors.extend(unread.iter().map(ToString::to_string));
 }
 

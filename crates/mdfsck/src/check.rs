@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         yield_to_others();
     }
     let spool = (arguments.temp_dir.as_deref(), arguments.spool_limit);
-    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool)?;
+    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, arguments.memory)?;
     let source = source.as_ref();
     let database = catalog::load(source);
     warn(source, &database);

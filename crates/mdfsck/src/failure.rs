@@ -47,7 +47,9 @@ impl Failure {
 impl From<source::OpenError> for Failure {
     fn from(error: source::OpenError) -> Self {
         match error {
-            source::OpenError::StandardInput | source::OpenError::Nothing => Self::usage(error),
+            source::OpenError::StandardInput
+            | source::OpenError::Nothing
+            | source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::usage(error),
             _ => Self::blind(error),
         }
     }

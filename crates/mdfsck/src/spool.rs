@@ -18,16 +18,17 @@ pub(crate) fn open(
     sets: &[u16],
     direct: bool,
     (directory, limit): (Option<&Path>, u64),
+    granted: Option<u64>,
 ) -> Result<Box<dyn PageSource>, Failure> {
     if !paths.iter().any(|path| path.as_os_str() == "-") {
-        return Ok(source::open(paths, sets, direct)?);
+        return Ok(source::open_within(paths, sets, direct, granted)?);
     }
     if let Some(path) = paths.iter().find(|path| path.as_os_str() != "-" && !source::is_backup(path)) {
         return Err(OpenError::NotABackup { path: path.clone() }.into());
     }
     let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
     let kept = keep(&mut io::stdin().lock(), &directory, limit)?;
-    Ok(Box::new(BackupPages::open_with(paths, sets, Some(kept))?))
+    Ok(Box::new(BackupPages::open_with(paths, sets, Some(kept), granted)?))
 }
 
 /// Copies `input` to a file without a name, zeros as holes.

@@ -19,6 +19,8 @@ mod pages;
 mod pipe;
 mod placement;
 mod places;
+mod records;
+mod room;
 mod sets;
 mod xpress;
 
@@ -35,14 +37,16 @@ use std::path::Path;
 use crate::OpenError;
 use media::Media;
 use pipe::{Pipe, Piped};
+use room::{Room, open_error};
 
 /// Reads what the backup file at `path` says of itself: all sets, no page.
 ///
 /// # Errors
 /// [`OpenError`] when the file cannot be read or is no backup that can be read.
 pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
-    let opened = open(path)?;
-    BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })
+    let room = Room::new(None, path.metadata().map_or(0, |metadata| metadata.len()));
+    let opened = open(path, &room)?;
+    BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
 
 /// The same of a backup that comes through a pipe: read once, in bounded memory. It is called `path`.
@@ -56,15 +60,16 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
         Piped::UnknownCompression => return Err(OpenError::UnknownCompression { path: path.to_owned() }),
         Piped::Other => return Err(OpenError::StandardInput),
     };
-    BackupMedia::read(&opened).map_err(failed)
+    // How long it will be is not known.
+    BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
 }
 
-fn open(path: &Path) -> Result<Media, OpenError> {
+fn open(path: &Path, room: &Room) -> Result<Media, OpenError> {
     let file = File::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
-    open_file(path, file)
+    open_file(path, file, room)
 }
 
-fn open_file(path: &Path, file: File) -> Result<Media, OpenError> {
-    let opened = Media::open(path, file).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+fn open_file(path: &Path, file: File, room: &Room) -> Result<Media, OpenError> {
+    let opened = Media::open(path, file, room).map_err(|cause| open_error(path, cause))?;
     opened.ok_or_else(|| OpenError::UnknownCompression { path: path.to_owned() })
 }

@@ -146,6 +146,30 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
+    /// What must be kept of a backup does not fit.
+    #[error("{}: {what} take more than {} of memory{}; {}", path.display(), bytes_text(*limit), of_grant(*granted), more_memory(*granted))]
+    BackupTooLarge {
+        /// The path.
+        path: PathBuf,
+        /// What there is too much of.
+        what: &'static str,
+        /// The grant of memory in bytes, if there was one.
+        granted: Option<u64>,
+        /// What of it could be used, in bytes.
+        limit: u64,
+    },
+    /// A backup that says of itself what no server writes.
+    #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged there; copy it again or take a new one", path.display())]
+    BackupImpossible {
+        /// The path.
+        path: PathBuf,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there can be.
+        limit: usize,
+        /// Where, in bytes of the backup; of a compressed one, of what it holds.
+        at: u64,
+    },
     /// Longer than a data file can be.
     #[error("{}: has {length} bytes, more than the 16 TiB that a data file of SQL Server can have", path.display())]
     TooLarge {
@@ -202,6 +226,22 @@ pub enum OpenError {
         /// The folder.
         path: PathBuf,
     },
+}
+
+/// A number of bytes in MB.
+fn bytes_text(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn of_grant(granted: Option<u64>) -> String {
+    granted.map_or_else(String::new, |granted| format!(", what a grant of {} leaves", bytes_text(granted)))
+}
+
+fn more_memory(granted: Option<u64>) -> &'static str {
+    match granted {
+        Some(_) => "give it more with --memory",
+        None => "that many are damage; 'mdfsck check --memory' can give it more",
+    }
 }
 
 /// A page could not be read.

@@ -79,7 +79,8 @@ pub trait PageSource: Sync {
 
     /// The file with id `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {
-        self.files().iter().find(|file| file.file_id == file_id)
+        let files = self.files();
+        files.binary_search_by_key(&file_id, |file| file.file_id).ok().and_then(|at| files.get(at))
     }
 
     /// Whether `page` lies inside a file.
@@ -103,6 +104,19 @@ pub trait PageSource: Sync {
 /// # Errors
 /// [`OpenError`] when they are not the files of one database, or one backup of it.
 pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn PageSource>, OpenError> {
+    open_within(paths, sets, direct, None)
+}
+
+/// The same; what is kept in memory of a backup takes at most `granted` bytes.
+///
+/// # Errors
+/// [`OpenError`] as [`open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
+pub fn open_within(
+    paths: &[PathBuf],
+    sets: &[u16],
+    direct: bool,
+    granted: Option<u64>,
+) -> Result<Box<dyn PageSource>, OpenError> {
     let backups = paths.iter().filter(|path| is_backup(path)).count();
     if backups == 0 {
         let mut files = DataFiles::open(paths)?;
@@ -113,7 +127,7 @@ pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn Pag
     }
     match paths.iter().find(|path| !is_backup(path)) {
         Some(path) => Err(OpenError::NotABackup { path: path.clone() }),
-        None => Ok(Box::new(BackupPages::open(paths, sets)?)),
+        None => Ok(Box::new(BackupPages::open_with(paths, sets, None, granted)?)),
     }
 }
 

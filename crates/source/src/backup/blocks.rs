@@ -1,11 +1,16 @@
 //! The tape: descriptor blocks and their streams in Microsoft Tape Format (logs-backups-events.md 2.1).
 
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
 
 use format::bytes::{u16_at, u64_at, utf16};
+use format::page::PAGE_BYTES;
 
-use super::damage::DamageKind;
-use super::media::Media;
+use super::damage::{Damage, DamageKind};
+use super::media::{Media, Part};
+use super::room::Room;
+use super::sets::LEAD_BYTES;
 
 /// What all places in a tape are multiples of, and the unit of checksums.
 pub(crate) const SECTOR_BYTES: usize = 512;
@@ -17,8 +22,14 @@ const STREAM_BYTES: usize = 22;
 const MAX_FIELDS: usize = 4096;
 /// Streams of one block; SQL Server writes six at most.
 const MAX_STREAMS: usize = 64;
-/// How much is read at once to find the next block behind damage.
-const SEARCH_BYTES: usize = 1 << 20;
+/// How much is read at once to find the next block after damage: little at first, as it mostly is near.
+const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
+/// What a place of damage takes in memory, its path apart.
+const BYTES_A_DAMAGE: usize = 2 * size_of::<Damage>();
+/// Types of blocks without a description that are told apart.
+const MOST_TYPES: usize = 64;
+/// Stands for all further types.
+const OTHER_TYPES: Tag = *b"????";
 
 /// Four letters that name a block or a stream.
 pub(crate) type Tag = [u8; 4];
@@ -83,19 +94,33 @@ fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
     Some(words.iter().fold(0, |sum, word| sum ^ u16::from_le_bytes(*word)))
 }
 
+/// Whether `bytes` start with the sound header of a stream.
+fn is_stream(bytes: &[u8]) -> bool {
+    bytes.iter().take(4).all(u8::is_ascii_uppercase)
+        && words_xor(bytes, 10).is_some_and(|sum| Some(sum) == u16_at(bytes, 20))
+}
+
 /// Walks over the blocks of a tape.
 pub(crate) struct Walk<'a> {
     media: &'a Media,
     at: u64,
+    room: &'a Room,
     /// Damage met so far, by place in the tape.
     pub(crate) damage: Vec<(u64, DamageKind)>,
-    /// Blocks met so far whose type says nothing here, though their headers are sound.
-    pub(crate) undescribed: Vec<Tag>,
+    /// How many blocks were met so far whose type says nothing here, though their headers are sound.
+    pub(crate) undescribed: BTreeMap<Tag, u64>,
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(media: &'a Media) -> Self {
-        Self { media, at: 0, damage: Vec::new(), undescribed: Vec::new() }
+    pub(super) fn new(media: &'a Media, room: &'a Room) -> Self {
+        Self { media, at: 0, room, damage: Vec::new(), undescribed: BTreeMap::new() }
+    }
+
+    fn note(&mut self, at: u64, kind: DamageKind) -> io::Result<()> {
+        let path = self.media.path.as_os_str().len();
+        self.room.take(BYTES_A_DAMAGE + path, "its damaged places")?;
+        self.damage.push((at, kind));
+        Ok(())
     }
 
     /// The next block; `None` at the end.
@@ -103,13 +128,12 @@ impl<'a> Walk<'a> {
         while self.at < self.media.length() {
             let at = self.at;
             let mut fields = vec![0; MAX_FIELDS];
-            let read = match self.media.read_at(&mut fields, at) {
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    self.search(at + SECTOR_BYTES as u64)?;
+            let read = match self.media.read_part(&mut fields, at)? {
+                Part::Read(read) => read,
+                Part::Damaged(_) => {
+                    self.search(at + 1)?;
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             fields.truncate(read);
             if read == 0 {
@@ -117,7 +141,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             if read < HEADER_BYTES {
-                self.truncated(at);
+                self.truncated(at)?;
                 break;
             }
             let is_sound = words_xor(&fields, 25) == u16_at(&fields, 50);
@@ -130,7 +154,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if !is_sound {
-                self.damage.push((at, DamageKind::BlockChecksum { tag }));
+                self.note(at, DamageKind::BlockChecksum { tag })?;
             }
             if !is_known || first_stream > MAX_FIELDS {
                 let is_name = tag.iter().all(u8::is_ascii_uppercase) && !BLOCKS.contains(&&tag);
@@ -139,9 +163,9 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 if is_sound {
-                    self.damage.push((at, DamageKind::UnknownBlock { tag }));
+                    self.note(at, DamageKind::UnknownBlock { tag })?;
                 }
-                self.search(at + SECTOR_BYTES as u64)?;
+                self.search(at + 1)?;
                 continue;
             }
             fields.truncate(first_stream);
@@ -158,7 +182,8 @@ impl<'a> Walk<'a> {
     /// Steps over a block of a type that SQL Server was not seen to write: the tape format has more of them
     /// (logs-backups-events.md 2.1). What follows its header need not be streams.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
-        self.undescribed.push(tag);
+        let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
+        *self.undescribed.entry(if is_told { tag } else { OTHER_TYPES }).or_default() += 1;
         let known_damage = self.damage.len();
         self.streams(first)?;
         self.damage.truncate(known_damage);
@@ -175,21 +200,21 @@ impl<'a> Walk<'a> {
             let read = match self.media.read_at(&mut header, at) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+                    self.search(at)?;
                     return Ok(streams);
                 }
                 Err(error) => return Err(error),
             };
             if read < STREAM_BYTES {
-                self.truncated(at);
+                self.truncated(at)?;
                 self.at = end;
                 return Ok(streams);
             }
             let tag = header.first_chunk::<4>().copied().unwrap_or_default();
             if words_xor(&header, 10) != u16_at(&header, 20) {
-                self.damage.push((at, DamageKind::StreamChecksum { tag }));
+                self.note(at, DamageKind::StreamChecksum { tag })?;
                 if !self.is_followed(at, &header)? {
-                    self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+                    self.search(at)?;
                     return Ok(streams);
                 }
             }
@@ -197,9 +222,18 @@ impl<'a> Walk<'a> {
             let data = at + STREAM_BYTES as u64;
             let length = claimed.min(end.saturating_sub(data));
             let is_encrypted = u16_at(&header, 16) != Some(0);
+            // How much tape was lost inside is not known: then the length leads astray, and what follows is looked for.
+            if let Some(lost) = self.media.loss_in(data, length)
+                && !self.is_followed(at, &header)?
+            {
+                self.search(lost)?;
+                let length = self.length_before(data, self.at.min(end))?;
+                streams.push(Stream { tag, at: data, length, is_encrypted });
+                return Ok(streams);
+            }
             streams.push(Stream { tag, at: data, length, is_encrypted });
             if length < claimed {
-                self.truncated(data.saturating_add(length));
+                self.truncated(data.saturating_add(length))?;
                 self.at = end;
                 return Ok(streams);
             }
@@ -209,7 +243,7 @@ impl<'a> Walk<'a> {
                 return Ok(streams);
             }
         }
-        self.search(at.next_multiple_of(SECTOR_BYTES as u64))?;
+        self.search(at)?;
         Ok(streams)
     }
 
@@ -225,32 +259,51 @@ impl<'a> Walk<'a> {
         let mut bytes = [0; HEADER_BYTES];
         let read = self.media.read_at(&mut bytes, next).unwrap_or_default();
         let bytes = bytes.get(..read).unwrap_or_default();
-        let is_stream = bytes.iter().take(4).all(u8::is_ascii_uppercase)
-            && words_xor(bytes, 10).is_some_and(|sum| Some(sum) == u16_at(bytes, 20));
         let is_block = words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
-        Ok(is_stream || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
+        Ok(is_stream(bytes) || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
     }
 
-    /// Goes to the next sound block at or behind `from`; notes what lies between unless it is empty.
+    /// Length of the data from `data` on, of pages or log, that is followed by padding and then by the block at `end`.
+    fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
+        let unit = PAGE_BYTES as u64;
+        let mut units = end.saturating_sub(data + LEAD_BYTES) / unit;
+        // Padding is as long as a block at most.
+        for _ in 0..2 {
+            let length = LEAD_BYTES + units * unit;
+            let mut header = [0; STREAM_BYTES];
+            let read = self.media.read_at(&mut header, (data + length).next_multiple_of(4)).unwrap_or_default();
+            if header.get(..read).is_some_and(is_stream) {
+                return Ok(length);
+            }
+            units = units.saturating_sub(1);
+        }
+        Ok(end.saturating_sub(data))
+    }
+
+    /// Goes to the next sound block at or after `from`, at a multiple of a sector; notes what lies between unless it is empty.
     fn search(&mut self, from: u64) -> io::Result<()> {
-        let mut window = vec![0; SEARCH_BYTES];
+        let from = from.next_multiple_of(SECTOR_BYTES as u64);
+        let mut window = Vec::new();
+        let mut wanted = *SEARCH_BYTES.start();
         let mut at = from;
         let mut is_empty = true;
-        // Where a window cannot be read as a whole, it is read by sectors.
-        let mut by_sectors = at;
         while at < self.media.length() {
-            let wanted = if at < by_sectors { SECTOR_BYTES } else { SEARCH_BYTES };
-            let read = match self.media.read_at(window.get_mut(..wanted).unwrap_or_default(), at) {
-                Ok(0) => break,
-                Ok(read) => read,
-                // A pipe has nothing behind its damage.
+            window.resize(wanted, 0);
+            let read = match self.media.read_part(&mut window, at) {
+                Ok(Part::Read(0)) => break,
+                Ok(Part::Read(read)) => read,
+                // Damage inside the container: step over it.
+                Ok(Part::Damaged(bytes)) => {
+                    at = at.saturating_add(bytes.next_multiple_of(SECTOR_BYTES as u64));
+                    continue;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
+                // Where a window cannot be read as a whole, it is read by sectors.
                 Err(_) => {
-                    // Damage inside the container: step over it.
-                    if at < by_sectors {
+                    if wanted == SECTOR_BYTES {
                         at += SECTOR_BYTES as u64;
                     }
-                    by_sectors = by_sectors.max(at + SEARCH_BYTES as u64);
+                    wanted = SECTOR_BYTES;
                     continue;
                 }
             };
@@ -264,16 +317,17 @@ impl<'a> Walk<'a> {
                 is_empty &= bytes.iter().all(|&byte| byte == 0);
             }
             at += read as u64;
+            wanted = (wanted * 2).min(*SEARCH_BYTES.end());
         }
         if !is_empty {
-            self.damage.push((from, DamageKind::Lost));
+            self.note(from, DamageKind::Lost)?;
         }
         self.at = self.media.length();
         Ok(())
     }
 
-    fn truncated(&mut self, at: u64) {
-        self.damage.push((at, DamageKind::Truncated));
+    fn truncated(&mut self, at: u64) -> io::Result<()> {
         self.at = self.media.length();
+        self.note(at, DamageKind::Truncated)
     }
 }

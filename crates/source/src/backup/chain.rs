@@ -1,6 +1,6 @@
 //! Restore chains: which full backup, differential and log backups follow each other without a gap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use format::Lsn;
@@ -58,13 +58,13 @@ pub struct DatabaseChains {
 
 /// Finds the restore chains in `media`, by database.
 pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
-    let mut databases: BTreeMap<(String, String), Vec<ChainSet>> = BTreeMap::new();
+    let mut databases: BTreeMap<(String, String), (Vec<ChainSet>, HashMap<String, usize>)> = BTreeMap::new();
     for media in media {
         for set in &media.sets {
             let id = set.config.binding_id.clone().unwrap_or_default();
-            let sets = databases.entry((set.config.database.clone(), id)).or_default();
-            let same = |known: &&mut ChainSet| set.guid.is_some() && known.set.guid == set.guid;
-            if let Some(known) = sets.iter_mut().find(same) {
+            let (sets, by_guid) = databases.entry((set.config.database.clone(), id)).or_default();
+            let index = set.guid.as_ref().map(|guid| *by_guid.entry(guid.clone()).or_insert(sets.len()));
+            if let Some(known) = index.and_then(|index| sets.get_mut(index)) {
                 // A copy of a file is no other stripe.
                 if media.families > 1 && !known.paths.contains(&media.path) {
                     known.missing_stripes = known.missing_stripes.saturating_sub(1);
@@ -81,7 +81,7 @@ pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
             });
         }
     }
-    databases.into_iter().map(|((database, _), sets)| of_database(database, sets)).collect()
+    databases.into_iter().map(|((database, _), (sets, _))| of_database(database, sets)).collect()
 }
 
 fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
@@ -91,48 +91,140 @@ fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
         sets.iter().enumerate().filter(is_kind).map(|(index, _)| index).collect::<Vec<_>>()
     };
     let (fulls, differentials, logs) = (of_kind(SetKind::Full), of_kind(SetKind::Differential), of_kind(SetKind::Log));
-    let chains: Vec<Chain> = fulls.iter().map(|&full| chain(&sets, full, &differentials, &logs)).collect();
-    let is_used =
-        |index: usize| chains.iter().any(|chain| chain.steps.contains(&index) || chain.differentials.contains(&index));
-    let unused = (0..sets.len()).filter(|&index| !is_used(index)).collect();
+    let by_fork = Logs::by_fork(&sets, logs);
+    let chains: Vec<Chain> = fulls.iter().map(|&full| chain(&sets, full, &differentials, &by_fork)).collect();
+    let used: HashSet<usize> =
+        chains.iter().flat_map(|chain| chain.steps.iter().chain(&chain.differentials)).copied().collect();
+    let unused = (0..sets.len()).filter(|index| !used.contains(index)).collect();
     let server = sets.first().map(|set| set.set.config.server.clone()).unwrap_or_default();
     DatabaseChains { database, server, chains, unused, sets }
 }
 
-fn chain(sets: &[ChainSet], full: usize, differentials: &[usize], logs: &[usize]) -> Chain {
+/// The log backups of one line of restores, by their start.
+#[derive(Default)]
+struct Logs {
+    sets: Vec<usize>,
+    /// First and last LSN of each.
+    lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
+    /// For each, the one up to it that leads farthest; of two that lead as far the later one.
+    farthest: Vec<usize>,
+}
+
+impl Logs {
+    /// `logs`, which are in order, by the line of restores that they belong to.
+    fn by_fork(sets: &[ChainSet], logs: Vec<usize>) -> HashMap<Option<String>, Self> {
+        let mut forks: HashMap<Option<String>, Self> = HashMap::new();
+        for index in logs {
+            let Some(config) = sets.get(index).map(|set| &set.set.config) else { continue };
+            forks.entry(config.recovery_fork_id.clone()).or_default().push(index, (config.first_lsn, config.last_lsn));
+        }
+        forks
+    }
+
+    /// Adds a log backup that starts no earlier than those before.
+    fn push(&mut self, set: usize, lsns: (Option<Lsn>, Option<Lsn>)) {
+        let number = self.sets.len();
+        let best = self.farthest.last().copied().unwrap_or(number);
+        let is_farther = self.lsns.get(best).is_none_or(|(_, last)| lsns.1 >= *last);
+        self.farthest.push(if is_farther { number } else { best });
+        self.sets.push(set);
+        self.lsns.push(lsns);
+    }
+
+    /// The log backups that lead on from `at`, each starting early enough and leading farthest, and how far they lead.
+    fn steps_from(&self, mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
+        let (mut steps, mut before) = (Vec::new(), None);
+        while let Some(at) = reached {
+            let started = self.lsns.partition_point(|(first, _)| *first <= Some(at));
+            let best = started.checked_sub(1).and_then(|number| self.farthest.get(number)).copied();
+            let Some(best) = best.filter(|best| before.is_none_or(|before| *best > before)) else { break };
+            let (Some(&(_, last)), Some(&set)) = (self.lsns.get(best), self.sets.get(best)) else { break };
+            // One of an idle database adds no log, but time.
+            if last < Some(at) {
+                break;
+            }
+            (reached, before) = (last, Some(best));
+            steps.push(set);
+        }
+        (reached, steps)
+    }
+}
+
+fn chain(sets: &[ChainSet], full: usize, differentials: &[usize], by_fork: &HashMap<Option<String>, Logs>) -> Chain {
     let set = |index: usize| sets.get(index).map(|set| &set.set);
     let last = |index: usize| set(index).and_then(|set| set.config.last_lsn);
     let is_of_this = |index: &usize| set(*index).zip(set(full)).is_some_and(|(set, full)| is_based_on(set, full));
     let differentials: Vec<usize> = differentials.iter().copied().filter(is_of_this).collect();
-    let fork = |index: usize| set(index).and_then(|set| set.config.recovery_fork_id.clone());
-    let logs: Vec<usize> = logs.iter().copied().filter(|&log| fork(log) == fork(full)).collect();
+    let nothing = Logs::default();
+    let logs = set(full).and_then(|set| by_fork.get(&set.config.recovery_fork_id)).unwrap_or(&nothing);
     // The way over the last differential is the shortest; if its log breaks off sooner, the full backup's may go on.
     let starts = differentials.last().into_iter().chain([&full]);
     let ways = starts.map(|&start| {
-        let mut steps = if start == full { vec![full] } else { vec![full, start] };
-        let mut reached = last(start);
-        let mut rest = logs.as_slice();
-        // Log backups are ordered by their start: of those that start early enough the one that leads farthest counts.
-        while let Some(at) = reached {
-            let follows = |log: &usize| {
-                let log = set(*log).map(|set| (set.config.first_lsn, set.config.last_lsn));
-                // One of an idle database adds no log, but time.
-                log.is_some_and(|(first, last)| first <= Some(at) && last >= Some(at))
-            };
-            let Some((index, next)) =
-                rest.iter().enumerate().filter(|(_, log)| follows(log)).max_by_key(|(_, log)| last(**log))
-            else {
-                break;
-            };
-            reached = last(*next);
-            steps.push(*next);
-            rest = rest.get(index + 1..).unwrap_or_default();
-        }
-        (reached, steps)
+        let (reached, logs) = logs.steps_from(last(start));
+        let start = if start == full { vec![full] } else { vec![full, start] };
+        (reached, [start, logs].concat())
     });
     // Of two ways that lead as far the one with fewer steps comes first.
     let (reached, steps) =
         ways.reduce(|best, way| if way.0 > best.0 { way } else { best }).unwrap_or((None, vec![full]));
-    let later = logs.iter().filter_map(|&log| set(log)?.config.first_lsn).filter(|first| Some(*first) > reached).min();
+    let later = logs.lsns.get(logs.lsns.partition_point(|(first, _)| *first <= reached)..);
+    let later = later.unwrap_or_default().iter().find_map(|(first, _)| *first);
     Chain { full, differentials, steps, gap: reached.zip(later) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps as they are defined: of the log backups after the last one those that start early enough and lead as far at
+    /// least, and of these the one that leads farthest.
+    fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
+        let (mut steps, mut next) = (Vec::new(), 0);
+        while let Some(at) = reached {
+            let follows = |number: &usize| lsns[*number].0 <= Some(at) && lsns[*number].1 >= Some(at);
+            let Some(best) = (next..lsns.len()).filter(follows).max_by_key(|&number| lsns[number].1) else { break };
+            steps.push(best);
+            (reached, next) = (lsns[best].1, best + 1);
+        }
+        (reached, steps)
+    }
+
+    #[test]
+    fn steps_over_log_backups_are_those_that_one_by_one_are_found() {
+        let mut state = 3u64;
+        let mut dice = move |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let lsn = |block: u64| Lsn { vlf: 1, block: block as u32, slot: 1 };
+        let mut longest = 0;
+        for _ in 0..500 {
+            let mut lsns: Vec<_> = (0..dice(30))
+                .map(|_| {
+                    let first = dice(40);
+                    let last = first + dice(4);
+                    ((dice(20) > 0).then(|| lsn(first)), (dice(20) > 0).then(|| lsn(last)))
+                })
+                .collect();
+            lsns.sort();
+            let mut logs = Logs::default();
+            lsns.iter().enumerate().for_each(|(number, lsns)| logs.push(number, *lsns));
+            for start in 0..40 {
+                let steps = logs.steps_from(Some(lsn(start)));
+                assert_eq!(steps, steps_one_by_one(&lsns, Some(lsn(start))), "from {start} over {lsns:?}");
+                longest = longest.max(steps.1.len());
+            }
+        }
+        assert!(longest > 5);
+    }
+
+    #[test]
+    fn a_hundred_thousand_log_backups_are_gone_through_once() {
+        let mut logs = Logs::default();
+        let lsn = |block: u32| Some(Lsn { vlf: 1, block, slot: 1 });
+        for number in 0..100_000u32 {
+            logs.push(number as usize, (lsn(number), lsn(number + 1)));
+        }
+        assert_eq!(logs.steps_from(lsn(0)).1.len(), 100_000);
+    }
 }

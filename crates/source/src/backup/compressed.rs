@@ -1,7 +1,7 @@
 //! The compressed container: records that, decompressed one after another, are the tape of an uncompressed backup
-//! (logs-backups-events.md 2.5 and 2.7). An index of eight bytes a record lets any place of that tape be read.
+//! (logs-backups-events.md 2.5 and 2.7). An index of eight bytes per 64 KB lets any place of that tape be read.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use format::bytes::{u16_at, u32_at};
 
-use super::blocks::{SECTOR_BYTES, is_filemark};
+use super::blocks::SECTOR_BYTES;
+use super::media::Part;
+use super::records;
+use super::room::Room;
 use super::xpress;
 use crate::positioned::read_fully_at;
 
@@ -17,14 +20,12 @@ use crate::positioned::read_fully_at;
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
 /// Largest record: what a byte can count in sectors is more than any writer puts into one.
 pub(super) const MAX_SECTORS: u8 = 128;
-/// Between a record and the soft filemark behind it lies less than two blocks of at most 4096 bytes.
-pub(super) const GAP_BYTES: usize = 2 * 4096 + SECTOR_BYTES;
-/// How far behind damage the next record is looked for.
-const RESYNC_BYTES: u64 = 1 << 20;
-/// Records decompressed and kept.
+/// Groups decompressed and kept.
 const CACHED: usize = 16;
 /// Entries of the index a step of the coarse index covers.
 const STEP: usize = 256;
+/// What a group takes in memory: in a list that grows, with its bit and its part of a step.
+pub(super) const BYTES_A_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
 /// What differs between the versions of the container.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +37,18 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// By the words behind the magic: 1, 1 or 2, 3; others hold other algorithms.
+    /// By the words after the magic: 1, 1 or 2, 3; others hold other algorithms.
     pub(super) fn of(words: &[u8]) -> Option<Self> {
         match words {
             [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
             [2, 0, 0, 0, 3, 0, 0, 0] => Some(V2),
             _ => None,
         }
+    }
+
+    /// Bytes of the longest record.
+    fn most_bytes(self) -> u64 {
+        (self.header + usize::from(u16::MAX)) as u64
     }
 }
 
@@ -58,7 +64,7 @@ struct Entry(u64);
 impl Entry {
     /// Uncompressed in the container: a soft filemark.
     const LITERAL: u64 = 1 << 8;
-    /// A record was here that cannot be read.
+    /// Records were here that cannot be read.
     const LOST: u64 = 1 << 9;
 
     fn new(offset: u64, sectors: u8, flags: u64) -> Self {
@@ -69,8 +75,12 @@ impl Entry {
         self.0 >> 10
     }
 
+    fn sectors(self) -> u8 {
+        (self.0 & 0xFF) as u8
+    }
+
     fn bytes(self) -> usize {
-        (self.0 & 0xFF) as usize * SECTOR_BYTES
+        usize::from(self.sectors()) * SECTOR_BYTES
     }
 
     fn is(self, flag: u64) -> bool {
@@ -78,8 +88,70 @@ impl Entry {
     }
 }
 
+/// What the walk over a container found: groups of records that follow each other and hold 64 KB of the tape at most, as a
+/// record of the usual size does alone. So the index grows with the tape, whatever the size of the records.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    entries: Vec<Entry>,
+    /// Where, in the tape, records were lost end.
+    losses: Vec<u64>,
+    /// Length of the tape.
+    length: u64,
+    /// Place in the file from which on nothing is found.
+    pub(super) lost_end: Option<u64>,
+    /// Whether the last record ends where the file does, but for the slack after a soft filemark.
+    pub(super) is_whole: bool,
+    /// Bytes that the walk read, and those that it summed up.
+    pub(super) read_bytes: u64,
+    pub(super) summed_bytes: u64,
+}
+
+impl Groups {
+    /// Adds the record from `at` to `end` of the file.
+    pub(super) fn add_record(&mut self, at: u64, sectors: u8, end: u64, header: usize) {
+        self.length += u64::from(sectors) * SECTOR_BYTES as u64;
+        if let Some(last) = self.entries.last_mut()
+            && !last.is(Entry::LITERAL | Entry::LOST)
+            && last.sectors().saturating_add(sectors) <= MAX_SECTORS
+            && end - last.offset() <= (header + usize::from(u16::MAX)) as u64
+        {
+            *last = Entry::new(last.offset(), last.sectors() + sectors, 0);
+        } else {
+            self.entries.push(Entry::new(at, sectors, 0));
+        }
+    }
+
+    /// Adds a soft filemark.
+    pub(super) fn add_filemark(&mut self, at: u64, bytes: usize) {
+        self.length += bytes as u64;
+        self.entries.push(Entry::new(at, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
+    }
+
+    /// Adds damage at `at` of the file, up to the next record. One record is taken for lost: where pages lie is told by the
+    /// pages themselves.
+    pub(super) fn add_loss(&mut self, at: u64) {
+        self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
+        self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
+        self.losses.push(self.length);
+    }
+
+    /// How many entries are kept; one for damage counts twice.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() + self.losses.len()
+    }
+
+    /// Whether anything else than damage was found.
+    pub(super) fn has_records(&self) -> bool {
+        self.entries.len() > self.losses.len()
+    }
+
+    pub(super) fn ends_with_filemark(&self) -> bool {
+        self.entries.last().is_some_and(|last| last.is(Entry::LITERAL))
+    }
+}
+
 /// A record whose checksum is wrong, or that is none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadRecord {
     /// Where in the file.
     pub(crate) at: u64,
@@ -87,8 +159,43 @@ pub(crate) struct BadRecord {
     pub(crate) checksums: Option<(u32, u32)>,
 }
 
-/// An entry and what it holds, once a thread has decompressed it; `None` when it cannot be.
-type Decoded = (usize, Arc<OnceLock<Option<Box<[u8]>>>>);
+/// What a group holds, and which sectors of it cannot be read, a bit each.
+#[derive(Debug)]
+struct Held {
+    bytes: Box<[u8]>,
+    bad: BadSectors,
+}
+
+/// Sectors of a group that cannot be read.
+#[derive(Clone, Copy, Default, Debug)]
+struct BadSectors {
+    /// Of records with a wrong checksum, or lost.
+    damaged: u128,
+    /// Of records that are as they were written, in a form that is not known.
+    unknown: u128,
+}
+
+impl BadSectors {
+    /// A bit for each sector of the bytes from `from` to `to` of a group.
+    fn mask(from: usize, to: usize) -> u128 {
+        let bits = |sectors: usize| if sectors >= 128 { u128::MAX } else { (1 << sectors) - 1 };
+        bits(to.div_ceil(SECTOR_BYTES)) & !bits(from / SECTOR_BYTES)
+    }
+
+    /// An error if one of these sectors cannot be read.
+    fn check(self, mask: u128) -> io::Result<()> {
+        if self.damaged & mask != 0 {
+            return Err(damaged("the record of the compressed backup that holds it has a wrong checksum or is lost"));
+        }
+        if self.unknown & mask != 0 {
+            return Err(damaged("the record of the compressed backup that holds it is not XPRESS-Huffman"));
+        }
+        Ok(())
+    }
+}
+
+/// A group, by number, once a thread has decompressed it; `None` when it cannot be read.
+type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 
 /// A compressed container, open for reading.
 #[derive(Debug)]
@@ -97,47 +204,48 @@ pub(crate) struct Compressed {
     entries: Vec<Entry>,
     /// Place in the tape of every [`STEP`]th entry.
     steps: Vec<u64>,
+    losses: Vec<u64>,
+    lost_end: Option<u64>,
     /// Length of the tape.
     pub(crate) length: u64,
-    /// Whether the last record ends where the file does, but for the slack behind a soft filemark.
+    /// Whether the last record ends where the file does, but for the slack after a soft filemark.
     pub(crate) is_whole: bool,
-    /// Entries whose checksum was compared, a bit each.
-    seen: Vec<AtomicU64>,
-    bad: Mutex<BTreeSet<BadRecord>>,
-    cache: Mutex<VecDeque<Decoded>>,
+    /// Entries of which all checksums were compared and are right, a bit each.
+    sound: Vec<AtomicU64>,
+    cache: Mutex<VecDeque<Slot>>,
 }
 
 impl Compressed {
-    /// Bytes that it keeps in memory: 8 bytes a record, and the last records decompressed.
+    /// Bytes that it keeps in memory: the index, and the last groups decompressed.
     pub(super) fn held_bytes(&self) -> usize {
-        let index = size_of_val(self.entries.as_slice()) * 3 / 2 + size_of_val(self.steps.as_slice());
-        index + size_of_val(self.seen.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
+        let lists = size_of_val(self.entries.as_slice()) + size_of_val(self.losses.as_slice());
+        let index = lists * 3 / 2 + size_of_val(self.steps.as_slice());
+        index + size_of_val(self.sound.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
     }
 
     /// Indexes the records of `file`; `None` when this version of the container is not known.
-    pub(crate) fn open(file: &File, length: u64) -> io::Result<Option<Self>> {
+    pub(super) fn open(file: &File, length: u64, room: &Room) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
         read_fully_at(file, &mut start, 0)?;
         let Some(version) = start.get(8..).and_then(Version::of) else { return Ok(None) };
-        let mut index = Index { file, length, version, entries: Vec::new(), bad: BTreeSet::new() };
-        let is_whole = index.walk()?;
-        let (entries, bad) = (index.entries, index.bad);
-        if entries.iter().all(|entry| entry.is(Entry::LOST)) {
+        let groups = records::groups(file, length, version, room)?;
+        if !groups.has_records() {
             return Ok(None);
         }
         let (mut steps, mut at) = (Vec::new(), 0);
-        for (number, entry) in entries.iter().enumerate() {
+        for (number, entry) in groups.entries.iter().enumerate() {
             if number % STEP == 0 {
                 steps.push(at);
             }
             at += entry.bytes() as u64;
         }
-        let seen = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let Groups { entries, losses, length, lost_end, is_whole, .. } = groups;
+        let sound = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let cache = Mutex::new(VecDeque::new());
-        let this = Self { version, entries, steps, length: at, is_whole, seen, bad: Mutex::new(bad), cache };
+        let this = Self { version, entries, steps, losses, lost_end, length, is_whole, sound, cache };
         // A first record that cannot be decompressed: encrypted, or another algorithm.
         let is_readable = this.entries.first().is_some_and(|entry| entry.is(Entry::LOST))
-            || this.copy_part(file, 0, 0, &mut []).is_ok();
+            || this.with_group(file, 0, |held| held.bad.check(1)).is_ok();
         Ok(is_readable.then_some(this))
     }
 
@@ -149,36 +257,89 @@ impl Compressed {
         while let (true, Some(entry)) = (done < buffer.len(), self.entries.get(number)) {
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let bytes = entry.bytes();
-            let taken = match rest.get_mut(..bytes) {
+            done += match rest.get_mut(..bytes) {
                 // The whole of it is wanted: straight to where it goes.
                 Some(whole) if skip == 0 => {
-                    self.decode(file, number, whole)?;
+                    self.decode(file, number, whole)?.check(u128::MAX)?;
                     bytes
                 }
-                _ => self.copy_part(file, number, skip, rest)?,
+                _ => {
+                    let taken = rest.len().min(bytes - skip);
+                    self.with_group(file, number, |held| {
+                        held.bad.check(BadSectors::mask(skip, skip + taken))?;
+                        copy(held.bytes.get(skip..).unwrap_or_default(), rest);
+                        Ok(())
+                    })?;
+                    taken
+                }
             };
-            done += taken;
             skip = 0;
             number += 1;
         }
         Ok(done)
     }
 
-    /// Compares the checksums of all records that were not read yet; returns the bad ones.
-    pub(crate) fn verify_all(&self, file: &File) -> io::Result<Vec<BadRecord>> {
+    /// Reads from place `at` of the tape on, up to the end of a group or the next damage in it.
+    pub(super) fn read_part(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<Part> {
+        let Some((mut number, start)) = self.entry_at(at) else { return Ok(Part::Read(0)) };
+        let mut skip = (at - start) as usize;
+        let mut done = 0;
+        while let (true, Some(entry)) = (done < buffer.len(), self.entries.get(number)) {
+            let bytes = entry.bytes();
+            if entry.is(Entry::LOST) {
+                return Ok(if done > 0 { Part::Read(done) } else { Part::Damaged((bytes - skip) as u64) });
+            }
+            let rest = buffer.get_mut(done..).unwrap_or_default();
+            let (taken, is_bad) = self.with_group(file, number, |held| {
+                // Up to where the sectors are like the first one: bad, or not.
+                let bad = (held.bad.damaged | held.bad.unknown) >> (skip / SECTOR_BYTES);
+                let is_bad = bad & 1 != 0;
+                let sectors = if is_bad { bad.trailing_ones() } else { bad.trailing_zeros() };
+                let same = (sectors as usize * SECTOR_BYTES - skip % SECTOR_BYTES).min(bytes - skip);
+                let part = held.bytes.get(skip..skip + same).unwrap_or_default();
+                Ok((if is_bad { same } else { copy(part, rest) }, is_bad))
+            })?;
+            match (is_bad, done) {
+                (true, 0) => return Ok(Part::Damaged(taken as u64)),
+                (true, _) => break,
+                (false, _) => done += taken,
+            }
+            skip += taken;
+            if skip == bytes {
+                (skip, number) = (0, number + 1);
+            }
+        }
+        Ok(Part::Read(done))
+    }
+
+    /// Compares the checksums of all records that were not read yet, and reports the bad ones, by place.
+    pub(crate) fn verify_all(&self, file: &File, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
         let mut raw = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
-            let is_seen =
-                self.seen.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0);
-            if !is_seen && !entry.is(Entry::LITERAL | Entry::LOST) {
-                // A bad record is remembered; one that cannot be read at all is an error.
-                match self.payload(file, number, &mut raw) {
-                    Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
-                    _ => {}
+            if entry.is(Entry::LOST) {
+                found(BadRecord { at: entry.offset(), checksums: None });
+            } else if !entry.is(Entry::LITERAL) && !self.is_sound(number) {
+                self.fetch(file, number, &mut raw)?;
+                for record in Records::new(self.version, &raw, *entry) {
+                    record.payload.map_or_else(&mut found, |_| ());
                 }
             }
         }
-        Ok(self.bad.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect())
+        if let Some(at) = self.lost_end {
+            found(BadRecord { at, checksums: None });
+        }
+        Ok(())
+    }
+
+    /// The end of the first place in so many bytes of the tape where records are lost.
+    pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
+        let next = self.losses.partition_point(|&end| end <= at);
+        let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
+        self.losses.get(next).copied().filter(|end| *end - lost < at.saturating_add(length))
+    }
+
+    fn is_sound(&self, number: usize) -> bool {
+        self.sound.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0)
     }
 
     /// The entry that holds place `at` of the tape, and where it starts.
@@ -195,9 +356,8 @@ impl Compressed {
         None
     }
 
-    /// Copies what an entry holds from place `skip` on, as far as `out` has room; returns how much that is. Of threads that
-    /// want the same entry one decompresses it, and the others wait.
-    fn copy_part(&self, file: &File, number: usize, skip: usize, out: &mut [u8]) -> io::Result<usize> {
+    /// Does something with what a group holds. Of threads that want the same group one decompresses it, and the others wait.
+    fn with_group<T>(&self, file: &File, number: usize, with: impl FnOnce(&Held) -> io::Result<T>) -> io::Result<T> {
         let slot = {
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             match cache.iter().find(|(cached, _)| *cached == number) {
@@ -210,28 +370,18 @@ impl Compressed {
                 }
             }
         };
-        let again;
-        let decoded = match slot.get_or_init(|| self.decoded(file, number).ok()) {
-            Some(decoded) => decoded,
+        match slot.get_or_init(|| self.held(file, number).ok()) {
+            Some(held) => with(held),
             // Once more for the error, unless it was one that passes.
-            None => {
-                again = self.decoded(file, number)?;
-                &again
-            }
-        };
-        let part = decoded.get(skip..).unwrap_or_default();
-        let taken = part.len().min(out.len());
-        if let (Some(to), Some(from)) = (out.get_mut(..taken), part.get(..taken)) {
-            to.copy_from_slice(from);
+            None => with(&self.held(file, number)?),
         }
-        Ok(taken)
     }
 
-    /// What an entry holds.
-    fn decoded(&self, file: &File, number: usize) -> io::Result<Box<[u8]>> {
-        let mut decoded = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())];
-        self.decode(file, number, &mut decoded)?;
-        Ok(decoded.into_boxed_slice())
+    /// What a group holds.
+    fn held(&self, file: &File, number: usize) -> io::Result<Held> {
+        let mut bytes = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())].into_boxed_slice();
+        let bad = self.decode(file, number, &mut bytes)?;
+        Ok(Held { bytes, bad })
     }
 
     /// The bytes of the file that hold those of the tape from `at` on.
@@ -243,69 +393,112 @@ impl Compressed {
         Some((start, end.saturating_sub(start)))
     }
 
-    /// Decompresses an entry into `out`, which has its size.
-    fn decode(&self, file: &File, number: usize, out: &mut [u8]) -> io::Result<()> {
+    /// Decompresses a group into `out`, which has its size, but for records that cannot be read.
+    fn decode(&self, file: &File, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         if entry.is(Entry::LOST) {
-            return Err(damaged("a record of the compressed backup is lost"));
+            return Ok(BadSectors { damaged: u128::MAX, unknown: 0 });
         }
         if entry.is(Entry::LITERAL) {
             let read = read_fully_at(file, out, entry.offset())?;
-            return if read == out.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            return if read == out.len() {
+                Ok(BadSectors::default())
+            } else {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            };
         }
         let mut raw = Vec::new();
-        self.payload(file, number, &mut raw)?;
-        let payload = raw.get(self.version.header..).unwrap_or_default();
-        let inflated = if payload.len() == out.len() {
-            // As large as what it holds: stored.
-            out.copy_from_slice(payload);
-            Ok(())
-        } else {
-            xpress::decompress(payload, out)
-        };
-        // The checksum is right, so this is what was written: perhaps a form that is not known.
-        inflated.map_err(|_| damaged("the record of the compressed backup that holds it is not XPRESS-Huffman"))
-    }
-
-    /// Reads the record of an entry, header included, and verifies its checksum.
-    fn payload(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
-        let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
-        if self.is_bad(entry.offset()) {
-            return Err(damaged("the record of the compressed backup that holds it has a wrong checksum"));
+        self.fetch(file, number, &mut raw)?;
+        let mut bad = BadSectors::default();
+        for record in Records::new(self.version, &raw, entry) {
+            let mask = BadSectors::mask(record.from, record.to);
+            let out = out.get_mut(record.from..record.to).unwrap_or_default();
+            match record.payload {
+                // As large as what it holds: stored.
+                Ok(payload) if payload.len() == out.len() => out.copy_from_slice(payload),
+                // The checksum is right, so this is what was written: perhaps a form that is not known.
+                Ok(payload) if xpress::decompress(payload, out).is_err() => bad.unknown |= mask,
+                Ok(_) => {}
+                Err(_) => bad.damaged |= mask,
+            }
         }
-        let header = self.version.header;
-        // The next entry bounds the read; at a soft filemark, or at the end, some slack is read too.
-        let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
-        let limit = (header + usize::from(u16::MAX)) as u64;
-        raw.resize(end.saturating_sub(entry.offset()).min(limit) as usize, 0);
-        let read = read_fully_at(file, raw, entry.offset())?;
-        raw.truncate(read);
-        let size = usize::from(u16_at(raw, 2).unwrap_or_default());
-        let stored = u32_at(raw, self.version.checksum);
-        let (Some(stored), true) = (stored, header + size <= raw.len()) else {
-            return Err(self.bad(BadRecord { at: entry.offset(), checksums: None }));
-        };
-        raw.truncate(header + size);
-        let computed = checksum(raw.get(header..).unwrap_or_default());
-        if let Some(word) = self.seen.get(number / 64) {
+        if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }
-        if computed == stored {
-            Ok(())
-        } else {
-            Err(self.bad(BadRecord { at: entry.offset(), checksums: Some((stored, computed)) }))
+        Ok(bad)
+    }
+
+    /// Reads the bytes of the file that hold a group.
+    fn fetch(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
+        let Some(entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
+        // The next entry bounds the read; at a soft filemark, or at the end, some slack is read too.
+        let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
+        raw.resize(end.saturating_sub(entry.offset()).min(self.version.most_bytes()) as usize, 0);
+        let read = read_fully_at(file, raw, entry.offset())?;
+        raw.truncate(read);
+        Ok(())
+    }
+}
+
+/// Copies as much as there is and fits; returns how much.
+fn copy(from: &[u8], to: &mut [u8]) -> usize {
+    let taken = from.len().min(to.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..taken), from.get(..taken)) {
+        to.copy_from_slice(from);
+    }
+    taken
+}
+
+/// The records of a group, in its bytes.
+struct Records<'a> {
+    version: Version,
+    raw: &'a [u8],
+    entry: Entry,
+    /// Place in `raw`, and in what the group holds.
+    at: usize,
+    place: usize,
+}
+
+/// A record of a group.
+struct Record<'a> {
+    /// What it holds of the group, in bytes.
+    from: usize,
+    to: usize,
+    payload: Result<&'a [u8], BadRecord>,
+}
+
+impl<'a> Records<'a> {
+    fn new(version: Version, raw: &'a [u8], entry: Entry) -> Self {
+        Self { version, raw, entry, at: 0, place: 0 }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let (whole, from) = (self.entry.bytes(), self.place);
+        if from >= whole {
+            return None;
         }
-    }
-
-    /// Whether the record at this place of the file was found bad before.
-    fn is_bad(&self, at: u64) -> bool {
-        let bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
-        bad.range(BadRecord { at, checksums: None }..).next().is_some_and(|record| record.at == at)
-    }
-
-    fn bad(&self, record: BadRecord) -> io::Error {
-        self.bad.lock().unwrap_or_else(PoisonError::into_inner).insert(record);
-        damaged("the record of the compressed backup that holds it has a wrong checksum")
+        let at = self.entry.offset() + self.at as u64;
+        let rest = self.raw.get(self.at..).unwrap_or_default();
+        let size = usize::from(u16_at(rest, 2).unwrap_or_default());
+        let to = from + rest.get(1).map_or(0, |&sectors| usize::from(sectors)) * SECTOR_BYTES;
+        let payload = rest.get(self.version.header..).and_then(|rest| rest.get(..size));
+        let stored = u32_at(rest, self.version.checksum);
+        let is_record = rest.first() == Some(&self.version.tag) && from < to && to <= whole;
+        let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
+            // It was there when the file was opened.
+            self.place = whole;
+            return Some(Record { from, to: whole, payload: Err(BadRecord { at, checksums: None }) });
+        };
+        self.at += self.version.header + size;
+        self.place = to;
+        let computed = checksum(payload);
+        let payload =
+            if computed == stored { Ok(payload) } else { Err(BadRecord { at, checksums: Some((stored, computed)) }) };
+        Some(Record { from, to, payload })
     }
 }
 
@@ -331,119 +524,6 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
     }
     let last = rest.iter().rev().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
     sum.rotate_left(1) ^ last
-}
-
-/// The walk that finds all records.
-struct Index<'a> {
-    file: &'a File,
-    length: u64,
-    version: Version,
-    entries: Vec<Entry>,
-    bad: BTreeSet<BadRecord>,
-}
-
-impl Index<'_> {
-    /// Hops from header to header. Between a record and a soft filemark lie old bytes, which may look like anything.
-    fn walk(&mut self) -> io::Result<bool> {
-        let mut at = self.version.first;
-        while at < self.length {
-            if let Some((sectors, next)) = self.record(at)? {
-                if self.record(next)?.is_some() || self.filemark(next)?.is_some() {
-                    self.entries.push(Entry::new(at, sectors, 0));
-                    at = next;
-                    continue;
-                }
-                // The last record of a file that was cut, one whose header lies, or the old bytes before a filemark.
-                if self.filemark(at)?.is_none() && self.is_sound(at)? {
-                    self.entries.push(Entry::new(at, sectors, 0));
-                    at = next;
-                    continue;
-                }
-            }
-            if let Some((mark, bytes)) = self.filemark(at)? {
-                self.entries.push(Entry::new(mark, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
-                at = mark + bytes as u64;
-                continue;
-            }
-            if self.is_slack(at) {
-                return Ok(true);
-            }
-            self.bad.insert(BadRecord { at, checksums: None });
-            // One record is taken for lost; where pages lie is told by the pages themselves.
-            match self.next_sound(at + 1)? {
-                Some(next) => {
-                    self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
-                    at = next;
-                }
-                None => return Ok(false),
-            }
-        }
-        Ok(at == self.length)
-    }
-
-    /// Behind the last soft filemark less than a block may follow.
-    fn is_slack(&self, at: u64) -> bool {
-        self.entries.last().is_some_and(|last| last.is(Entry::LITERAL)) && self.length - at < GAP_BYTES as u64
-    }
-
-    /// Size in sectors of the record at `at` and where the next one starts, if its header can be one.
-    fn record(&self, at: u64) -> io::Result<Option<(u8, u64)>> {
-        let mut header = [0; 8];
-        if at >= self.length || read_fully_at(self.file, &mut header, at)? < header.len() {
-            return Ok(None);
-        }
-        let [tag, sectors, low, high, ..] = header;
-        let size = u16::from_le_bytes([low, high]);
-        let next = at + self.version.header as u64 + u64::from(size);
-        let is_record = tag == self.version.tag && (1..=MAX_SECTORS).contains(&sectors) && size > 0;
-        Ok((is_record && next <= self.length).then_some((sectors, next)))
-    }
-
-    /// The soft filemark behind a record that ends at `at`: at the next multiple of a sector, or some sectors on.
-    fn filemark(&self, at: u64) -> io::Result<Option<(u64, usize)>> {
-        let first = at.next_multiple_of(SECTOR_BYTES as u64);
-        let mut window = [0; GAP_BYTES];
-        let read = if first < self.length { read_fully_at(self.file, &mut window, first)? } else { 0 };
-        for (sector, bytes) in window.get(..read).unwrap_or_default().chunks(SECTOR_BYTES).enumerate() {
-            if let Some(length) = is_filemark(bytes) {
-                return Ok(Some((first + (sector * SECTOR_BYTES) as u64, length)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether the record at `at` has the right checksum.
-    fn is_sound(&self, at: u64) -> io::Result<bool> {
-        let Some((_, next)) = self.record(at)? else { return Ok(false) };
-        let mut raw = vec![0; (next - at) as usize];
-        if read_fully_at(self.file, &mut raw, at)? < raw.len() {
-            return Ok(false);
-        }
-        let stored = raw.get(self.version.checksum..).and_then(|rest| rest.first_chunk::<4>());
-        let payload = raw.get(self.version.header..).unwrap_or_default();
-        Ok(stored.is_some_and(|stored| u32::from_le_bytes(*stored) == checksum(payload)))
-    }
-
-    /// The next record with the right checksum, or soft filemark, not too far behind `from`.
-    fn next_sound(&self, from: u64) -> io::Result<Option<u64>> {
-        let end = from.saturating_add(RESYNC_BYTES).min(self.length);
-        // Mostly it is near: a file of many bad records must not cost the whole stretch for each of them.
-        let mut window = [0; GAP_BYTES];
-        for start in (from..end).step_by(GAP_BYTES) {
-            let wanted = (end - start).min(GAP_BYTES as u64) as usize;
-            let read = read_fully_at(self.file, window.get_mut(..wanted).unwrap_or_default(), start)?;
-            for (at, &byte) in (start..).zip(window.iter().take(read)) {
-                let is_next = byte == self.version.tag && self.is_sound(at)?
-                    || byte == b'S'
-                        && at.is_multiple_of(SECTOR_BYTES as u64)
-                        && self.filemark(at)?.is_some_and(|(mark, _)| mark == at);
-                if is_next {
-                    return Ok(Some(at));
-                }
-            }
-        }
-        Ok(None)
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,18 @@
 //! Configuration objects: what a set says of its database, files and filegroups (logs-backups-events.md 2.2).
 
+use std::io;
+
 use format::Lsn;
 use format::bytes::{array_at, u16_at, u32_at, u64_at, utf16};
+
+use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
+
+/// Tag and length of an object.
+const HEAD_BYTES: usize = 8;
+/// Objects are not read further: three texts of 64 KB at most, and fields.
+const MAX_OBJECT_BYTES: u64 = 256 << 10;
+/// What takes room when there is none.
+const FILES: &str = "the names of its files";
 
 /// A date without zone, as the server's clock had it: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
 pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
@@ -171,40 +182,77 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads the objects; `None` when there is none of a set.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+    /// Reads the objects, which take `length` bytes that `read` fetches by their place; `None` when there is none of a set.
+    /// The first of them lies at place `at` of the tape.
+    pub(super) fn read_from(
+        length: u64,
+        read: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
+        at: u64,
+        room: &Room,
+    ) -> io::Result<Option<Self>> {
         let mut found = Self::default();
-        let mut has_set = false;
-        let mut rest = bytes;
+        let (mut has_set, mut objects, mut next) = (false, 0, 0);
+        let mut bytes = Vec::new();
         // Tag and length, then fields; every offset counts from the tag.
-        while let Some(length) = u32_at(rest, 4) {
-            let Some((object, behind)) = rest.split_at_checked(length as usize).filter(|_| length >= 8) else { break };
-            match object.first_chunk::<4>() {
-                Some(b"SCIN") => {
-                    (found.set, has_set) = (SetConfig::read(object), true);
-                }
-                Some(b"SFIN") => found.files.push(BackupFile::read(object)),
-                Some(b"SFGI") => found
-                    .filegroups
-                    .push(BackupFilegroup { id: u16_at(object, 0x0C).unwrap_or_default(), name: text(object, 0x10) }),
-                _ => {}
+        while next < length {
+            let mut head = [0; HEAD_BYTES];
+            let is_head = read(next, &mut head)? == HEAD_BYTES;
+            let size = u32_at(&head, 4).map_or(0, u64::from);
+            if !is_head || size < HEAD_BYTES as u64 || size > length - next {
+                break;
             }
-            rest = behind;
+            objects += 1;
+            at_most(MOST_OBJECTS, objects, "objects in a configuration", at)?;
+            let tag = head.first_chunk::<4>();
+            if let Some(tag @ (b"SCIN" | b"SFIN" | b"SFGI")) = tag {
+                // Their texts are 64 KB long at most.
+                bytes.resize(size.min(MAX_OBJECT_BYTES) as usize, 0);
+                let got = read(next, &mut bytes)?;
+                bytes.truncate(got);
+                if (bytes.len() as u64) < size.min(MAX_OBJECT_BYTES) {
+                    break;
+                }
+                match tag {
+                    b"SCIN" => (found.set, has_set) = (SetConfig::read(&bytes), true),
+                    b"SFIN" => {
+                        let file = BackupFile::read(&bytes);
+                        at_most(MOST_FILES, found.files.len() + 1, "files in a configuration", at)?;
+                        let texts = file.logical_name.len() + file.physical_name.len();
+                        room.take(size_of::<BackupFile>() * 3 / 2 + texts, FILES)?;
+                        found.files.push(file);
+                    }
+                    _ => {
+                        let group =
+                            BackupFilegroup { id: u16_at(&bytes, 0x0C).unwrap_or_default(), name: text(&bytes, 0x10) };
+                        at_most(MOST_FILES, found.filegroups.len() + 1, "filegroups in a configuration", at)?;
+                        room.take(size_of::<BackupFilegroup>() * 3 / 2 + group.name.len(), FILES)?;
+                        found.filegroups.push(group);
+                    }
+                }
+            }
+            next += size;
         }
-        has_set.then_some(found)
+        Ok(has_set.then_some(found))
     }
 
-    /// What is the same at the start and at the end of a backup: all that names something. The compatibility level may be
-    /// changed while a backup runs.
-    pub(crate) fn constants(&self) -> impl PartialEq + use<> {
-        let set = &self.set;
-        let files = self.files.iter().map(|file| {
-            let names = (file.logical_name.clone(), file.physical_name.clone());
-            (file.file_id, file.is_data, file.is_log, file.filegroup, names)
-        });
-        let names = (set.database.clone(), set.server.clone(), set.binding_id.clone(), set.recovery_fork_id.clone());
-        let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);
-        (numbers, names, files.collect::<Vec<_>>(), self.filegroups.clone())
+    /// Whether what is the same at the start and at the end of a backup is so: all that names something. The compatibility
+    /// level may be changed while a backup runs.
+    pub(crate) fn has_same_constants(&self, other: &Self) -> bool {
+        let names = |set: &SetConfig| {
+            let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);
+            let ids = (set.binding_id.clone(), set.recovery_fork_id.clone());
+            (numbers, ids, set.database.clone(), set.server.clone())
+        };
+        let is_same = |(file, other): (&BackupFile, &BackupFile)| {
+            (file.file_id, file.is_data, file.is_log, file.filegroup)
+                == (other.file_id, other.is_data, other.is_log, other.filegroup)
+                && file.logical_name == other.logical_name
+                && file.physical_name == other.physical_name
+        };
+        names(&self.set) == names(&other.set)
+            && self.files.len() == other.files.len()
+            && self.files.iter().zip(&other.files).all(is_same)
+            && self.filegroups == other.filegroups
     }
 }
 
@@ -227,7 +275,7 @@ mod tests {
         let with = |change: fn(&mut SetConfig)| {
             let mut last = first.clone();
             change(&mut last.set);
-            last.constants() == first.constants()
+            last.has_same_constants(&first)
         };
         assert!(with(|set| set.flags |= 0x20), "WITH CONTINUE_AFTER_ERROR, and an error");
         assert!(with(|set| set.compatibility_level = 160));
@@ -235,13 +283,41 @@ mod tests {
         assert!(!with(|set| set.database.push('2')));
     }
 
+    /// The configuration in `bytes`, with so much memory granted.
+    fn read_with(bytes: &[u8], granted: Option<u64>) -> io::Result<Option<Configuration>> {
+        let read = |at: u64, buffer: &mut [u8]| {
+            let rest = bytes.get(at as usize..).unwrap_or_default();
+            let taken = rest.len().min(buffer.len());
+            buffer[..taken].copy_from_slice(&rest[..taken]);
+            Ok(taken)
+        };
+        Configuration::read_from(bytes.len() as u64, read, 0, &Room::new(granted, bytes.len() as u64))
+    }
+
+    fn read(bytes: &[u8]) -> Option<Configuration> {
+        read_with(bytes, None).unwrap()
+    }
+
     #[test]
     fn lying_lengths_end_the_list() {
-        assert_eq!(Configuration::read(&[]), None);
-        assert_eq!(Configuration::read(b"SCIN\0\0\0\0"), None);
-        assert_eq!(Configuration::read(b"SCIN\xFF\xFF\xFF\xFF"), None);
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(b"SCIN\0\0\0\0"), None);
+        assert_eq!(read(b"SCIN\xFF\xFF\xFF\xFF"), None);
         let mut twice = b"SCIN\x08\0\0\0".to_vec();
         twice.extend(b"SFIN\xFF\0\0\0");
-        assert_eq!(Configuration::read(&twice).map(|found| found.files.len()), Some(0));
+        assert_eq!(read(&twice).map(|found| found.files.len()), Some(0));
+    }
+
+    #[test]
+    fn more_files_than_a_database_can_have_are_refused() {
+        let object = |tag: &[u8; 4]| [&tag[..], &[8, 0, 0, 0]].concat();
+        let with = |tag: &[u8; 4], count: usize| [object(b"SCIN"), object(tag).repeat(count)].concat();
+        assert_eq!(read(&with(b"SFIN", MOST_FILES)).unwrap().files.len(), MOST_FILES);
+        for (tag, count) in [(b"SFIN", MOST_FILES + 1), (b"SFGI", MOST_FILES + 1), (b"XXXX", MOST_OBJECTS)] {
+            let refused = read_with(&with(tag, count), None).unwrap_err();
+            assert!(refused.to_string().starts_with("more than"), "{refused}");
+        }
+        let refused = read_with(&with(b"SFIN", MOST_FILES), Some(9 << 20)).unwrap_err();
+        assert!(refused.to_string().starts_with("no room"), "{refused}");
     }
 }

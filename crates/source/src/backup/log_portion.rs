@@ -3,13 +3,14 @@
 //! A backup copies pages while the database changes. Restoring it redoes the log that was written meanwhile and undoes what
 //! was not committed at its end; a page that neither touches is what the restored database has.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use format::bytes::{array_at, u16_at, u32_at};
 use format::{Lsn, PageId};
 
 use super::media::Media;
+use super::room::Room;
 use super::sets::LogRegion;
 
 const SECTOR_BYTES: usize = 512;
@@ -46,12 +47,21 @@ pub(crate) struct LogPortion {
     pub(crate) is_unknown: bool,
     /// Places in the tape of blocks that are none, or whose checksum is wrong.
     pub(crate) bad_blocks: Vec<u64>,
-    open: HashMap<Transaction, Vec<PageId>>,
+    /// Transactions that began and have not ended, and the pages that each of them changed.
+    open: BTreeSet<Transaction>,
+    changed: BTreeSet<(Transaction, PageId)>,
 }
+
+/// What an entry of the sets and maps takes in memory beside itself, as their nodes are not full.
+const BYTES_AN_ENTRY: usize = 16;
+/// What is known of a page that the log changes: its last change, and later a place in the list of pages in flight.
+const BYTES_A_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_AN_ENTRY + size_of::<PageId>();
+const BYTES_A_TRANSACTION: usize = size_of::<Transaction>() + BYTES_AN_ENTRY;
+const BYTES_A_CHANGE: usize = size_of::<(Transaction, PageId)>() + BYTES_AN_ENTRY + size_of::<PageId>();
 
 impl LogPortion {
     /// Reads all log blocks of a region, in the order in which they were written.
-    pub(crate) fn read(&mut self, media: &Media, log: &LogRegion) -> io::Result<()> {
+    pub(super) fn read(&mut self, media: &Media, log: &LogRegion, room: &Room) -> io::Result<()> {
         let mut block = vec![0; MAX_BLOCK_BYTES];
         let (mut at, end) = (log.region.at, log.region.at + log.used);
         while at < end {
@@ -73,11 +83,23 @@ impl LogPortion {
                 return Ok(());
             }
             let length = bytes.len() as u64;
+            let before = self.held_bytes();
             // A sound block of a form that is not known is no damage.
             self.is_unknown |= self.records(bytes).is_none();
+            let held = self.held_bytes();
+            room.take(held.saturating_sub(before), "the pages that its log changes")?;
+            room.give_back(before.saturating_sub(held));
             at += length;
         }
         Ok(())
+    }
+
+    /// Bytes that it keeps in memory, about.
+    fn held_bytes(&self) -> usize {
+        self.changes.len() * BYTES_A_PAGE
+            + self.open.len() * BYTES_A_TRANSACTION
+            + self.changed.len() * BYTES_A_CHANGE
+            + self.bad_blocks.len() * size_of::<u64>()
     }
 
     fn bad(&mut self, at: u64) {
@@ -115,9 +137,10 @@ impl LogPortion {
         let transaction: Transaction = array_at(record, 0x10)?;
         let operation = *record.get(0x16)?;
         if operation == operation::BEGIN {
-            self.open.insert(transaction, Vec::new());
+            self.end(transaction);
+            self.open.insert(transaction);
         } else if operation::ENDS.contains(&operation) {
-            self.open.remove(&transaction);
+            self.end(transaction);
         } else if operation == operation::BULK_WRITE {
             // Pages of a minimally logged operation are not in the log.
             self.is_unknown = true;
@@ -125,18 +148,26 @@ impl LogPortion {
             let page = PageId::new(u16_at(record, 0x1C)?, u32_at(record, 0x18)?);
             let last = self.changes.entry(page).or_default();
             *last = lsn.max(*last);
-            if let Some(pages) = self.open.get_mut(&transaction)
-                && pages.last() != Some(&page)
-            {
-                pages.push(page);
+            if self.open.contains(&transaction) {
+                self.changed.insert((transaction, page));
             }
         }
         Some(())
     }
 
+    /// Forgets a transaction: its pages are not undone.
+    fn end(&mut self, transaction: Transaction) {
+        if self.open.remove(&transaction) {
+            let first = (transaction, PageId::new(0, 0));
+            while let Some(&change) = self.changed.range(first..).next().filter(|(of, _)| *of == transaction) {
+                self.changed.remove(&change);
+            }
+        }
+    }
+
     /// Ends the log: what is open is undone.
     pub(crate) fn finish(&mut self) {
-        self.undone = std::mem::take(&mut self.open).into_values().flatten().collect();
+        self.undone = std::mem::take(&mut self.changed).into_iter().map(|(_, page)| page).collect();
         self.undone.sort_unstable();
         self.undone.dedup();
     }

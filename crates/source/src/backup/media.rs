@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::compressed::{Compressed, MAGIC};
 use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
+use super::room::Room;
 use crate::positioned::{read_fully_at, will_need};
 
 /// A backup file; reads are positioned in the tape, which for a compressed backup is what its records hold.
@@ -34,12 +35,12 @@ impl Media {
     }
 
     /// Opens a backup file; `None` when it is compressed in a way that is not known.
-    pub(crate) fn open(path: &Path, file: File) -> io::Result<Option<Self>> {
+    pub(super) fn open(path: &Path, file: File, room: &Room) -> io::Result<Option<Self>> {
         let length = file.metadata()?.len();
         let mut start = [0; 8];
         read_fully_at(&file, &mut start, 0)?;
         let input = match start == *MAGIC {
-            true => match Compressed::open(&file, length)? {
+            true => match Compressed::open(&file, length, room)? {
                 Some(compressed) => Input::Compressed(file, length, Box::new(compressed)),
                 None => return Ok(None),
             },
@@ -79,6 +80,22 @@ impl Media {
         }
     }
 
+    /// Reads from place `at` of the tape on, as far as that is possible.
+    pub(super) fn read_part(&self, buffer: &mut [u8], at: u64) -> io::Result<Part> {
+        match &self.input {
+            Input::Compressed(file, _, compressed) => compressed.read_part(file, buffer, at),
+            _ => self.read_at(buffer, at).map(Part::Read),
+        }
+    }
+
+    /// The end of the first place in so many bytes of the tape where records are lost: how much tape they held is not known.
+    pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
+        match &self.input {
+            Input::Compressed(_, _, compressed) => compressed.loss_in(at, length),
+            _ => None,
+        }
+    }
+
     /// Fills `buffer` from place `at` of the tape.
     pub(crate) fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
         if self.read_at(buffer, at)? == buffer.len() {
@@ -99,23 +116,31 @@ impl Media {
         }
     }
 
-    /// Damage of the compressed container; all of it is read that was not read before.
-    pub(crate) fn container_damage(&self) -> io::Result<Vec<Damage>> {
-        let Input::Compressed(file, length, compressed) = &self.input else { return Ok(Vec::new()) };
+    /// Reports damage of the compressed container; all of it is read that was not read before.
+    pub(crate) fn container_damage(&self, mut found: impl FnMut(Damage)) -> io::Result<()> {
+        let Input::Compressed(file, length, compressed) = &self.input else { return Ok(()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
-        let mut found = Vec::new();
-        for bad in compressed.verify_all(file)? {
-            found.push(damage(
+        compressed.verify_all(file, |bad| {
+            found(damage(
                 bad.at,
                 match bad.checksums {
                     Some((stored, computed)) => DamageKind::RecordChecksum { stored, computed },
                     None => DamageKind::RecordLost,
                 },
             ));
-        }
+        })?;
         if !compressed.is_whole {
-            found.push(damage(*length, DamageKind::Truncated));
+            found(damage(*length, DamageKind::Truncated));
         }
-        Ok(found)
+        Ok(())
     }
+}
+
+/// What reading as far as possible gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// So many bytes; none at the end of the tape.
+    Read(usize),
+    /// So many bytes from there on cannot be read.
+    Damaged(u64),
 }

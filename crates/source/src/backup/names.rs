@@ -1,6 +1,8 @@
 //! What the pages of an extent in a backup say of themselves: which extent they are. Extents that were allocated and not
 //! written yet hold old pages, which name others.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 
 use format::PageType;
@@ -86,8 +88,59 @@ impl Names {
     }
 }
 
+/// The data files of a set, in the order in which they lie in a region.
+#[derive(Debug, Default)]
+pub(crate) struct SetFiles {
+    /// File ids and sizes in extents. Of two files with one id, which no server writes, the first.
+    in_order: Vec<(u16, u32)>,
+    /// File ids, ascending, and indexes in `in_order`.
+    by_id: Vec<(u16, u16)>,
+}
+
+impl SetFiles {
+    /// By file id and size in extents.
+    pub(crate) fn new(files: impl Iterator<Item = (u16, u32)>) -> Self {
+        let mut this = Self::default();
+        let mut known = BTreeMap::new();
+        for (file_id, extents) in files {
+            let index = u16::try_from(this.in_order.len()).unwrap_or(u16::MAX);
+            if let Entry::Vacant(entry) = known.entry(file_id) {
+                entry.insert(index);
+                this.in_order.push((file_id, extents));
+            }
+        }
+        this.by_id = known.into_iter().collect();
+        this
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u16> + '_ {
+        self.in_order.iter().map(|(file_id, _)| *file_id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.in_order.len()
+    }
+
+    /// The id of the file with this index.
+    pub(crate) fn id(&self, index: u16) -> Option<u16> {
+        self.in_order.get(usize::from(index)).map(|(file_id, _)| *file_id)
+    }
+
+    /// The index of the file with this id.
+    pub(crate) fn index(&self, file_id: u16) -> Option<u16> {
+        let at = self.by_id.binary_search_by_key(&file_id, |(id, _)| *id).ok()?;
+        self.by_id.get(at).map(|(_, index)| *index)
+    }
+
+    /// The index of the file with this id, if it can have this extent.
+    fn index_with(&self, file_id: u16, extent: u32) -> Option<u16> {
+        let index = self.index(file_id)?;
+        self.in_order.get(usize::from(index)).filter(|(_, extents)| extent < *extents).map(|_| index)
+    }
+}
+
 /// The names in the pages of the extent at `at` that can be extents of `files`.
-pub(crate) fn names(media: &Media, at: u64, files: &[(u16, u32)]) -> io::Result<Names> {
+pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Names> {
     let mut names = Names { found: Vec::new(), is_unreadable: false, is_filler: true };
     for index in 0..EXTENT_PAGES {
         let mut bytes = [0; ID_BYTES];
@@ -101,8 +154,7 @@ pub(crate) fn names(media: &Media, at: u64, files: &[(u16, u32)]) -> io::Result<
         let (Some(page), Some(id)) = (u32_at(&bytes, 32), u16_at(&bytes, 36)) else { continue };
         let is_page = bytes[0] == 1 && PageType::from_byte(bytes[1]).is_some() && page % EXTENT_PAGES == index;
         let extent = page / EXTENT_PAGES;
-        let file = files.iter().position(|(file, extents)| *file == id && extent < *extents);
-        if let Some(file) = file.and_then(|file| u16::try_from(file).ok()).filter(|_| is_page)
+        if let Some(file) = files.index_with(id, extent).filter(|_| is_page)
             && !names.found.contains(&(file, extent))
         {
             names.found.push((file, extent));

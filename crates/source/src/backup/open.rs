@@ -1,6 +1,6 @@
 //! From backup files to the pages of one database: which sets belong together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -14,6 +14,7 @@ use super::media::Media;
 use super::pages::{BackupPages, RegionSum};
 use super::placement::{Placed, Stripes, most_extents, place};
 use super::places::FilePlaces;
+use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError};
 
@@ -28,23 +29,30 @@ impl BackupPages {
     /// # Errors
     /// [`OpenError`] when these files are no backups of the pages of one database.
     pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
-        Self::open_with(paths, positions, None)
+        Self::open_with(paths, positions, None, None)
     }
 
-    /// The same; a path of `-` stands for `input`, which holds what came from standard input.
+    /// The same; a path of `-` stands for `input`, which holds what came from standard input. What is kept in memory of the
+    /// backup takes at most `granted` bytes; without a grant a part of the backup's size, and some more.
     ///
     /// # Errors
-    /// [`OpenError`] as [`Self::open`].
-    pub fn open_with(paths: &[PathBuf], positions: &[u16], mut input: Option<File>) -> Result<Self, OpenError> {
+    /// [`OpenError`] as [`Self::open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
+    pub fn open_with(
+        paths: &[PathBuf],
+        positions: &[u16],
+        mut input: Option<File>,
+        granted: Option<u64>,
+    ) -> Result<Self, OpenError> {
+        let room = Room::new(granted, size_of_files(paths, input.as_ref()));
         let mut media = Vec::new();
         let mut labels = Vec::new();
         for path in paths {
             let kept = if path.as_os_str() == "-" { input.take() } else { None };
             let opened = match kept {
-                Some(file) => super::open_file(path, file)?,
-                None => super::open(path)?,
+                Some(file) => super::open_file(path, file, &room)?,
+                None => super::open(path, &room)?,
             };
-            let label = BackupMedia::read(&opened).map_err(|cause| OpenError::Io { path: path.clone(), cause })?;
+            let label = BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))?;
             media.push(opened);
             labels.push(label);
         }
@@ -63,7 +71,7 @@ impl BackupPages {
                 return Err(OpenError::OtherBackup { path: label.path.clone(), other });
             }
         }
-        Self::assemble(media, &labels, &full, &differential)
+        Self::assemble(media, &labels, &full, &differential, &room)
     }
 
     fn assemble(
@@ -71,13 +79,17 @@ impl BackupPages {
         labels: &[BackupMedia],
         full: &Group,
         differential: &Group,
+        room: &Room,
     ) -> Result<Self, OpenError> {
-        let failed =
-            |cause| OpenError::Io { path: labels.first().map(|label| label.path.clone()).unwrap_or_default(), cause };
+        let first = labels.first().map(|label| label.path.clone()).unwrap_or_default();
+        let failed = |cause| open_error(&first, cause);
         let mut damage: Vec<Damage> = labels.iter().flat_map(|label| label.damage.clone()).collect();
-        let undescribed: Vec<_> = labels.iter().flat_map(|label| label.undescribed.iter().copied()).collect();
-        let mut places: Vec<FilePlaces> = Vec::new();
-        let mut files: Vec<DataFile> = Vec::new();
+        let mut undescribed: BTreeMap<[u8; 4], u64> = BTreeMap::new();
+        for (tag, count) in labels.iter().flat_map(|label| &label.undescribed) {
+            *undescribed.entry(*tag).or_default() += count;
+        }
+        let mut places: BTreeMap<u16, FilePlaces> = BTreeMap::new();
+        let mut files: BTreeMap<u16, DataFile> = BTreeMap::new();
         let mut sums = Vec::new();
         let mut missing_stripes = 0;
         let mut log = LogPortion::default();
@@ -89,7 +101,7 @@ impl BackupPages {
             let Some((tape, set)) = stripes.first() else { continue };
             let Some(label) = labels.get(usize::from(*tape)) else { continue };
             let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
-            let placed = place(&media, &stripes).map_err(failed)?;
+            let placed = place(&media, &stripes, room).map_err(failed)?;
             if lost == 0 && undescribed.is_empty() {
                 damage.extend(pages_missing(label, set, &placed));
             }
@@ -102,25 +114,30 @@ impl BackupPages {
                 sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
             }
             // What the last set's log leaves is what a restore would give.
-            log = read_log(&media, &stripes).map_err(failed)?;
+            log = read_log(&media, &stripes, room).map_err(failed)?;
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
             damage.extend(bad);
         }
-        files.sort_by_key(|file| file.file_id);
-        places.sort_by_key(|places| places.file_id);
-        for file in &mut files {
-            let end = places.iter().find(|places| places.file_id == file.file_id).map_or(0, FilePlaces::end);
+        for (file_id, file) in &mut files {
+            let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
+        // Files that were not copied have no places, and those that were have some: both lists go by file id.
+        let files: Vec<DataFile> = files.into_values().collect();
+        let mut places: Vec<FilePlaces> = places.into_values().collect();
+        places.iter_mut().for_each(FilePlaces::flatten);
+        sums.sort_by_key(RegionSum::place);
         let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
         let other_sets = other_sets(labels, full, differential);
         let names = |group: &Group| {
             let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
-            set.map_or(Vec::new(), |set| set.files.iter().map(|f| (f.file_id, f.physical_name.clone())).collect())
+            let files = set.map_or(&[][..], |set| &set.files);
+            // Of two files with one id the first counts.
+            files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
         // A file that was moved after the full backup has its new place in the differential.
-        let physical_names: Vec<(u16, String)> = [names(differential), names(full)].concat();
+        let physical_names: BTreeMap<u16, String> = names(full).into_iter().chain(names(differential)).collect();
         let mut this = Self {
             media,
             files,
@@ -128,7 +145,7 @@ impl BackupPages {
             sums,
             damage,
             missing_stripes,
-            undescribed,
+            undescribed: undescribed.into_iter().collect(),
             in_flight: None,
             other_sets,
             physical_names,
@@ -139,6 +156,12 @@ impl BackupPages {
         }
         Ok(this)
     }
+}
+
+/// Bytes of the backup files, all together.
+fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
+    let named = paths.iter().filter_map(|path| path.metadata().ok());
+    named.chain(input.and_then(|file| file.metadata().ok())).map(|metadata| metadata.len()).sum()
 }
 
 /// What the files are by themselves: readable, and no stripe twice.
@@ -234,7 +257,7 @@ fn choose_differential<'a>(
 /// always copied. In the stripes that are missing some may lie.
 fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     let intervals = end.saturating_mul(EXTENT_PAGES).div_ceil(PFS_PAGES).max(1);
-    intervals.saturating_add(u32::from(missing_stripes)).saturating_mul(PFS_PAGES)
+    intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
 /// Positions of the sets in the full backup's file that are not read.
@@ -265,17 +288,12 @@ fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<D
 }
 
 /// The data files of a set; of one that was there before, the later size counts.
-fn add_files(files: &mut Vec<DataFile>, stripes: &Stripes<'_>, label: &BackupMedia) {
+fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia) {
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
     for found in set.files.iter().filter(|file| file.is_data && file.pages_copied > 0) {
         let pages = u32::try_from(found.bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX).min(limit);
-        if let Some(file) = files.iter_mut().find(|file| file.file_id == found.file_id) {
-            // A differential is small, but its file is as large as the database's.
-            file.pages = file.pages.max(pages);
-            continue;
-        }
-        files.push(DataFile {
+        let file = files.entry(found.file_id).or_insert_with(|| DataFile {
             path: label.path.clone(),
             file_id: found.file_id,
             filegroup: found.filegroup,
@@ -286,27 +304,28 @@ fn add_files(files: &mut Vec<DataFile>, stripes: &Stripes<'_>, label: &BackupMed
             binding_guid: None,
             header_is_sound: true,
         });
+        // A differential is small, but its file is as large as the database's.
+        file.pages = file.pages.max(pages);
     }
 }
 
-fn add_places(places: &mut Vec<FilePlaces>, added: Vec<FilePlaces>) {
+fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
     for mut file in added {
-        match places.iter_mut().find(|known| known.file_id == file.file_id) {
-            Some(known) => known.layers.append(&mut file.layers),
-            None => places.push(file),
-        }
+        let known =
+            places.entry(file.file_id).or_insert_with(|| FilePlaces { file_id: file.file_id, layers: Vec::new() });
+        known.layers.append(&mut file.layers);
     }
 }
 
 /// Reads the log of a set, wherever its stripes have it.
-fn read_log(media: &[Media], stripes: &Stripes<'_>) -> std::io::Result<LogPortion> {
+fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> std::io::Result<LogPortion> {
     let mut regions: Vec<(u16, LogRegion)> =
         stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();
     regions.sort_by_key(|(tape, log)| (log.sequence, log.start, *tape, log.region.at));
     let mut log = LogPortion::default();
     for (tape, region) in &regions {
         if let Some(media) = media.get(usize::from(*tape)) {
-            log.read(media, region)?;
+            log.read(media, region, room)?;
         }
     }
     log.is_unknown |= regions.is_empty();

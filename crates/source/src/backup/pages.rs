@@ -1,5 +1,6 @@
 //! The pages of a backup as a [`PageSource`].
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -31,18 +32,19 @@ pub struct BackupPages {
     pub(super) media: Vec<Media>,
     pub(super) files: Vec<DataFile>,
     pub(super) places: Vec<FilePlaces>,
+    /// By place.
     pub(super) sums: Vec<RegionSum>,
     /// Damage met while the backup was opened.
     pub(super) damage: Vec<Damage>,
     /// Stripes of the media set that are not at hand.
     pub(super) missing_stripes: u16,
-    /// Types of blocks that are not described.
-    pub(super) undescribed: Vec<[u8; 4]>,
+    /// Types of blocks that are not described, and how many there are.
+    pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
     /// Positions of the sets beside the one that is read.
     pub(super) other_sets: Vec<u16>,
     /// Paths on the server, by file id.
-    pub(super) physical_names: Vec<(u16, String)>,
+    pub(super) physical_names: BTreeMap<u16, String>,
 }
 
 /// Checksum over the data of a region, put together from its extents in whichever order they are read.
@@ -61,6 +63,11 @@ impl RegionSum {
         let frames = region.length.div_ceil(FRAME_BYTES);
         let seen = (0..frames.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Some(Self { tape, region, stored: region.checksum?, sum: AtomicU32::new(0), seen })
+    }
+
+    /// Its tape and where it starts there.
+    pub(super) fn place(&self) -> (u16, u64) {
+        (self.tape, self.region.at)
     }
 
     /// Adds an extent, unless it was added before: its sum, rotated by as many bits as sectors follow.
@@ -109,9 +116,14 @@ impl BackupPages {
     pub fn held_bytes(&self) -> u64 {
         let places = self.places.iter().flat_map(|places| &places.layers).map(Layer::held_bytes);
         let media = self.media.iter().map(Media::held_bytes);
-        let sums = self.sums.iter().map(|sum| sum.seen.len() * size_of::<AtomicU64>());
+        let sums = self.sums.iter().map(|sum| size_of::<RegionSum>() + sum.seen.len() * size_of::<AtomicU64>());
         let in_flight = self.in_flight.as_ref().map_or(0, Vec::len) * BYTES_A_PAGE_IN_FLIGHT;
-        (places.chain(media).chain(sums).sum::<usize>() + in_flight) as u64
+        let texts = |file: &DataFile| file.path.as_os_str().len() + file.logical_name.len();
+        let files = self.files.iter().map(|file| size_of::<DataFile>() + size_of::<FilePlaces>() + texts(file));
+        let names = self.physical_names.values().map(|name| size_of::<(u16, String)>() + name.len());
+        let damage = self.damage.iter().map(|damage| size_of::<Damage>() + damage.path.as_os_str().len());
+        let lists = places.chain(media).chain(sums).chain(files).chain(names).chain(damage);
+        (lists.sum::<usize>() + in_flight) as u64
     }
 
     /// Stripes of the media set that are not at hand.
@@ -119,14 +131,14 @@ impl BackupPages {
         self.missing_stripes
     }
 
-    /// Types of the backup's blocks that are not described: what these hold is not known.
-    pub fn undescribed_blocks(&self) -> &[[u8; 4]] {
+    /// Types of the backup's blocks that are not described, and how many there are: what these hold is not known.
+    pub fn undescribed_blocks(&self) -> &[([u8; 4], u64)] {
         &self.undescribed
     }
 
     /// The path that a data file had on the server; empty when it is not known.
     pub fn physical_name(&self, file_id: u16) -> &str {
-        self.physical_names.iter().find(|(id, _)| *id == file_id).map_or("", |(_, name)| name)
+        self.physical_names.get(&file_id).map_or("", String::as_str)
     }
 
     /// Positions of the sets in the full backup's file that are not read.
@@ -167,8 +179,14 @@ impl BackupPages {
         pages
     }
 
+    /// Where the extents of a file lie.
+    fn places_of(&self, file_id: u16) -> Option<&FilePlaces> {
+        let at = self.places.binary_search_by_key(&file_id, |places| places.file_id).ok()?;
+        self.places.get(at)
+    }
+
     fn lsn_of(&self, page: PageId) -> Option<Lsn> {
-        let places = self.places.iter().find(|places| places.file_id == page.file)?;
+        let places = self.places_of(page.file)?;
         let (Place::At(tape, at), _) = places.locate(page.page / EXTENT_PAGES) else { return None };
         let mut bytes = [0; LSN_END];
         let at = at + u64::from(page.page % EXTENT_PAGES) * PAGE_BYTES as u64;
@@ -183,10 +201,7 @@ impl PageSource for BackupPages {
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
-        let index = self.files.iter().position(|file| file.file_id == first.file);
-        let (Some(file), Some(places)) =
-            (index.and_then(|at| self.files.get(at)), index.and_then(|at| self.places.get(at)))
-        else {
+        let (Some(file), Some(places)) = (self.file(first.file), self.places_of(first.file)) else {
             return Err(ReadError::NoSuchFile { file_id: first.file });
         };
         let wanted = (file.pages.saturating_sub(first.page) as usize).min(buffer.len() / PAGE_BYTES);
@@ -216,8 +231,9 @@ impl PageSource for BackupPages {
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {
-        let places = self.places.iter().find(|places| places.file_id == first.file);
-        let Some((Place::At(tape, at), extents)) = places.map(|places| places.locate(first.page / EXTENT_PAGES)) else {
+        let Some((Place::At(tape, at), extents)) =
+            self.places_of(first.file).map(|places| places.locate(first.page / EXTENT_PAGES))
+        else {
             return;
         };
         let length = u64::from(extents.min(pages.div_ceil(EXTENT_PAGES))) * FRAME_BYTES;
@@ -238,15 +254,15 @@ impl BackupPages {
         self.in_flight.as_deref()
     }
 
-    /// Damage around the pages, and what could not be read to find it. Reads what was not read before, so it is asked for
-    /// once, at the end.
-    pub fn container_damage(&self) -> (Vec<Damage>, Vec<ReadError>) {
-        let mut damage = self.damage.clone();
+    /// Reports damage around the pages to `found`, and returns what could not be read to find it. Reads what was not read
+    /// before, so it is asked for once, at the end.
+    pub fn container_damage(&self, mut found: impl FnMut(Damage)) -> Vec<ReadError> {
         let mut errors = Vec::new();
+        self.damage.iter().cloned().for_each(&mut found);
         for sum in &self.sums {
             let Some(media) = self.media.get(usize::from(sum.tape)) else { continue };
             match sum.finish(media) {
-                Ok(Some(kind)) => damage.push(Damage { path: media.path.clone(), at: sum.region.at, kind }),
+                Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
                 // Damage of the container, which is told below, or its end, which was told before.
                 Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {}
@@ -254,14 +270,11 @@ impl BackupPages {
             }
         }
         for media in &self.media {
-            match media.container_damage() {
-                Ok(found) => damage.extend(found),
-                Err(cause) => errors.push(io_error(&media.path, 0, cause)),
+            if let Err(cause) = media.container_damage(&mut found) {
+                errors.push(io_error(&media.path, 0, cause));
             }
         }
-        damage.sort();
-        damage.dedup();
-        (damage, errors)
+        errors
     }
 
     fn read_tape(&self, tape: u16, at: u64, bytes: &mut [u8]) -> Result<(), ReadError> {
@@ -269,7 +282,9 @@ impl BackupPages {
             return Err(ReadError::NoSuchFile { file_id: 0 });
         };
         media.read_exact_at(bytes, at).map_err(|cause| io_error(&media.path, at, cause))?;
-        for sum in &self.sums {
+        // Regions do not overlap, and what is read together lies in one.
+        let behind = self.sums.partition_point(|sum| sum.place() <= (tape, at));
+        if let Some(sum) = behind.checked_sub(1).and_then(|index| self.sums.get(index)) {
             sum.observe(tape, at, bytes);
         }
         Ok(())

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
-use super::compressed::{GAP_BYTES, MAGIC, MAX_SECTORS, Version, checksum};
+use super::compressed::{MAGIC, MAX_SECTORS, Version, checksum};
+use super::records::GAP_BYTES;
 use super::xpress;
 
 /// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
@@ -32,8 +33,9 @@ pub(crate) enum Piped {
 
 struct State {
     input: Box<dyn Read + Send>,
-    /// Bytes of the input that were not used yet, and where they start.
-    raw: Vec<u8>,
+    /// Bytes of the input, how many of them were used, and where those start that were not.
+    input_bytes: Vec<u8>,
+    used_bytes: usize,
     raw_at: u64,
     is_input_ended: bool,
     /// The part of the tape that is at hand, and where it starts.
@@ -56,7 +58,8 @@ impl Pipe {
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Piped> {
         let mut state = State {
             input,
-            raw: Vec::new(),
+            input_bytes: Vec::new(),
+            used_bytes: 0,
             raw_at: 0,
             is_input_ended: false,
             window: Vec::new(),
@@ -65,14 +68,14 @@ impl Pipe {
         };
         state.want(16)?;
         let mut version = None;
-        if state.raw.starts_with(MAGIC) {
-            let Some(known) = state.raw.get(8..16).and_then(Version::of) else {
+        if state.raw().starts_with(MAGIC) {
+            let Some(known) = state.raw().get(8..16).and_then(Version::of) else {
                 return Ok(Piped::UnknownCompression);
             };
             state.want(known.first as usize)?;
             state.used(known.first as usize);
             version = Some(known);
-        } else if !state.raw.starts_with(b"TAPE") {
+        } else if !state.raw().starts_with(b"TAPE") {
             return Ok(Piped::Other);
         }
         Ok(Piped::Backup(Self { version, state: Mutex::new(state) }))
@@ -114,29 +117,37 @@ impl State {
         self.start.saturating_add(self.window.len() as u64)
     }
 
+    /// Bytes of the input that were not used yet.
+    fn raw(&self) -> &[u8] {
+        self.input_bytes.get(self.used_bytes..).unwrap_or_default()
+    }
+
     /// Makes sure that `bytes` of the input are at hand, unless it ends before.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
-        while self.raw.len() < bytes && !self.is_input_ended {
-            let old = self.raw.len();
-            self.raw.resize(old.saturating_add(CHUNK_BYTES), 0);
-            let read = match self.input.read(self.raw.get_mut(old..).unwrap_or_default()) {
+        while self.raw().len() < bytes && !self.is_input_ended {
+            // The rest moves to the front only here, so that small records do not move it each.
+            self.input_bytes.drain(..self.used_bytes);
+            self.used_bytes = 0;
+            let old = self.input_bytes.len();
+            self.input_bytes.resize(old.saturating_add(CHUNK_BYTES), 0);
+            let read = match self.input.read(self.input_bytes.get_mut(old..).unwrap_or_default()) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                    self.raw.truncate(old);
+                    self.input_bytes.truncate(old);
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            self.raw.truncate(old.saturating_add(read));
+            self.input_bytes.truncate(old.saturating_add(read));
             self.is_input_ended = read == 0;
         }
         Ok(())
     }
 
-    /// Goes behind so many bytes of the input.
+    /// Goes past so many bytes of the input.
     fn used(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.raw.len());
-        self.raw.drain(..bytes);
+        let bytes = bytes.min(self.raw().len());
+        self.used_bytes += bytes;
         self.raw_at = self.raw_at.saturating_add(bytes as u64);
     }
 
@@ -146,7 +157,8 @@ impl State {
             Some(version) => self.grow_by_record(version),
             None => {
                 self.want(1)?;
-                self.window.append(&mut self.raw);
+                self.window.extend_from_slice(self.input_bytes.get(self.used_bytes..).unwrap_or_default());
+                self.used(usize::MAX);
                 self.is_ended = self.is_input_ended;
                 Ok(())
             }
@@ -156,7 +168,7 @@ impl State {
     /// The next record of a compressed container, or soft filemark.
     fn grow_by_record(&mut self, version: Version) -> io::Result<()> {
         self.want(version.header + usize::from(u16::MAX) + GAP_BYTES)?;
-        if let Some((sectors, payload)) = version.record(&self.raw) {
+        if let Some((sectors, payload)) = version.record(self.input_bytes.get(self.used_bytes..).unwrap_or_default()) {
             let old = self.window.len();
             self.window.resize(old + usize::from(sectors) * SECTOR_BYTES, 0);
             let room = self.window.get_mut(old..).unwrap_or_default();
@@ -171,16 +183,16 @@ impl State {
         }
         // Behind a set: some old bytes, then a filemark at the next sector or some further on.
         let to_sector = (self.raw_at.next_multiple_of(SECTOR_BYTES as u64) - self.raw_at) as usize;
-        let gap = self.raw.get(to_sector..).unwrap_or_default();
+        let gap = self.raw().get(to_sector..).unwrap_or_default();
         let marks = gap.chunks(SECTOR_BYTES).take(GAP_BYTES / SECTOR_BYTES).zip((to_sector..).step_by(SECTOR_BYTES));
         if let Some((at, length)) = marks.into_iter().find_map(|(bytes, at)| Some((at, is_filemark(bytes)?))) {
             self.want(at + length)?;
-            let mark = self.raw.get(at..at + length).unwrap_or_default();
-            self.window.extend_from_slice(mark);
+            let mark = self.input_bytes.get(self.used_bytes..).and_then(|raw| raw.get(at..at + length));
+            self.window.extend_from_slice(mark.unwrap_or_default());
             self.used(at + length);
             return Ok(());
         }
-        if self.is_input_ended && self.raw.len() < GAP_BYTES {
+        if self.is_input_ended && self.raw().len() < GAP_BYTES {
             self.is_ended = true;
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Which extent lies at which place of a set: told by the allocation maps for a plain full backup, else by the pages
 //! themselves (logs-backups-events.md 2.3, 2.7). What the maps tell is always checked against the pages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use format::allocation::{self, EXTENT_PAGES, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES};
@@ -11,8 +11,9 @@ use format::{Page, PageBytes, PageId, PageType};
 
 use super::config::BackupFile;
 use super::media::Media;
-use super::names::{Identity, keep_ascending, names};
+use super::names::{Identity, SetFiles, keep_ascending, names};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
+use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
 
 /// How many places of a file are compared with what the maps say.
@@ -31,68 +32,88 @@ pub(crate) struct Placed {
 }
 
 /// Places the extents of a set.
-pub(crate) fn place(media: &[Media], stripes: &Stripes<'_>) -> io::Result<Placed> {
+pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::Result<Placed> {
     let Some((_, set)) = stripes.first() else { return Ok(Placed::default()) };
-    // Data files in the order in which they lie in a region, with their sizes in extents.
     let data_files = set.files.iter().filter(|file| file.is_data);
-    let ids: Vec<(u16, u32)> = data_files.map(|file| (file.file_id, extents_of(file))).collect();
+    let files = SetFiles::new(data_files.map(|file| (file.file_id, extents_of(file))));
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
-    placed.files.extend(ids.iter().map(|&(file_id, _)| FilePlaces { file_id, layers: Vec::new() }));
-    // Extents that are there, though it is not known which they are.
-    let mut unplaced: Vec<(u16, usize, u64)> = Vec::new();
+    placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
+    // Extents that are there, though it is not known which they are: by index of the file and number of the region.
+    let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();
     for number in 0..regions {
-        let mut layers: Vec<Layer> = ids.iter().map(|_| Layer::default()).collect();
         let of_stripes: Vec<(u16, Region)> =
             stripes.iter().filter_map(|(tape, set)| Some((*tape, *set.pages.get(number)?))).collect();
         let is_plain = number == 0 && of_stripes.len() == 1 && stripes.len() == 1;
         let by_maps = match of_stripes.first() {
-            Some(&(tape, region)) if is_plain => by_maps(media, set, tape, region, &mut layers)?,
-            _ => false,
+            Some(&(tape, region)) if is_plain => by_maps(media, set, tape, region, files.len())?,
+            _ => None,
         };
-        let mut nameless = Vec::new();
-        if !by_maps {
-            layers.iter_mut().for_each(|layer| *layer = Layer::default());
-            for (tape, region) in of_stripes {
-                nameless.extend(by_pages(media, &ids, tape, region, &mut layers)?);
+        let mut nameless: BTreeMap<u16, Vec<Nameless>> = BTreeMap::new();
+        // Only of files that the region has something of: a region of few extents costs no more than these.
+        let layers = match by_maps {
+            Some(layers) => layers,
+            None => {
+                let mut layers = Layers::new();
+                for (tape, region) in of_stripes {
+                    // While they are ordered, extents take more than their places do.
+                    let extents = region.length.div_ceil(FRAME_BYTES) as usize;
+                    room.take(extents * BYTES_AN_ORDERED_EXTENT, EXTENTS)?;
+                    by_pages(media, &files, tape, region, &mut layers, &mut nameless)?;
+                    room.give_back(extents * BYTES_AN_ORDERED_EXTENT);
+                }
+                for index in nameless.keys() {
+                    layers.entry(*index).or_default();
+                }
+                layers
             }
-        }
-        for (file, mut layer) in placed.files.iter_mut().zip(layers) {
+        };
+        for (index, mut layer) in layers {
+            let Some(file) = placed.files.get_mut(usize::from(index)) else { continue };
             layer.sort();
+            layer.region = number;
             file.layers.push(layer);
-            let of_file = nameless.iter().filter(|nameless| nameless.file_id == file.file_id);
-            let left = place_nameless(media, set, number, of_file.copied().collect(), file)?;
-            unplaced.push((file.file_id, number, left));
+            let left = place_nameless(media, set, number, nameless.remove(&index).unwrap_or_default(), file)?;
+            if left > 0 {
+                unplaced.insert((index, number), left);
+            }
+            room.take(file.layers.last().map_or(0, Layer::held_bytes), EXTENTS)?;
         }
     }
     let limit = most_extents(stripes);
-    for file in &mut placed.files {
-        let file_id = file.file_id;
-        let counts = set.copied.iter().map(|counts| counts.iter().find(|(id, _)| *id == file_id));
-        for (number, expected) in counts.enumerate() {
-            let expected = expected.map_or(0, |(_, pages)| u64::from(*pages));
-            let found = file.layers.get(number).map_or(0, Layer::extents);
-            let nameless = unplaced.iter().find(|(id, region, _)| (*id, *region) == (file_id, number));
-            let present = found + nameless.map_or(0, |(_, _, extents)| *extents);
-            if present * u64::from(EXTENT_PAGES) < expected {
-                placed.short.push((file_id, expected, present * u64::from(EXTENT_PAGES)));
+    for (number, counts) in set.copied.iter().enumerate() {
+        let mut counted = BTreeSet::new();
+        for &(file_id, expected) in counts {
+            let Some(index) = files.index(file_id).filter(|_| counted.insert(file_id)) else { continue };
+            let Some(file) = placed.files.get_mut(usize::from(index)) else { continue };
+            let layer = file.layers.binary_search_by_key(&number, |layer| layer.region).ok();
+            let found = layer.and_then(|at| file.layers.get(at)).map_or(0, Layer::extents);
+            let present = found + unplaced.get(&(index, number)).copied().unwrap_or_default();
+            let (expected, extent_pages) = (u64::from(expected), u64::from(EXTENT_PAGES));
+            if present * extent_pages < expected {
+                placed.short.push((file_id, expected, present * extent_pages));
             }
-            if found * u64::from(EXTENT_PAGES) < expected && number == 0 {
-                note_missing(media, set, limit, file)?;
+            if found * extent_pages < expected && number == 0 && regions > 0 {
+                note_missing(media, set, limit, file, room)?;
             }
         }
     }
     Ok(placed)
 }
 
-/// Stripes of a media set at most.
-const MAX_STRIPES: u64 = 64;
+/// What takes room when there is none.
+const EXTENTS: &str = "the places of its extents";
+/// What is kept of an extent while the extents of a region are put in order.
+const BYTES_AN_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
+
+/// Of the files that a region has something of, by their index, what it has.
+type Layers = BTreeMap<u16, Layer>;
 
 /// More extents than a file of the database can have, told by what is there: every 8088 pages there is a PFS page, which
 /// is always copied. The size that the configuration claims is not trusted further.
 pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
     let bytes: u64 = stripes.iter().flat_map(|(_, set)| &set.pages).map(|region| region.length).sum();
-    let frames = (bytes / FRAME_BYTES).saturating_mul(MAX_STRIPES);
+    let frames = (bytes / FRAME_BYTES).saturating_mul(u64::from(MOST_STRIPES));
     u32::try_from(frames.saturating_mul(u64::from(PFS_PAGES / EXTENT_PAGES)))
         .map_or(MAX_EXTENTS, |most| most.min(MAX_EXTENTS))
 }
@@ -105,20 +126,28 @@ fn extents_of(file: &BackupFile) -> u32 {
     u32::try_from(file.bytes.div_ceil(FRAME_BYTES)).unwrap_or(MAX_EXTENTS).clamp(1, MAX_EXTENTS)
 }
 
-/// Places a region by the allocation maps in it: files one after the other, extents ascending. `false` when the pages or
-/// the numbers of pages copied say otherwise.
-fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, layers: &mut [Layer]) -> io::Result<bool> {
-    let Some(media) = media.get(usize::from(tape)) else { return Ok(false) };
+/// Places a region by the allocation maps in it: files one after the other, extents ascending. `None` when the pages or
+/// the numbers of pages copied say otherwise, or when two of the files have one id, so that fewer than these are `known`.
+fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: usize) -> io::Result<Option<Layers>> {
+    let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
     let mut frame = 0u64;
+    let mut layers = Layers::new();
     let files = set.files.iter().filter(|file| file.is_data);
-    for (file, layer) in files.zip(layers) {
+    if files.clone().count() != known {
+        return Ok(None);
+    }
+    for (index, file) in (0..).zip(files) {
         let frames = u64::from(file.pages_copied / EXTENT_PAGES);
         let first = frame;
         let end = first + frames;
         if end * FRAME_BYTES > region.length {
-            return Ok(false);
+            return Ok(None);
+        }
+        if frames == 0 {
+            continue;
         }
         let extents = extents_of(file);
+        let mut layer = Layer::default();
         for interval in 0..extents.div_ceil(INTERVAL_EXTENTS) {
             let map = |page: u32, kind| {
                 let at = region.at + frame * FRAME_BYTES + u64::from(page % EXTENT_PAGES) * PAGE_BYTES as u64;
@@ -131,31 +160,33 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, layers: 
                 SetKind::Differential => changed(interval, map)?,
                 _ => allocated(interval, map)?,
             };
-            let Some(expected) = named else { return Ok(false) };
+            let Some(expected) = named else { return Ok(None) };
             for extent in expected {
                 if frame < end && extent < extents {
                     layer.push(Run::one(extent, tape, region.at + frame * FRAME_BYTES));
                     frame += 1;
                 } else if extent < extents {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
         }
         if frame != end {
-            return Ok(false);
+            return Ok(None);
         }
         // Ascending on both sides and as many: places between two that agree can only differ if some between differ both ways.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
+        let only = SetFiles::new(std::iter::once((file.file_id, extents)));
         for (extent, at) in places {
             // Old pages in an extent may name others, but not all do if the place is right.
-            let names = names(media, at, &[(file.file_id, extents)])?;
+            let names = names(media, at, &only)?;
             if names.is_filler || !names.found.is_empty() && !names.found.contains(&(0, extent)) {
-                return Ok(false);
+                return Ok(None);
             }
         }
+        layers.insert(index, layer);
     }
-    Ok(true)
+    Ok(Some(layers))
 }
 
 /// Consecutive extents of a region whose pages do not say which they are: never written, or damaged.
@@ -164,23 +195,25 @@ struct Nameless {
     tape: u16,
     at: u64,
     count: u32,
-    file_id: u16,
+    /// Index of the file.
+    file: u16,
     /// The first extent that they can be, and the one behind them.
     first: u32,
     behind: u32,
     is_readable: bool,
 }
 
-/// Places a region by what the pages of each extent say of themselves; returns the extents that say nothing.
+/// Places a region by what the pages of each extent say of themselves; extents that say nothing are `nameless`, by file.
 fn by_pages(
     media: &[Media],
-    files: &[(u16, u32)],
+    files: &SetFiles,
     tape: u16,
     region: Region,
-    layers: &mut [Layer],
-) -> io::Result<Vec<Nameless>> {
-    let mut all = Vec::new();
-    let Some(media) = media.get(usize::from(tape)) else { return Ok(all) };
+    layers: &mut Layers,
+    nameless: &mut BTreeMap<u16, Vec<Nameless>>,
+) -> io::Result<()> {
+    let Some(media) = media.get(usize::from(tape)) else { return Ok(()) };
+    let mut add = |found: Nameless| nameless.entry(found.file).or_default().push(found);
     let mut frames = Vec::new();
     let mut before = None;
     for frame in 0..region.length.div_ceil(FRAME_BYTES) {
@@ -203,33 +236,33 @@ fn by_pages(
                     let behind = if file == index { extent } else { u32::MAX };
                     // In front of all names of a stripe lies the first file, or any up to the one behind.
                     if before.is_some() || index == 0 {
-                        all.push(Nameless { behind, ..nameless });
+                        add(Nameless { behind, ..nameless });
                     }
                 }
-                if let Some(layer) = layers.get_mut(usize::from(index)) {
-                    layer.push(Run::one(extent, tape, at));
-                }
+                layers.entry(index).or_default().push(Run::one(extent, tape, at));
                 before = Some((index, extent));
             }
             Identity::Filler => {}
             Identity::Nameless | Identity::Unreadable => {
                 let is_readable = identity == Identity::Nameless;
-                let (index, first) = before.map_or((0, 0), |(index, extent)| (index, extent + 1));
-                match (&mut open, files.get(usize::from(index))) {
+                let (file, first) = before.map_or((0, 0), |(index, extent)| (index, extent + 1));
+                match (&mut open, files.id(file)) {
                     (Some(open), _) => {
                         open.count += 1;
                         open.is_readable &= is_readable;
                     }
-                    (None, Some(&(file_id, _))) => {
-                        open = Some(Nameless { tape, at, count: 1, file_id, first, behind: u32::MAX, is_readable });
+                    (None, Some(_)) => {
+                        open = Some(Nameless { tape, at, count: 1, file, first, behind: u32::MAX, is_readable });
                     }
                     (None, None) => {}
                 }
             }
         }
     }
-    all.extend(open.filter(|_| before.is_some() || files.len() == 1));
-    Ok(all)
+    if let Some(open) = open.filter(|_| before.is_some() || files.len() == 1) {
+        add(open);
+    }
+    Ok(())
 }
 
 /// The page at `at` of the tape, if it is what its place demands and as it was written.
@@ -318,7 +351,8 @@ fn place_nameless(
             let is_placed = |extent: &u32| {
                 given.contains(extent) || places.layers.last().is_some_and(|layer| layer.contains(*extent))
             };
-            let between = expected.iter().filter(|extent| (first..end).contains(*extent));
+            let from = expected.partition_point(|&extent| extent < first);
+            let between = expected.get(from..).unwrap_or_default().iter().take_while(|&&extent| extent < end);
             free.extend(between.filter(|extent| !is_placed(extent)));
             if is_bottom && free.len() > nameless.count as usize {
                 break;
@@ -338,7 +372,7 @@ fn place_nameless(
         }
     }
     if let Some(layer) = places.layers.last_mut() {
-        unknown.into_iter().for_each(|extent| layer.push_missing(extent));
+        unknown.into_iter().for_each(|extent| layer.push_missing(extent..extent + 1));
     }
     let left = total - added.len() as u64;
     if let Some(layer) = places.layers.last_mut().filter(|_| !added.is_empty()) {
@@ -350,17 +384,39 @@ fn place_nameless(
 
 /// Notes the extents of the first region that its maps name and that were not found; all of an interval whose maps were
 /// not found either.
-fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces) -> io::Result<()> {
+fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces, room: &Room) -> io::Result<()> {
     let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
     let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
-    let mut missing = Layer::default();
-    for interval in 0..extents.div_ceil(INTERVAL_EXTENTS) {
-        let all = || (interval * INTERVAL_EXTENTS..(interval + 1) * INTERVAL_EXTENTS).collect();
-        let expected: Vec<u32> = expected(media, set, places, interval)?.unwrap_or_else(all);
-        let Some(layer) = places.layers.first() else { return Ok(()) };
-        let is_missing = |extent: &u32| *extent < extents && !layer.contains(*extent);
-        expected.into_iter().filter(is_missing).for_each(|extent| missing.push_missing(extent));
+    if places.layers.first().is_none_or(|layer| layer.region != 0) {
+        places.layers.insert(0, Layer::default());
     }
+    let mut missing = Layer::default();
+    let mut first = 0;
+    while first < extents {
+        let (place, same) = places.locate(first);
+        let Some(layer) = places.layers.first() else { return Ok(()) };
+        let interval = first / INTERVAL_EXTENTS;
+        let named = match place {
+            Place::At(..) => expected(media, set, places, interval)?,
+            _ => None,
+        };
+        let end = match &named {
+            Some(expected) => {
+                let is_missing = |extent: &&u32| **extent < extents && !layer.contains(**extent);
+                expected.iter().filter(is_missing).for_each(|&extent| missing.push_missing(extent..extent + 1));
+                first + INTERVAL_EXTENTS
+            }
+            None => {
+                // Its maps lie in its first extent; where that is not there, so are those of the next ones to start there.
+                let same = if matches!(place, Place::At(..)) { 1 } else { same };
+                let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
+                layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));
+                end
+            }
+        };
+        first = end;
+    }
+    room.take(missing.held_bytes(), EXTENTS)?;
     if let Some(layer) = places.layers.first_mut() {
         layer.take_missing(missing);
     }

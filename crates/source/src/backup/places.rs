@@ -1,5 +1,7 @@
 //! Where the extents of a data file lie in the tapes of a backup: layers of runs, the last one that has an extent wins.
 
+use std::ops::Range;
+
 use format::allocation::EXTENT_PAGES;
 use format::page::PAGE_BYTES;
 
@@ -32,6 +34,8 @@ impl Run {
 /// The extents of one file that one region of a backup holds.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
+    /// Number of the region in its set.
+    pub(crate) region: usize,
     runs: Vec<Run>,
     /// First and end of the extents that must be here and are not.
     missing: Vec<(u32, u32)>,
@@ -98,12 +102,50 @@ impl Layer {
         matches!(self.look_up(extent).0, Found::At(_))
     }
 
-    /// Notes an extent, ascending, that must be here and is not.
-    pub(crate) fn push_missing(&mut self, extent: u32) {
+    /// Notes extents, ascending, that must be here and are not.
+    pub(crate) fn push_missing(&mut self, extents: Range<u32>) {
         match self.missing.last_mut() {
-            Some((_, end)) if *end == extent => *end += 1,
-            _ => self.missing.push((extent, extent.saturating_add(1))),
+            Some((_, end)) if *end == extents.start => *end = extents.end,
+            _ if extents.is_empty() => {}
+            _ => self.missing.push((extents.start, extents.end)),
         }
+    }
+
+    /// The extents of `extents` that are not placed, ascending.
+    pub(crate) fn gaps(&self, extents: Range<u32>) -> impl Iterator<Item = Range<u32>> + '_ {
+        let first = self.runs.partition_point(|run| run.end() <= extents.start);
+        let runs = self.runs.get(first..).unwrap_or_default().iter().take_while(move |run| run.extent < extents.end);
+        let mut next = extents.start;
+        let mut gap = move |until: u32, then: u32| {
+            let gap = next..until;
+            next = then;
+            gap
+        };
+        let ends = runs.map(|run| (run.extent, run.end())).chain([(extents.end, extents.end)]);
+        ends.map(move |(until, then)| gap(until, then)).filter(|gap| !gap.is_empty())
+    }
+
+    /// What both say together: `upper` counts where it says something.
+    fn overlaid(self, upper: Self) -> Self {
+        let runs = upper.runs.iter().map(|run| (run.extent, run.end()));
+        let mut cover: Vec<(u32, u32)> = runs.chain(upper.missing.iter().copied()).collect();
+        cover.sort_unstable();
+        let mut this = Self { region: self.region, ..Self::default() };
+        for run in &self.runs {
+            for (first, end) in uncovered(run.extent, run.end(), &cover) {
+                let start = run.start + u64::from(first - run.extent) * FRAME_BYTES;
+                this.runs.push(Run { extent: first, count: end - first, start });
+            }
+        }
+        for &(first, end) in &self.missing {
+            this.missing.extend(uncovered(first, end, &cover));
+        }
+        this.runs.extend(upper.runs);
+        this.missing.extend(upper.missing);
+        // Both halves are in order: these sorts merge them.
+        this.runs.sort();
+        this.missing.sort();
+        this
     }
 
     /// Takes over what `other` misses.
@@ -130,6 +172,18 @@ impl Layer {
     }
 }
 
+/// The parts from `first` to `end` that `cover`, which is in order, leaves.
+fn uncovered(first: u32, end: u32, cover: &[(u32, u32)]) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let from = cover.partition_point(|(_, covered)| *covered <= first);
+    let covers = cover.get(from..).unwrap_or_default().iter().copied().take_while(move |(start, _)| *start < end);
+    let mut next = first;
+    covers.chain([(end, end)]).filter_map(move |(start, covered)| {
+        let part = (next, start.min(end));
+        next = next.max(covered);
+        (part.0 < part.1).then_some(part)
+    })
+}
+
 enum Found {
     At(u64),
     Missing,
@@ -151,11 +205,28 @@ pub(crate) enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct FilePlaces {
     pub(crate) file_id: u16,
-    /// Later layers supersede earlier ones.
+    /// Later layers supersede earlier ones. A region that has nothing of the file has no layer.
     pub(crate) layers: Vec<Layer>,
 }
 
+/// A full backup and a differential, each with extents that were copied again. Layers beyond these are put together, so
+/// that an extent is found at once.
+const MOST_LAYERS: usize = 4;
+
 impl FilePlaces {
+    /// Puts layers together that are more than a server writes.
+    pub(crate) fn flatten(&mut self) {
+        while self.layers.len() > MOST_LAYERS {
+            let mut layers = std::mem::take(&mut self.layers).into_iter();
+            while let Some(lower) = layers.next() {
+                self.layers.push(match layers.next() {
+                    Some(upper) => lower.overlaid(upper),
+                    None => lower,
+                });
+            }
+        }
+    }
+
     /// The extent behind the last one placed.
     pub(crate) fn end(&self) -> u32 {
         self.layers.iter().filter_map(|layer| layer.runs.last()).map(|run| run.end()).max().unwrap_or_default()
@@ -202,7 +273,7 @@ mod tests {
         places.layers.push(layer(&[(2, 9)]));
         assert_eq!(places.locate(1), (Place::At(0, FRAME_BYTES), 1), "the run ends where a later layer has more");
         assert_eq!(places.locate(2), (Place::At(0, 9 * FRAME_BYTES), 1));
-        places.layers[1].push_missing(5);
+        places.layers[1].push_missing(5..6);
         assert_eq!(
             places.locate(5),
             (Place::Missing, 1),
@@ -210,6 +281,56 @@ mod tests {
         );
         assert_eq!(places.locate(6).0, Place::At(0, 4 * FRAME_BYTES));
         assert_eq!(places.locate(7).0, Place::Free);
+    }
+
+    #[test]
+    fn layers_put_together_say_what_they_said_one_by_one() {
+        let mut state = 7u64;
+        let mut dice = move |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for _ in 0..50 {
+            let layers = |dice: &mut dyn FnMut(u64) -> u64| {
+                let mut layer = Layer::default();
+                let mut extent = 0;
+                for _ in 0..dice(8) {
+                    let (gap, count) = (dice(6) as u32, 1 + dice(5) as u32);
+                    extent += gap;
+                    if dice(3) == 0 {
+                        layer.push_missing(extent..extent + count);
+                    } else {
+                        let at = dice(1000) * FRAME_BYTES;
+                        for index in 0..count {
+                            layer.push(Run::one(extent + index, 1, at + u64::from(index) * FRAME_BYTES));
+                        }
+                    }
+                    extent += count;
+                }
+                layer
+            };
+            let all: Vec<Layer> = (0..23).map(|_| layers(&mut dice)).collect();
+            let copies = all.iter().map(|layer| Layer {
+                runs: layer.runs.clone(),
+                missing: layer.missing.clone(),
+                ..Layer::default()
+            });
+            let apart = FilePlaces { file_id: 1, layers: copies.collect() };
+            let mut together = FilePlaces { file_id: 1, layers: all };
+            together.flatten();
+            assert!(together.layers.len() <= MOST_LAYERS);
+            for extent in 0..100 {
+                assert_eq!(apart.locate(extent).0, together.locate(extent).0, "extent {extent}");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_are_what_the_runs_leave() {
+        let layer = layer(&[(2, 0), (3, 1), (7, 2)]);
+        assert_eq!(layer.gaps(0..10).collect::<Vec<_>>(), [0..2, 4..7, 8..10]);
+        assert_eq!(layer.gaps(3..9).collect::<Vec<_>>(), [4..7, 8..9]);
+        assert_eq!(layer.gaps(2..4).collect::<Vec<_>>(), Vec::<Range<u32>>::new());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a backup file holds: its media and its sets, and where their pages and log blocks lie.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -9,9 +10,12 @@ use super::blocks::{Block, Stream, Tag, Walk};
 use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date, guid, set_flags};
 use super::damage::{Damage, DamageKind};
 use super::media::Media;
+use super::room::{MOST_REGIONS, Room, at_most};
 
-/// Longest configuration that is read: a thousand files and filegroups have 1.4 MB.
-const MAX_CONFIG_BYTES: u64 = 64 << 20;
+/// What a set takes in memory without its files and regions: its texts have some 500 bytes more.
+const BYTES_A_SET: usize = size_of::<BackupSet>() + 512;
+/// What a region takes in memory: itself, and how many pages of each file were copied to it.
+const BYTES_A_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
 /// In front of the data of a page or log stream stand two zero bytes.
 pub(crate) const LEAD_BYTES: u64 = 2;
 
@@ -157,13 +161,13 @@ pub struct BackupMedia {
     pub sets: Vec<BackupSet>,
     /// Damage met on the way from block to block.
     pub damage: Vec<Damage>,
-    /// Types of sound blocks that are not described: what these hold is not known.
-    pub undescribed: Vec<[u8; 4]>,
+    /// Types of sound blocks that are not described, each with how many there are: what these hold is not known.
+    pub undescribed: Vec<([u8; 4], u64)>,
 }
 
 impl BackupMedia {
     /// Reads all blocks of a tape.
-    pub(crate) fn read(media: &Media) -> io::Result<Self> {
+    pub(super) fn read(media: &Media, room: &Room) -> io::Result<Self> {
         let mut this = Self {
             path: media.path.clone(),
             is_compressed: media.is_compressed(),
@@ -180,7 +184,7 @@ impl BackupMedia {
             damage: Vec::new(),
             undescribed: Vec::new(),
         };
-        let mut walk = Walk::new(media);
+        let mut walk = Walk::new(media, room);
         let mut open: Option<OpenSet> = None;
         let mut last = Tag::default();
         while let Some(block) = walk.next()? {
@@ -189,19 +193,20 @@ impl BackupMedia {
                 b"TAPE" => this.label(media, &block)?,
                 b"SSET" => {
                     this.close(open.take(), false);
+                    room.take(BYTES_A_SET, "its sets")?;
                     open = Some(OpenSet::new(&block, this.sets.len()));
                 }
                 b"ESET" => this.close(open.take(), true),
                 _ => {
                     if let Some(set) = &mut open {
-                        set.add(media, &block)?;
+                        set.add(media, &block, room)?;
                     }
                 }
             }
         }
         let damage = |(at, kind)| Damage { path: media.path.clone(), at, kind };
         this.damage.extend(walk.damage.into_iter().map(damage));
-        this.undescribed = walk.undescribed;
+        this.undescribed = walk.undescribed.into_iter().collect();
         // The last block is a soft filemark, as one stands behind each set.
         let is_cut = &last != b"SFMB"
             && this.undescribed.is_empty()
@@ -237,7 +242,7 @@ impl BackupMedia {
             self.damage.push(Damage { path: self.path.clone(), at, kind });
         }
         if let (Some(first), Some(last)) = (&open.first, &open.last)
-            && first.constants() != last.constants()
+            && !first.has_same_constants(last)
         {
             let kind = DamageKind::Configuration { position };
             self.damage.push(Damage { path: self.path.clone(), at, kind });
@@ -286,18 +291,24 @@ impl OpenSet {
         }
     }
 
-    fn add(&mut self, media: &Media, block: &Block) -> io::Result<()> {
+    fn add(&mut self, media: &Media, block: &Block, room: &Room) -> io::Result<()> {
         self.is_encrypted |= block.streams.iter().any(|stream| stream.is_encrypted);
         match &block.tag {
             b"VOLB" => self.machine = block.text(0x40),
-            b"MSCI" => self.first = configuration(media, block)?.or(self.first.take()),
-            b"MSLS" => self.last = configuration(media, block)?.or(self.last.take()),
-            b"MSDA" => self.pages.extend(regions(media, block, b"MQDA")?),
+            b"MSCI" => self.first = configuration(media, block, room)?.or(self.first.take()),
+            b"MSLS" => self.last = configuration(media, block, room)?.or(self.last.take()),
+            b"MSDA" => {
+                let known = self.pages.len();
+                self.pages.extend(regions(media, block, b"MQDA")?);
+                at_most(MOST_REGIONS, self.pages.len(), "regions of pages in one set", block.at)?;
+                room.take((self.pages.len() - known) * BYTES_A_REGION, "its regions of pages")?;
+            }
             b"MSTL" => {
                 let range = (u64_at(&block.fields, 0x3C), u64_at(&block.fields, 0x44));
                 let (start, end) = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
                 let sequence = u32_at(&block.fields, 0x5C).unwrap_or_default();
                 for region in regions(media, block, b"MQTL")? {
+                    room.take(BYTES_A_REGION, "its regions of log")?;
                     let used = end.saturating_sub(start).min(region.length);
                     self.log.push(LogRegion { region, used, sequence, start });
                 }
@@ -327,8 +338,10 @@ impl OpenSet {
         // The last configuration has the final LSNs and times.
         let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
         let mut found = self.last.or(self.first)?;
+        // Of two files with one id the first counts.
+        let pages_copied: BTreeMap<u16, u32> = pages_copied.into_iter().rev().collect();
         for file in found.files.iter_mut().filter(|file| file.is_data) {
-            if let Some((_, pages)) = pages_copied.iter().find(|(id, _)| *id == file.file_id) {
+            if let Some(pages) = pages_copied.get(&file.file_id) {
                 file.pages_copied = *pages;
             }
         }
@@ -380,13 +393,11 @@ fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region
     Ok(regions)
 }
 
-fn configuration(media: &Media, block: &Block) -> io::Result<Option<Configuration>> {
+fn configuration(media: &Media, block: &Block, room: &Room) -> io::Result<Option<Configuration>> {
     let Some(stream) = block.stream(b"MQCI") else { return Ok(None) };
-    let mut bytes = vec![0; stream.length.min(MAX_CONFIG_BYTES) as usize];
-    match media.read_at(&mut bytes, stream.at) {
-        Ok(read) => bytes.truncate(read),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(None),
-        Err(error) => return Err(error),
+    let read = |at: u64, buffer: &mut [u8]| media.read_at(buffer, stream.at + at);
+    match Configuration::read_from(stream.length, read, stream.at, room) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+        read => read,
     }
-    Ok(Configuration::read(&bytes))
 }

@@ -1,0 +1,100 @@
+//! What opening a backup may take: memory, and as much of everything as a server can write. What lies beyond is refused
+//! before it is kept.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use crate::OpenError;
+
+/// Files of one database, and its filegroups: 32,767 each
+/// (learn.microsoft.com/sql/sql-server/maximum-capacity-specifications-for-sql-server).
+pub(super) const MOST_FILES: usize = 32_767;
+/// Backup devices of one backup: 64 (the page of BACKUP in the documentation of Transact-SQL).
+pub(super) const MOST_STRIPES: u16 = 64;
+/// Regions of pages of one set in one stripe: one, and one for the extents that changed meanwhile
+/// (logs-backups-events.md 2.3). More than these two were never seen.
+pub(super) const MOST_REGIONS: usize = 1024;
+/// Objects of one configuration: two for each file, and some for the set.
+pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
+
+/// The program itself, with the buffers that reading needs.
+const BASE_BYTES: u64 = 8 << 20;
+/// What may be kept without a grant, besides a part of the backup's own size.
+const DEFAULT_BYTES: u64 = 56 << 20;
+/// Without a grant, one byte may be kept for so many bytes of the backup. A sound one takes a fiftieth of that.
+const BYTES_A_BYTE: u64 = 16;
+
+/// Memory for what is kept of a backup.
+#[derive(Debug)]
+pub(super) struct Room {
+    granted: Option<u64>,
+    limit: u64,
+    used: Cell<u64>,
+}
+
+impl Room {
+    /// Room within a grant of so many bytes; without one, in proportion to the `size` of the backup in bytes.
+    pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
+        let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_A_BYTE, |bytes| bytes.saturating_sub(BASE_BYTES));
+        Self { granted, limit, used: Cell::new(0) }
+    }
+
+    /// Takes so many bytes; `what` needs them.
+    ///
+    /// # Errors
+    /// One that [`open_error`] knows, when that is more than there is.
+    pub(super) fn take(&self, bytes: usize, what: &'static str) -> io::Result<()> {
+        let used = self.used.get().saturating_add(bytes as u64);
+        if used > self.limit {
+            return Err(io::Error::other(Refusal::NoRoom { what, granted: self.granted, limit: self.limit }));
+        }
+        self.used.set(used);
+        Ok(())
+    }
+
+    /// Gives back what was taken.
+    pub(super) fn give_back(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes as u64));
+    }
+}
+
+/// Why a backup is not opened although it can be read.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    NoRoom { what: &'static str, granted: Option<u64>, limit: u64 },
+    TooMany { what: &'static str, limit: usize, at: u64 },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoom { what, .. } => write!(f, "no room for {what}"),
+            Self::TooMany { what, limit, .. } => write!(f, "more than {limit} {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Refuses more than `limit` of something, at this place of the tape.
+///
+/// # Errors
+/// One that [`open_error`] knows, when `count` is more.
+pub(super) fn at_most(limit: usize, count: usize, what: &'static str, at: u64) -> io::Result<()> {
+    match count > limit {
+        true => Err(io::Error::other(Refusal::TooMany { what, limit, at })),
+        false => Ok(()),
+    }
+}
+
+/// Why the backup at `path` could not be opened.
+pub(super) fn open_error(path: &Path, cause: io::Error) -> OpenError {
+    let path = path.to_owned();
+    match cause.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {
+        Some(&Refusal::NoRoom { what, granted, limit }) => OpenError::BackupTooLarge { path, what, granted, limit },
+        Some(&Refusal::TooMany { what, limit, at }) => OpenError::BackupImpossible { path, what, limit, at },
+        None => OpenError::Io { path, cause },
+    }
+}
