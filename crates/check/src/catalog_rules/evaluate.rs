@@ -60,7 +60,7 @@ impl Tables<'_> {
 }
 
 /// A number of 1, 2, 4 or 8 bytes: tinyint is unsigned, all others are signed. The bytes of a short text, as a number.
-fn number(bytes: &[u8]) -> i64 {
+pub(super) fn number(bytes: &[u8]) -> i64 {
     let value = unsigned(bytes);
     match bytes.len() {
         2 => i64::from((value as u16).cast_signed()),
@@ -270,7 +270,7 @@ const OF_THE_SERVER: &str = "they refer to what this catalogue does not have, an
 
 /// Whether the catalogue is that of master or of the resource database: rows may refer to logins and to what the server
 /// has built in. No such database was at hand.
-fn is_of_the_server(database: &Database) -> bool {
+pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;
     let has_rows = |id: i32| database.rowsets.iter().any(|rowset| rowset.object_id == id && rowset.rows > 0);
     let has_logins = || database.objects.values().any(|object| object.name == "sysxlgns" && has_rows(object.id));

@@ -97,6 +97,11 @@ checks! {
         must "What everything of a kind has is there: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
+    CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false,
+        "Check Catalog Msg 3858, State 1: The attribute ({attribute}) of row ({row}) in sys.{table} has an invalid value.",
+        must "A column, parameter or type has the length, precision, scale and collation that its type allows.",
+        cause "The catalog was changed by hand, or a page of it was damaged.",
+        action "Restore from a backup, or drop and create the object again; no repair exists for the catalog.";
     BROKER_MESSAGE_TYPE_MISSING = "broker.message-type-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9677, State 1: The service contract with ID {from} is referencing the missing message type with ID {to}.",
         must "The message types that a contract names exist.",

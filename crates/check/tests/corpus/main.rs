@@ -33,6 +33,7 @@ mod rows;
 mod sound;
 mod sparse;
 mod together;
+mod twice;
 
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,7 @@ fn main() {
             trials.extend(partitions::trials(&corpus));
             trials.extend(sparse::trials(&corpus));
             trials.extend(together::trials(&corpus));
+            trials.extend(twice::trials(&corpus));
         }
         None => {
             for group in [
@@ -83,6 +85,7 @@ fn main() {
                 "partitions",
                 "sparse",
                 "together",
+                "said twice",
             ] {
                 let name = format!("{group}: skipped, no real database files in target/corpus");
                 trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));

@@ -6,6 +6,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, unreachable_pub, reason = "a test harness of its own")]
 
+mod catalog;
 mod run;
 mod table;
 
@@ -16,6 +17,7 @@ use libtest_mimic::{Arguments, Trial};
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = table::trials();
+    trials.extend(catalog::trials());
     match corpus() {
         // It takes minutes: the integration script asks for it.
         Some(folder) => {

@@ -65,12 +65,22 @@ pub enum Verdict {
 }
 
 /// A mutant before it is made.
-struct Job {
-    field: (String, String),
+pub struct Job {
+    /// Names of structure and field.
+    pub field: (String, String),
     column: Column,
     page: PageId,
     change: Change,
     story: String,
+}
+
+impl Job {
+    /// Whether it changes a column of a base table, and makes the page's protection right.
+    pub fn is_of_the_catalog(&self) -> bool {
+        let (structure, field) = &self.field;
+        let is_sealed = matches!(self.change, Change::Sealed(..));
+        is_sealed && structure.starts_with("sys.") && !field.starts_with("null bit") && field != "NULL"
+    }
 }
 
 enum Change {
@@ -94,7 +104,8 @@ pub struct Subject {
     system_rows: bool,
     /// An earlier copy of it.
     older: Option<MemoryFiles>,
-    clean: Report,
+    /// What is said of it as it is.
+    pub clean: Report,
     clean_time: Duration,
 }
 
@@ -110,6 +121,11 @@ impl Subject {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let written = lab::write(description, folder.path()).expect("a database");
         Self::new(&description.name, open(written.files), sites, false)
+    }
+
+    /// Damages rows of the system's tables too, so many of each.
+    pub fn with_system_rows(self, sites: usize) -> Self {
+        Self { sites, system_rows: true, ..self }
     }
 
     fn new(name: &str, files: MemoryFiles, sites: usize, system_rows: bool) -> Self {
@@ -158,7 +174,8 @@ impl Subject {
         }
     }
 
-    fn jobs(&self, seed: u64) -> Vec<Job> {
+    /// All that is to be damaged, as `seed` decides.
+    pub fn jobs(&self, seed: u64) -> Vec<Job> {
         let database = catalog::load(&self.files);
         let pages = Pages::new(&self.files, &database);
         let survey = Survey::of(&self.files, &database, seed);
@@ -231,7 +248,7 @@ impl Subject {
     }
 
     /// The database with the damage of a job.
-    fn mutant(&self, job: &Job) -> Result<MemoryFiles, source::OpenError> {
+    pub fn mutant(&self, job: &Job) -> Result<MemoryFiles, source::OpenError> {
         let raw = || self.files.read_page(job.page).expect("a page that was read before");
         let page = match &job.change {
             Change::Sealed(place, value) => {
@@ -302,7 +319,7 @@ fn open(paths: Vec<PathBuf>) -> MemoryFiles {
 }
 
 /// Mutants that are checked at once.
-fn threads() -> usize {
+pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -314,7 +331,8 @@ fn resident_bytes(line: &str) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-fn check(files: &MemoryFiles) -> Report {
+/// Checks a database in memory, with one thread.
+pub fn check(files: &MemoryFiles) -> Report {
     let database = catalog::load(files);
     check::run(files, &database, &Options { max_threads: 1, ..Options::default() }, &Silent)
 }

@@ -9,6 +9,7 @@ use lab::mutate::exemptions::{self, Exemption, exemptions};
 use lab::specimens::specimens;
 use libtest_mimic::{Failed, Trial};
 
+use crate::catalog;
 use crate::run::{Cell, Column, Matrix, Row, Subject};
 
 /// A database that is damaged.
@@ -65,7 +66,7 @@ const BASELINE: &str = include_str!("baseline.tsv");
 /// The same for people.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
 /// Set, the run becomes the baseline.
-const WRITE: &str = "MDFSCK_WRITE_BASELINE";
+pub const WRITE: &str = "MDFSCK_WRITE_BASELINE";
 
 /// Mutants that a run must try at least.
 const LEAST_MUTANTS: u64 = 15_000;
@@ -100,7 +101,8 @@ pub fn trials() -> Vec<Trial> {
                     let covered = |(structure, field): &(String, String)| {
                         exemption.is_of(structure) && exemptions::matches(pattern, field)
                     };
-                    if rows.iter().all(|(name, row)| !covered(name) || is_noticed(row)) {
+                    let is_idle = rows.iter().all(|(name, row)| !covered(name) || is_noticed(row));
+                    if is_idle && !catalog::silent().iter().any(covered) {
                         wrong.push(format!("idle: {}, {pattern}", exemption.structure));
                     }
                 }
@@ -277,6 +279,7 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
             exemption.reason
         );
     }
+    text.push_str(&catalog::document());
     text.push_str("\n## Every field\n");
     let mut last = "";
     for ((structure, field), row) in rows {

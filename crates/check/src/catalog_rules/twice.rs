@@ -1,0 +1,113 @@
+//! What base tables say twice. A value that its own row makes impossible is a finding (3858); where two rows disagree, nothing
+//! tells which one is right, so the pair is listed as not verified with both values. Every rule held for all rows of 368 real
+//! databases of versions 611 to 998, except where its comment says otherwise.
+
+mod codes;
+mod columns;
+mod index_columns;
+mod indexes;
+mod layouts;
+mod types;
+
+use std::collections::BTreeMap;
+
+use catalog::{Database, Rowset};
+use format::collation::CollationId;
+
+use super::evaluate::{Tables, is_of_the_server};
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::ledger::Ledger;
+
+/// What the notes about it are called.
+const WHAT: &str = "catalog values";
+
+/// Disagreements of one kind that are listed with their values; the rest is counted.
+const LISTED: u64 = 10;
+
+/// Compares all pairs.
+pub(super) fn check(tables: &Tables<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
+    let rowsets = Rowsets::of(tables.database);
+    let is_of_the_server = is_of_the_server(tables.database);
+    let mut verdicts = Verdicts { findings, coverage, is_of_the_server, listed: BTreeMap::new() };
+    let types = types::check(tables, &mut verdicts);
+    columns::check(tables, &rowsets, &types, &mut verdicts);
+    index_columns::check(tables, &rowsets, &mut verdicts);
+    indexes::check(tables, &rowsets, &mut verdicts);
+    layouts::check(tables.database, &mut verdicts);
+    codes::check(tables, &mut verdicts);
+}
+
+/// Where the outcome of all pairs goes.
+struct Verdicts<'a> {
+    findings: &'a mut Ledger,
+    coverage: &'a mut Coverage,
+    /// master describes the server too, which may have types and objects of its own.
+    is_of_the_server: bool,
+    /// Disagreements so far, by kind.
+    listed: BTreeMap<&'static str, u64>,
+}
+
+impl Verdicts<'_> {
+    /// A row holds what no such row can hold.
+    fn impossible(&mut self, scope: &'static str, finding: impl FnOnce() -> Finding) {
+        match self.is_of_the_server {
+            true => self.doubt(scope, || "a value that is not known; this catalog describes the server too".to_owned()),
+            false => self.findings.push(finding()),
+        }
+    }
+
+    /// Two rows disagree, or one holds what is not known.
+    fn doubt(&mut self, scope: &'static str, reason: impl FnOnce() -> String) {
+        let listed = self.listed.entry(scope).or_default();
+        *listed += 1;
+        match *listed <= LISTED {
+            true => self.coverage.note(WHAT, scope, reason(), 1),
+            false => self.coverage.note(WHAT, scope, "more disagreements of the same kind", 1),
+        }
+    }
+}
+
+/// The rowsets by object, index and partition.
+struct Rowsets<'a> {
+    database: &'a Database,
+    /// Indexes into [`Database::rowsets`].
+    order: Vec<u32>,
+}
+
+impl<'a> Rowsets<'a> {
+    fn of(database: &'a Database) -> Self {
+        let mut order: Vec<u32> = (0..database.rowsets.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| {
+            database.rowsets.get(at as usize).map(|rowset| (rowset.object_id, rowset.index_id, rowset.partition))
+        });
+        Self { database, order }
+    }
+
+    /// The partitions of a heap or index.
+    fn partitions(&self, object_id: i32, index_id: i32) -> impl Iterator<Item = &'a Rowset> {
+        let key = |at: &u32| self.database.rowsets.get(*at as usize).map(|rowset| (rowset.object_id, rowset.index_id));
+        let wanted = Some((object_id, index_id));
+        let start = self.order.partition_point(|at| key(at) < wanted);
+        let end = self.order.partition_point(|at| key(at) <= wanted);
+        let database = self.database;
+        let range = self.order.get(start..end).unwrap_or_default();
+        range.iter().filter_map(|at| database.rowsets.get(*at as usize)).collect::<Vec<_>>().into_iter()
+    }
+
+    /// The partitions of the heap or clustered index of a table.
+    fn of_table(&self, object_id: i32) -> impl Iterator<Item = &'a Rowset> {
+        self.partitions(object_id, 0).chain(self.partitions(object_id, 1))
+    }
+}
+
+/// Whether what two rows say of a column's collation can both be. System tables are made with a collation of their own, of
+/// which some rows name that of the database instead.
+fn is_same_collation(database: &Database, object_id: i32, collations: [CollationId; 2]) -> bool {
+    const SYSTEM_TYPES: [&str; 2] = ["S", "IT"];
+    let [one, other] = collations;
+    let default = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
+    let kind = database.objects.get(&object_id).map(|object| object.type_code.as_str());
+    let is_of_the_system = || kind.is_none_or(|kind| SYSTEM_TYPES.contains(&kind));
+    one == other || collations.contains(&default) && is_of_the_system()
+}

@@ -1,0 +1,219 @@
+//! Columns and parameters (syscolpars): their type by itself, against the type that they name, and against the column that the
+//! table's rowset stores.
+
+use std::collections::HashMap;
+
+use catalog::{Rowset, RowsetColumn, column_status};
+use format::collation::CollationId;
+use format::types::{TypeInfo, xtype};
+
+use super::super::evaluate::Tables;
+use super::types::{self, Declared};
+use super::{Rowsets, Verdicts};
+
+const SYSCOLPARS: i32 = 41;
+const SYSROWSETS: i32 = 5;
+/// Columns of a table at most, sparse ones included.
+const MAX_COLUMNS: usize = 32_000;
+
+/// Bits of syscolpars.status (format.md 10).
+mod status {
+    pub(super) const NOT_NULL: i64 = 0x1;
+    pub(super) const IDENTITY: i64 = 0x4;
+    pub(super) const COMPUTED: i64 = 0x10;
+    pub(super) const FILESTREAM: i64 = 0x20;
+    pub(super) const SPARSE: i64 = 0x100_0000;
+    pub(super) const COLUMN_SET: i64 = 0x200_0000;
+}
+
+/// A column of a table.
+struct TableColumn {
+    id: u32,
+    status: i64,
+    declared: Declared,
+}
+
+/// Judges all rows of syscolpars, table by table: its rows lie in the order of their tables.
+pub(super) fn check(
+    tables: &Tables<'_>,
+    rowsets: &Rowsets<'_>,
+    user_types: &HashMap<i32, Declared>,
+    verdicts: &mut Verdicts<'_>,
+) {
+    const SCOPE: &str = "sys.syscolpars";
+    let columns = [
+        "xtype",
+        "utype",
+        "length",
+        "prec",
+        "scale",
+        "collationid",
+        "id",
+        "number",
+        "colid",
+        "status",
+        "maxinrow",
+        "idtval",
+    ];
+    let mut table = 0;
+    let mut of_table: Vec<TableColumn> = Vec::new();
+    let read = tables.each(SYSCOLPARS, &columns, |at, row| {
+        let Some((of_type, rest)) = row.split_at_checked(6) else { return };
+        let &[Some(object), Some(number), Some(column), Some(status), Some(in_row), identity] = rest else { return };
+        let (Some(declared), Ok(object), Ok(id)) =
+            (Declared::of(of_type), i32::try_from(object), u32::try_from(column))
+        else {
+            return;
+        };
+        if number == 0 {
+            let name = || format!("object_id={object},column_id={id}");
+            types::judge(&declared, at, (SCOPE, "columns"), name, verdicts);
+        } else {
+            let name = || format!("object_id={object},parameter_id={id}");
+            types::judge(&declared, at, (SCOPE, "parameters"), name, verdicts);
+        }
+        let place = || format!("column or parameter {id} of {}", tables.database.object_name(object));
+        against_type(&declared, user_types.get(&declared.user_type), place, verdicts);
+        // 0, the whole value, or of a value without limit 16 bytes for a pointer or 8000.
+        let in_row_is_right =
+            in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
+        if !in_row_is_right {
+            verdicts.doubt("sys.syscolpars, maxinrow", || {
+                format!("{} has length {}, of which {in_row} bytes may lie in the row", place(), declared.length)
+            });
+        }
+        if identity.is_some() && status & self::status::IDENTITY == 0 {
+            verdicts.doubt("sys.syscolpars, status", || format!("{} has identity values, but is no identity", place()));
+        }
+        if object != table {
+            against_rowsets(tables, rowsets, table, &of_table, verdicts);
+            of_table.clear();
+            table = object;
+        }
+        if number == 0 && of_table.len() < MAX_COLUMNS {
+            of_table.push(TableColumn { id, status, declared });
+        }
+    });
+    // What was read is of whole tables, the last one perhaps not: only what is there is looked at.
+    against_rowsets(tables, rowsets, table, &of_table, verdicts);
+    // An incomplete table is noted with the rules about it.
+    let _: Result<(), catalog::Unread> = read;
+}
+
+/// A column of a user's type is as that type.
+fn against_type(
+    declared: &Declared,
+    user_type: Option<&Declared>,
+    place: impl Fn() -> String,
+    verdicts: &mut Verdicts<'_>,
+) {
+    let Some(user_type) = user_type else { return };
+    let pairs = [
+        ("type", i64::from(declared.xtype), user_type.xtype.into()),
+        ("length", declared.length, user_type.length),
+        ("precision", declared.precision, user_type.precision),
+        ("scale", declared.scale, user_type.scale),
+    ];
+    for (what, of_column, of_type) in pairs {
+        if of_column != of_type {
+            verdicts.doubt("sys.syscolpars and sys.sysscalartypes", || {
+                format!("{} has {what} {of_column}, its type {} has {of_type}", place(), declared.user_type)
+            });
+        }
+    }
+}
+
+/// The columns of a table against those of its rowsets.
+fn against_rowsets(
+    tables: &Tables<'_>,
+    rowsets: &Rowsets<'_>,
+    object: i32,
+    columns: &[TableColumn],
+    verdicts: &mut Verdicts<'_>,
+) {
+    if columns.is_empty() {
+        return;
+    }
+    for rowset in rowsets.of_table(object) {
+        // Segments of a columnstore are another form; what is kept in memory has none here.
+        if rowset.compression > 2 || rowset.layout.columns.is_empty() {
+            continue;
+        }
+        let stored: HashMap<u32, &RowsetColumn> = rowset
+            .layout
+            .columns
+            .iter()
+            .filter(|column| !column.is_dropped() && column.status & column_status::UNIQUIFIER == 0)
+            .map(|column| (column.id, column))
+            .collect();
+        for column in columns {
+            match stored.get(&column.id) {
+                Some(stored) => pair(tables, rowset, column, stored, verdicts),
+                None if column.status & (status::COMPUTED | status::COLUMN_SET) == 0 => {
+                    verdicts.doubt("sys.syscolpars and sys.sysrscols", || {
+                        let name = tables.database.object_name(object);
+                        format!("column {} of {name} has no place in partition {}", column.id, rowset.partition)
+                    });
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// A column as its table declares it and as a rowset stores it.
+fn pair(
+    tables: &Tables<'_>,
+    rowset: &Rowset,
+    column: &TableColumn,
+    stored: &RowsetColumn,
+    verdicts: &mut Verdicts<'_>,
+) {
+    let database = tables.database;
+    let place = || format!("column {} of {}", column.id, database.object_name(rowset.object_id));
+    if let Some(wanted) = column.declared.stored()
+        && column.status & status::FILESTREAM == 0
+        && !is_same_type(wanted, stored)
+    {
+        verdicts.doubt("sys.syscolpars and sys.sysrscols, type", || {
+            format!("{} is declared {}, and stored as {}", place(), wanted.declaration(), stored.info.declaration())
+        });
+    }
+    let is_not_null = column.status & status::NOT_NULL != 0;
+    // What may be NULL in a computed column the engine works out. sysrsguid and lockres: format.md 12.
+    let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
+    if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
+        verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {
+            let [declared, stored] = if is_not_null { ["NOT NULL", "NULL"] } else { ["NULL", "NOT NULL"] };
+            format!("{} is declared {declared}, and stored as {stored}", place())
+        });
+    }
+    if (column.status & status::SPARSE != 0) != stored.is_sparse() {
+        verdicts.doubt("sys.syscolpars and sys.sysrscols, SPARSE", || {
+            let [declared, stored] = if stored.is_sparse() { ["not ", ""] } else { ["", "not "] };
+            format!("{} is {declared}declared SPARSE, and {stored}stored as one", place())
+        });
+    }
+    let declared = CollationId(column.declared.collation as u32);
+    if !super::is_same_collation(database, rowset.object_id, [declared, stored.collation]) {
+        verdicts.doubt("sys.syscolpars and sys.sysrscols, collation", || {
+            format!("{} is declared with collation {}, and stored with {}", place(), declared.0, stored.collation.0)
+        });
+    }
+}
+
+/// Whether a rowset stores a column with the type `wanted`.
+fn is_same_type(wanted: TypeInfo, stored: &RowsetColumn) -> bool {
+    const MAX_2005: u16 = 0xFFFF;
+    let length = |info: TypeInfo| match info.length {
+        MAX_2005 => 0,
+        length => length,
+    };
+    let found = stored.info;
+    let has_digits = matches!(found.xtype, xtype::DECIMAL | xtype::NUMERIC);
+    let has_scale = has_digits || matches!(found.xtype, xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET);
+    found.xtype == wanted.xtype
+        && (length(found) == length(wanted) || found.xtype == xtype::SQL_VARIANT)
+        && (found.precision == wanted.precision || !has_digits)
+        && (found.scale == wanted.scale || !has_scale)
+}

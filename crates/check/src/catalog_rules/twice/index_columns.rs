@@ -1,0 +1,107 @@
+//! Columns of indexes: sysiscols against what the index's rowset stores, and that against the table's rowset.
+
+use std::collections::HashMap;
+
+use catalog::{IndexType, Rowset, RowsetColumn, column_status};
+
+use super::super::evaluate::Tables;
+use super::{Rowsets, Verdicts};
+
+const SYSISCOLS: i32 = 55;
+/// sysiscols.status: a column of an index, not of statistics; descending.
+const OF_INDEX: i64 = 2;
+const DESCENDING: i64 = 4;
+
+/// The first partition of an index and of its table, with their columns by id.
+struct Pair<'a> {
+    of_index: HashMap<u32, &'a RowsetColumn>,
+    of_table: HashMap<u32, &'a RowsetColumn>,
+}
+
+/// Judges all rows of sysiscols, index by index: its rows lie in the order of their indexes.
+pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
+    let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1", "tinyprop2"];
+    let mut current = (0, 0);
+    let mut pair: Option<Pair<'_>> = None;
+    let read = tables.each(SYSISCOLS, &columns, |_, row| {
+        let &[Some(object), Some(index), Some(position), Some(status), Some(column), Some(ordinal), Some(partition)] =
+            row
+        else {
+            return;
+        };
+        let (Ok(object), Ok(index), Ok(position), Ok(column)) =
+            (i32::try_from(object), i32::try_from(index), u32::try_from(position), u32::try_from(column))
+        else {
+            return;
+        };
+        // A column that only tells the partition may be appended to the key without a word of it here.
+        if status & OF_INDEX == 0 || partition != 0 {
+            return;
+        }
+        if current != (object, index) {
+            current = (object, index);
+            pair = pair_of(tables, rowsets, object, index);
+        }
+        let Some(Pair { of_index, of_table }) = &pair else { return };
+        let place = || format!("column {position} of index {index} of {}", tables.database.object_name(object));
+        // A clustered index stores the columns of its table, any other its own.
+        let own = if index == 1 { column } else { position };
+        let Some(stored) = of_index.get(&own) else {
+            verdicts
+                .doubt("sys.sysiscols and sys.sysrscols", || format!("{} has no place in the index's rows", place()));
+            return;
+        };
+        if i64::from(stored.key_ordinal) != ordinal {
+            verdicts.doubt("sys.sysiscols and sys.sysrscols, key order", || {
+                format!(
+                    "{} has place {ordinal} in the key, its rows are ordered by it in place {}",
+                    place(),
+                    stored.key_ordinal
+                )
+            });
+        }
+        let descends = stored.status & column_status::DESCENDING != 0;
+        // 2005 says so here only.
+        let is_told_twice = tables.database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
+        if is_told_twice && descends != (status & DESCENDING != 0) {
+            verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {
+                let [declared, stored] = if descends { ["ascends", "descends"] } else { ["descends", "ascends"] };
+                format!("{} {declared}, as its rows are stored it {stored}", place())
+            });
+        }
+        let is_same = |other: &RowsetColumn| {
+            let collations = [other.collation, stored.collation];
+            other.info == stored.info && super::is_same_collation(tables.database, object, collations)
+        };
+        if let Some(of_table) = of_table.get(&column)
+            && !is_same(of_table)
+        {
+            verdicts.doubt("sys.sysrscols, types of index columns", || {
+                format!(
+                    "{} is {} with collation {}, in the table it is {} with collation {}",
+                    place(),
+                    stored.info.declaration(),
+                    stored.collation.0,
+                    of_table.info.declaration(),
+                    of_table.collation.0
+                )
+            });
+        }
+    });
+    // An incomplete table is noted with the rules about it.
+    let _: Result<(), catalog::Unread> = read;
+}
+
+/// What is compared of an index that is stored in rows.
+fn pair_of<'a>(tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<Pair<'a>> {
+    let kind = tables.database.indexes.get(&(object, index))?.index_type;
+    let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);
+    let stored = |rowset: &&'a Rowset| rowset.compression <= 2 && !rowset.layout.columns.is_empty();
+    let of_index = rowsets.partitions(object, index).find(stored).filter(|_| is_of_rows)?;
+    let of_table = rowsets.of_table(object).find(stored)?;
+    Some(Pair { of_index: by_id(of_index), of_table: by_id(of_table) })
+}
+
+fn by_id(rowset: &Rowset) -> HashMap<u32, &RowsetColumn> {
+    rowset.layout.columns.iter().filter(|column| !column.is_dropped()).map(|column| (column.id, column)).collect()
+}

@@ -1,0 +1,128 @@
+//! Heaps, indexes and statistics (sysidxstats) against their rowsets, and against the constraints that they enforce.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::{Index, IndexType};
+
+use super::super::evaluate::Tables;
+use super::{Rowsets, Verdicts};
+
+const SYSIDXSTATS: i32 = 54;
+const IS_INDEX: i64 = 0x1;
+const UNIQUE_CONSTRAINT: u32 = 0x40;
+/// sysrowsets.status of a heap or clustered index, since 2008.
+const HOLDS_THE_TABLE: u32 = 0x200;
+/// First ids of XML and spatial indexes.
+const XML: i64 = 256_000;
+const SPATIAL: i64 = 384_000;
+
+pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
+    let read = tables.each(SYSIDXSTATS, &["id", "indid", "status", "type", "rowset"], |_, row| {
+        let &[Some(object), Some(index), Some(status), Some(kind), Some(rowset)] = row else { return };
+        let Ok(object) = i32::try_from(object) else { return };
+        let place = || format!("index {index} of {}", tables.database.object_name(object));
+        kind_of_id(index, status, kind, place, verdicts);
+        let Ok(index) = i32::try_from(index) else { return };
+        against_rowsets(rowsets, (object, index), rowset.cast_unsigned(), place, verdicts);
+    });
+    // An incomplete table is noted with the rules about it.
+    let _: Result<(), catalog::Unread> = read;
+    flags_of_rowsets(tables, verdicts);
+    key_constraints(tables, verdicts);
+}
+
+/// The id of an index goes with its type.
+fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
+    let types: &[i64] = match (index, status & IS_INDEX != 0) {
+        (0, _) => &[0],
+        (1, _) => &[1, 5],
+        (_, false) => &[0],
+        (2..XML, true) => &[2, 6, 7],
+        (XML..SPATIAL, true) => &[3],
+        (SPATIAL.., true) => &[4],
+        (i64::MIN..0, true) => return,
+    };
+    // Kinds that came after 2022.
+    let is_known = kind <= 7;
+    if is_known && !types.contains(&kind) {
+        verdicts.doubt("sys.sysidxstats, type", || format!("{} is of type {kind}, which goes with other ids", place()));
+    }
+}
+
+/// The rowset that an index names is its own.
+fn against_rowsets(
+    rowsets: &Rowsets<'_>,
+    (object, index): (i32, i32),
+    named: u64,
+    place: impl Fn() -> String,
+    verdicts: &mut Verdicts<'_>,
+) {
+    let mut partitions = rowsets.partitions(object, index).peekable();
+    let has_rowset = partitions.peek().is_some();
+    let is_one_of_them = partitions.any(|rowset| rowset.id == named);
+    // An index of many partitions need not name one.
+    if !is_one_of_them && (named != 0 || has_rowset && rowsets.partitions(object, index).count() == 1) {
+        verdicts.doubt("sys.sysidxstats and sys.sysrowsets", || {
+            format!("{} names rowset {named}, which is not its own", place())
+        });
+    }
+}
+
+/// What the status of a rowset repeats of its index.
+fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
+    let database = tables.database;
+    let is_told = database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
+    for rowset in &database.rowsets {
+        let Some(index) = database.indexes.get(&(rowset.object_id, rowset.index_id)) else { continue };
+        let is_of_rows = matches!(index.index_type, IndexType::Heap | IndexType::Clustered | IndexType::Nonclustered);
+        if !is_of_rows || rowset.compression > 2 {
+            continue;
+        }
+        let place = || format!("index {} of {}", rowset.index_id, database.object_name(rowset.object_id));
+        if rowset.is_unique() != index.is_unique() {
+            verdicts.doubt("sys.sysidxstats and sys.sysrowsets, UNIQUE", || {
+                let [index, rowset] = if rowset.is_unique() { ["not ", ""] } else { ["", "not "] };
+                format!("{} is {index}unique, its rowset is {rowset}unique", place())
+            });
+        }
+        if is_told && (rowset.status & HOLDS_THE_TABLE != 0) != (rowset.index_id <= 1) {
+            verdicts.doubt("sys.sysrowsets, status", || {
+                format!("{}: the rowset's status {:#x} is of another kind of index", place(), rowset.status)
+            });
+        }
+    }
+}
+
+/// A primary key or unique constraint has the name of the index that enforces it.
+fn key_constraints(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
+    let database = tables.database;
+    let mut keys: BTreeSet<(i32, &str, bool)> = BTreeSet::new();
+    for object in database.objects.values() {
+        if let "PK" | "UQ" = object.type_code.as_str() {
+            keys.insert((object.parent_id, &object.name, object.type_code == "PK"));
+        }
+    }
+    let is_unique_constraint = |index: &Index| index.status & UNIQUE_CONSTRAINT != 0;
+    let enforcing: BTreeMap<(i32, &str, bool), i32> = database
+        .indexes
+        .values()
+        .filter(|index| index.is_primary_key() || is_unique_constraint(index))
+        .map(|index| ((index.object_id, index.name.as_str(), index.is_primary_key()), index.index_id))
+        .collect();
+    let kind = |is_primary| if is_primary { "primary key" } else { "unique constraint" };
+    for &(table, name, is_primary) in &keys {
+        if !enforcing.contains_key(&(table, name, is_primary)) {
+            verdicts.doubt("sys.sysschobjs and sys.sysidxstats", || {
+                format!("no index of {} enforces its {} {name}", database.object_name(table), kind(is_primary))
+            });
+        }
+    }
+    for (&(table, name, is_primary), index) in &enforcing {
+        if !keys.contains(&(table, name, is_primary)) {
+            verdicts.doubt("sys.sysidxstats and sys.sysschobjs", || {
+                let table = database.object_name(table);
+                format!("index {index} of {table} enforces the {} {name}, which does not exist", kind(is_primary))
+            });
+        }
+    }
+}

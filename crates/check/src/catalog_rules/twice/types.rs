@@ -1,0 +1,247 @@
+//! What a type alone fixes of the columns, parameters and types that have it: 3858 where a row says otherwise.
+
+use std::collections::HashMap;
+
+use format::RecordId;
+use format::types::{TypeInfo, fixed_length, user_type, xtype};
+
+use super::super::evaluate::Tables;
+use super::Verdicts;
+use crate::finding::Finding;
+use crate::registry;
+
+const SYSSCALARTYPES: i32 = 50;
+/// sysname, the last of the engine's own types.
+const LAST_OF_THE_ENGINE: i32 = 256;
+/// Table types (format.md 10).
+const TABLE: u8 = 243;
+/// Length of the (max) types, of xml and of most CLR types.
+const MAX: i64 = -1;
+
+/// What a row of syscolpars or sysscalartypes says of a type.
+#[derive(Clone, Copy)]
+pub(super) struct Declared {
+    pub(super) xtype: u8,
+    pub(super) user_type: i32,
+    pub(super) length: i64,
+    pub(super) precision: i64,
+    pub(super) scale: i64,
+    pub(super) collation: i64,
+}
+
+impl Declared {
+    /// From columns xtype, id of the type, length, prec, scale, collationid; `None` when one of them is NULL.
+    pub(super) fn of(row: &[Option<i64>]) -> Option<Self> {
+        let &[Some(kind), Some(user_type), Some(length), Some(precision), Some(scale), Some(collation)] = row else {
+            return None;
+        };
+        Some(Self {
+            xtype: u8::try_from(kind).ok()?,
+            user_type: i32::try_from(user_type).ok()?,
+            length,
+            precision,
+            scale,
+            collation,
+        })
+    }
+
+    /// How a rowset stores it; `None` where that is not known.
+    pub(super) fn stored(&self) -> Option<TypeInfo> {
+        let kind = match self.xtype {
+            xtype::CLR => xtype::VARBINARY,
+            TABLE | xtype::JSON => return None,
+            kind => kind,
+        };
+        let mut info = TypeInfo { xtype: kind, length: 0, precision: 0, scale: 0 };
+        match kind {
+            xtype::DECIMAL | xtype::NUMERIC => {
+                (info.precision, info.scale) = (u8::try_from(self.precision).ok()?, u8::try_from(self.scale).ok()?);
+            }
+            xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET => info.scale = u8::try_from(self.scale).ok()?,
+            _ => info.length = u16::try_from(self.length).unwrap_or(0),
+        }
+        info.length = match kind {
+            // Its length in syscolpars is that of the longest value; of a text, how much of it may lie in the row.
+            xtype::SQL_VARIANT => 0,
+            _ => fixed_length(info).unwrap_or(info.length),
+        };
+        Some(info)
+    }
+
+    /// The attributes that are impossible beside the type, as the catalog view calls them, with their values. One only
+    /// where the type itself must be what is wrong.
+    fn impossible(&self) -> Impossible {
+        let mut all = [None; 4];
+        if let Some(kind) = engine_type(self.user_type)
+            && kind != self.xtype
+        {
+            all[0] = Some(("system_type_id", self.xtype.into()));
+            return all;
+        }
+        let Some(limits) = limits(self) else { return all };
+        let wrong = |name, value: i64, is_right: bool| (!is_right).then_some((name, value));
+        all[0] = wrong("max_length", self.length, limits.length);
+        all[1] = wrong("precision", self.precision, limits.precision);
+        all[2] = wrong("scale", self.scale, limits.scale);
+        all[3] = wrong("collation_id", self.collation, limits.is_text == (self.collation != 0));
+        all
+    }
+}
+
+type Impossible = [Option<(&'static str, i64)>; 4];
+
+/// Which attributes are as the type wants them.
+struct Limits {
+    length: bool,
+    precision: bool,
+    scale: bool,
+    is_text: bool,
+}
+
+/// The xtype of a type of the engine, by its id; `None` for a user's type.
+fn engine_type(user_type: i32) -> Option<u8> {
+    match user_type {
+        user_type::HIERARCHYID | user_type::GEOMETRY | user_type::GEOGRAPHY => Some(xtype::CLR),
+        user_type::VECTOR => Some(xtype::VARBINARY),
+        LAST_OF_THE_ENGINE => Some(xtype::NVARCHAR),
+        other => u8::try_from(other).ok(),
+    }
+}
+
+/// What the type allows; `None` for a type that is not known.
+fn limits(declared: &Declared) -> Option<Limits> {
+    let Declared { length, precision, scale, .. } = *declared;
+    let exact = |wanted: [i64; 3]| Limits {
+        length: length == wanted[0],
+        precision: precision == wanted[1],
+        scale: scale == wanted[2],
+        is_text: false,
+    };
+    let sized = |is_text, length| Limits { length, precision: precision == 0, scale: scale == 0, is_text };
+    let up_to_8000 = (0..=8000).contains(&length);
+    let is_even = length % 2 == 0;
+    Some(match declared.xtype {
+        xtype::BIT => exact([1, 1, 0]),
+        xtype::TINYINT => exact([1, 3, 0]),
+        xtype::SMALLINT => exact([2, 5, 0]),
+        xtype::INT => exact([4, 10, 0]),
+        xtype::BIGINT => exact([8, 19, 0]),
+        xtype::SMALLMONEY => exact([4, 10, 4]),
+        xtype::MONEY => exact([8, 19, 4]),
+        xtype::REAL => exact([4, 24, 0]),
+        xtype::FLOAT => exact([8, 53, 0]),
+        xtype::SMALLDATETIME => exact([4, 16, 0]),
+        xtype::DATETIME => exact([8, 23, 3]),
+        xtype::DATE => exact([3, 10, 0]),
+        xtype::UNIQUEIDENTIFIER => exact([16, 0, 0]),
+        xtype::TIMESTAMP => exact([8, 0, 0]),
+        xtype::SQL_VARIANT => exact([8016, 0, 0]),
+        xtype::XML | TABLE => exact([MAX, 0, 0]),
+        // A vector has its dimensions somewhere here.
+        xtype::VARBINARY if declared.user_type == user_type::VECTOR => return None,
+        xtype::VARBINARY | xtype::CLR => sized(false, up_to_8000 || length == MAX),
+        xtype::BINARY => sized(false, up_to_8000),
+        xtype::VARCHAR => sized(true, up_to_8000 || length == MAX),
+        xtype::CHAR => sized(true, up_to_8000),
+        xtype::NVARCHAR => sized(true, up_to_8000 && is_even || length == MAX),
+        xtype::NCHAR => sized(true, up_to_8000 && is_even),
+        // 16, or how many bytes may lie in the row.
+        xtype::TEXT | xtype::NTEXT => sized(true, (16..=7000).contains(&length)),
+        xtype::IMAGE => sized(false, (16..=7000).contains(&length)),
+        xtype::DECIMAL | xtype::NUMERIC => {
+            let precision_is_right = (1..=38).contains(&precision);
+            let info = TypeInfo { xtype: declared.xtype, precision: precision as u8, ..TypeInfo::default() };
+            Limits {
+                length: !precision_is_right || fixed_length(info).map(i64::from) == Some(length),
+                precision: precision_is_right,
+                scale: scale <= precision || !precision_is_right,
+                is_text: false,
+            }
+        }
+        kind @ (xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET) => {
+            let scale_is_right = (0..=7).contains(&scale);
+            let info = TypeInfo { xtype: kind, scale: scale as u8, ..TypeInfo::default() };
+            // hh:mm:ss, a date before it, an offset after it, and the point with its digits.
+            let whole = match kind {
+                xtype::TIME => 8,
+                xtype::DATETIME2 => 19,
+                _ => 26,
+            };
+            let digits = if scale > 0 { scale + 1 } else { 0 };
+            Limits {
+                length: !scale_is_right || fixed_length(info).map(i64::from) == Some(length),
+                precision: !scale_is_right || precision == whole + digits,
+                scale: scale_is_right,
+                is_text: false,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Judges what a row says of its type by itself. `row` and `table` name it in messages.
+pub(super) fn judge(
+    declared: &Declared,
+    at: RecordId,
+    (scope, table): (&'static str, &str),
+    row: impl Fn() -> String,
+    verdicts: &mut Verdicts<'_>,
+) {
+    let is_known = limits(declared).is_some() || matches!(declared.xtype, xtype::JSON | xtype::VARBINARY);
+    if !is_known {
+        verdicts.doubt(scope, || format!("({}) has type {}, which is not known", row(), declared.xtype));
+    }
+    for (attribute, value) in declared.impossible().into_iter().flatten() {
+        verdicts.impossible(scope, || {
+            Finding::new(&registry::CATALOG_INVALID_VALUE)
+                .at_record(at)
+                .text_value("attribute", format!("{attribute}={value}"))
+                .text_value("row", row())
+                .text_value("table", table)
+        });
+    }
+}
+
+/// Judges sysscalartypes; returns the users' types by id.
+pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap<i32, Declared> {
+    const SCOPE: &str = "sys.sysscalartypes";
+    let columns = ["xtype", "id", "length", "prec", "scale", "collationid"];
+    let mut types = HashMap::new();
+    let read = tables.each(SYSSCALARTYPES, &columns, |at, row| {
+        let Some(declared) = Declared::of(row) else { return };
+        judge(&declared, at, (SCOPE, "types"), || format!("user_type_id={}", declared.user_type), verdicts);
+        if declared.user_type > LAST_OF_THE_ENGINE {
+            types.insert(declared.user_type, declared);
+        } else {
+            engine_limits(&declared, verdicts);
+        }
+    });
+    // A table that cannot be read to its end is noted with the references to it.
+    if read.is_err() {
+        types.clear();
+    }
+    types
+}
+
+/// The engine's types of variable length are the longest of their kind.
+fn engine_limits(declared: &Declared, verdicts: &mut Verdicts<'_>) {
+    let wanted = match declared.user_type {
+        LAST_OF_THE_ENGINE => 256,
+        user_type::HIERARCHYID => 892,
+        user_type::GEOMETRY | user_type::GEOGRAPHY => MAX,
+        _ => match declared.xtype {
+            xtype::DECIMAL | xtype::NUMERIC => 17,
+            xtype::TIME => 5,
+            xtype::DATETIME2 => 8,
+            xtype::DATETIMEOFFSET => 10,
+            xtype::TEXT | xtype::NTEXT | xtype::IMAGE => 16,
+            xtype::CHAR | xtype::NCHAR | xtype::VARCHAR | xtype::NVARCHAR | xtype::BINARY | xtype::VARBINARY => 8000,
+            _ => return,
+        },
+    };
+    if declared.length != wanted {
+        verdicts.doubt("sys.sysscalartypes, length", || {
+            format!("type {} of the engine has length {}, not {wanted}", declared.user_type, declared.length)
+        });
+    }
+}

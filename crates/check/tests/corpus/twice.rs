@@ -1,0 +1,268 @@
+//! What base tables say twice: one of the two changed, it is told, whichever it is.
+
+use check::Report;
+use libtest_mimic::{Failed, Trial};
+
+use crate::Corpus;
+use crate::base_table::{BaseTable, Row};
+use crate::image::Image;
+
+/// 2022, 2008 R2 and 2005.
+const SUBJECTS: [&str; 3] = [
+    "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf",
+    "EugeneSu0515__t4CodeTemplate/AdventureWorksLT2008_Data.zip.d/AdventureWorksLT2008_Data.mdf",
+    "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
+];
+
+/// How it is told.
+enum Told {
+    /// 3858 about this attribute.
+    Invalid(&'static str),
+    /// Not verified, in this scope.
+    Doubt(&'static str),
+}
+
+use Told::{Doubt, Invalid};
+
+/// The columns of a row, by name.
+type Columns<'a> = dyn Fn(&str) -> i64 + 'a;
+
+/// A change of one row of a base table.
+struct Change {
+    name: &'static str,
+    base: i32,
+    column: &'static str,
+    /// Whether a row is of the kind, by its columns.
+    when: fn(&Columns<'_>) -> bool,
+    change: fn(i64) -> i64,
+    told: Told,
+    /// First version whose catalog has it in this form.
+    since: u16,
+}
+
+/// The ids of user objects.
+fn is_of_a_user(id: i64) -> bool {
+    id > 100_000
+}
+
+const INT: i64 = 56;
+const NVARCHAR: i64 = 231;
+
+static CHANGES: &[Change] = &[
+    Change {
+        name: "an int of five bytes",
+        base: 41,
+        column: "length",
+        when: |row| row("xtype") == INT && is_of_a_user(row("id")),
+        change: |value| value + 1,
+        told: Invalid("max_length=5"),
+        since: 0,
+    },
+    Change {
+        name: "an int of precision 11",
+        base: 41,
+        column: "prec",
+        when: |row| row("xtype") == INT && is_of_a_user(row("id")),
+        change: |value| value + 1,
+        told: Invalid("precision=11"),
+        since: 0,
+    },
+    Change {
+        name: "an int with a collation",
+        base: 41,
+        column: "collationid",
+        when: |row| row("xtype") == INT && is_of_a_user(row("id")),
+        change: |value| value ^ 8,
+        told: Invalid("collation_id=8"),
+        since: 0,
+    },
+    Change {
+        name: "an int whose type is that of bigint",
+        base: 41,
+        column: "xtype",
+        when: |row| row("xtype") == INT && row("utype") == INT && is_of_a_user(row("id")),
+        change: |_| 127,
+        told: Invalid("system_type_id=127"),
+        since: 0,
+    },
+    Change {
+        name: "a type whose scale is not its own",
+        base: 50,
+        column: "scale",
+        when: |row| row("xtype") == INT,
+        change: |value| value + 1,
+        told: Invalid("scale=1"),
+        since: 0,
+    },
+    Change {
+        name: "a length that the table's rows do not have",
+        base: 41,
+        column: "length",
+        when: |row| row("xtype") == NVARCHAR && row("number") == 0 && row("length") > 100 && is_of_a_user(row("id")),
+        change: |value| value - 2,
+        told: Doubt("sys.syscolpars and sys.sysrscols, type"),
+        since: 0,
+    },
+    Change {
+        name: "NOT NULL where the table's rows may be NULL, or the other way round",
+        base: 41,
+        column: "status",
+        when: |row| row("xtype") == NVARCHAR && row("number") == 0 && is_of_a_user(row("id")),
+        change: |value| value ^ 1,
+        told: Doubt("sys.syscolpars and sys.sysrscols, NOT NULL"),
+        since: 0,
+    },
+    Change {
+        name: "a collation that the table's rows do not have",
+        base: 41,
+        column: "collationid",
+        when: |row| row("xtype") == NVARCHAR && row("number") == 0 && is_of_a_user(row("id")),
+        change: |value| value ^ 0x1000,
+        told: Doubt("sys.syscolpars and sys.sysrscols, collation"),
+        since: 0,
+    },
+    Change {
+        name: "a key column in another place of the key",
+        base: 55,
+        column: "tinyprop1",
+        when: |row| row("tinyprop1") == 1 && row("idminor") == 1 && is_of_a_user(row("idmajor")),
+        change: |value| value + 1,
+        told: Doubt("sys.sysiscols and sys.sysrscols, key order"),
+        since: 0,
+    },
+    Change {
+        name: "an index that names another's rowset",
+        base: 54,
+        column: "rowset",
+        when: |row| row("indid") == 1 && row("rowset") != 0 && is_of_a_user(row("id")),
+        change: |value| value + (1 << 16),
+        told: Doubt("sys.sysidxstats and sys.sysrowsets"),
+        since: 0,
+    },
+    Change {
+        name: "a unique index whose rowset is not",
+        base: 54,
+        column: "status",
+        when: |row| row("indid") == 1 && row("status") & 8 != 0 && is_of_a_user(row("id")),
+        change: |value| value ^ 8,
+        told: Doubt("sys.sysidxstats and sys.sysrowsets, UNIQUE"),
+        since: 0,
+    },
+    Change {
+        name: "a primary key whose index is none",
+        base: 54,
+        column: "status",
+        when: |row| row("indid") == 1 && row("status") & 0x20 != 0 && is_of_a_user(row("id")),
+        change: |value| value ^ 0x20,
+        told: Doubt("sys.sysschobjs and sys.sysidxstats"),
+        since: 0,
+    },
+    Change {
+        name: "a heap's id with the type of a clustered index",
+        base: 54,
+        column: "type",
+        when: |row| row("indid") == 0 && is_of_a_user(row("id")),
+        change: |_| 2,
+        told: Doubt("sys.sysidxstats, type"),
+        since: 0,
+    },
+    Change {
+        name: "fixed columns that end before the fixed part does",
+        base: 5,
+        column: "minleaf",
+        when: |row| row("idminor") == 1 && is_of_a_user(row("idmajor")),
+        change: |value| value + 1,
+        told: Doubt("sys.sysrscols, places of columns"),
+        since: 655,
+    },
+    Change {
+        name: "more null bits than columns",
+        base: 5,
+        column: "maxnullbit",
+        when: |row| row("idminor") == 1 && is_of_a_user(row("idmajor")),
+        change: |value| value + 1,
+        told: Doubt("sys.sysrscols, places of columns"),
+        since: 655,
+    },
+    Change {
+        name: "a column of no rows, moved by a byte",
+        base: 3,
+        column: "offset",
+        when: |row| row("rscolid") == 2 && row("offset") & 0x8000 == 0 && row("offset") > 4 && row("ordkey") == 0,
+        change: |value| value + 1,
+        told: Doubt("sys.sysrscols, places of columns"),
+        since: 655,
+    },
+    Change {
+        name: "an object of a type that does not exist",
+        base: 34,
+        column: "type",
+        when: |row| row("type") == i64::from(u16::from_le_bytes(*b"D ")),
+        change: |value| value ^ 1,
+        told: Doubt("sys.sysschobjs, type"),
+        since: 0,
+    },
+    Change {
+        name: "a permission in a state that does not exist",
+        base: 29,
+        column: "state",
+        when: |_| true,
+        change: |value| value ^ 1,
+        told: Doubt("sys.sysprivs, state"),
+        since: 0,
+    },
+];
+
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    CHANGES
+        .iter()
+        .map(|change| {
+            let corpus = corpus.clone();
+            Trial::test(format!("said twice: {}", change.name), move || told(&corpus, change))
+        })
+        .collect()
+}
+
+fn told(corpus: &Corpus, change: &Change) -> Result<(), Failed> {
+    let mut tried = 0;
+    for subject in SUBJECTS {
+        let mut image = Image::load(&corpus.files.join(subject));
+        let database = image.database();
+        if database.boot.as_ref().is_none_or(|boot| boot.version < change.since) {
+            continue;
+        }
+        let Some(table) = BaseTable::of(&database, change.base) else { continue };
+        // Columns of views and functions have no rows, and the collation of system tables may be the database's.
+        let is_stored = |row: &Row| {
+            let id = table.value(&row.bytes, "id").and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
+            change.base != 41 || database.objects.get(&id).is_some_and(|object| object.type_code == "U")
+        };
+        let rows = table.rows(&image);
+        let wanted = |row: &&Row| {
+            let value = |column: &str| table.value(&row.bytes, column).unwrap_or_default();
+            (change.when)(&value) && is_stored(row)
+        };
+        let Some(row) = rows.iter().rev().find(wanted) else { continue };
+        let before = table.value(&row.bytes, change.column).ok_or("no such column")?;
+        table.change_alone(&mut image, row, change.column, (change.change)(before));
+        is_told(&image.check(), change)
+            .map_err(|error| Failed::from(format!("{subject}: {}", error.message().unwrap_or_default())))?;
+        tried += 1;
+    }
+    if tried > 0 { Ok(()) } else { Err("no file to try it on".into()) }
+}
+
+fn is_told(report: &Report, change: &Change) -> Result<(), Failed> {
+    let texts: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+    let doubts: Vec<_> = report.not_verified.iter().filter(|entry| entry.what == "catalog values").collect();
+    let is_told = match change.told {
+        Invalid(attribute) => {
+            texts.iter().any(|text| text.contains(&format!("Msg 3858, State 1: The attribute ({attribute})")))
+        }
+        Doubt(scope) => doubts.iter().any(|entry| entry.scope == scope && entry.count == 1),
+    };
+    match is_told {
+        true => Ok(()),
+        false => Err(format!("not told: {texts:?} {doubts:?}").into()),
+    }
+}
