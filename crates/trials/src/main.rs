@@ -11,6 +11,7 @@ mod judge;
 mod mutant;
 mod outcome;
 mod process;
+mod rules;
 mod run;
 mod subject;
 mod table;

@@ -63,6 +63,8 @@ pub(crate) struct Run<'a> {
     /// Faults of the shim, in `TRIALS_FAULTS`; none without.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
+    /// Nobody reads its results.
+    pub(crate) is_unheard: bool,
 }
 
 impl Program {
@@ -99,22 +101,29 @@ impl Program {
             redirections: "",
             faults: "",
             environment: Vec::new(),
+            is_unheard: false,
         }
     }
 }
 
 impl Run<'_> {
-    /// Starts it, with its output going to files.
-    pub(crate) fn start(&self, stdout: &Path, stderr: &Path) -> std::io::Result<Child> {
+    /// Starts it, with its output going to files; without one for stdout, to a pipe that nobody reads.
+    pub(crate) fn start(&self, stdout: Option<&Path>, stderr: &Path) -> std::io::Result<Child> {
         let script = format!("{}exec \"$0\" \"$@\" {}", self.limits, self.redirections);
         let mut command = Command::new("sh");
         command.args(["-c", &script]).arg(&self.program.binary).args(&self.arguments).stdin(Stdio::null());
-        command.stdout(File::create(stdout)?).stderr(File::create(stderr)?);
+        match stdout {
+            Some(path) => command.stdout(File::create(path)?),
+            None => command.stdout(Stdio::piped()),
+        };
+        command.stderr(File::create(stderr)?);
         if !self.faults.is_empty() {
             command.env("LD_PRELOAD", &self.program.shim).env("TRIALS_FAULTS", self.faults);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.spawn()
+        let mut child = command.spawn()?;
+        drop(child.stdout.take());
+        Ok(child)
     }
 
     /// Runs it to its end.
@@ -124,8 +133,9 @@ impl Run<'_> {
         let file = |kind: &str| self.program.folder.path().join(format!("{number}.{kind}"));
         let (stdout, stderr) = (file("out"), file("err"));
         let start = Instant::now();
-        let mut child =
-            self.start(&stdout, &stderr).unwrap_or_else(|error| panic!("{}: {error}", self.program.binary.display()));
+        let mut child = self
+            .start((!self.is_unheard).then_some(&*stdout), &stderr)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.program.binary.display()));
         let (status, is_stuck) = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break (status, false),

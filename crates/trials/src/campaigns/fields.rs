@@ -2,7 +2,6 @@
 
 use format::Page;
 use format::page::page_flags;
-use lab::mutate::exemptions::exemptions;
 use lab::mutate::{PROTECTED_WORD, PageRole, Pages, Random, Site, Survey, Verb, seal};
 use source::PageSource;
 
@@ -10,6 +9,7 @@ use super::Bench;
 use crate::judge::judge_mutant;
 use crate::mutant::{Damage, Mutant};
 use crate::outcome::Outcome;
+use crate::rules;
 use crate::subject::Subject;
 
 /// One in so many keeps the checksum that no longer fits.
@@ -83,8 +83,8 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
     let claims_checksum = Page::new(&page).header().flags.get() & page_flags::CHECKSUM != 0;
     let is_free = subject.role(site.page) == PageRole::Free;
     let harmless = match is_stale && claims_checksum && !is_free {
-        true => None,
-        false => reason(&choice.structure, &choice.field),
+        true => rules::is_checksum_right(&page).then(|| rules::BLIND_SPOT.to_owned()),
+        false => rules::reason(subject, site.page, &choice.structure, &choice.field),
     };
     let what = format!(
         "{} slot {:?} bytes {:?} bit {:?}{}: {} -> {}",
@@ -98,10 +98,4 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
     );
     let kind = format!("{}, {}", choice.structure, choice.field);
     Some(Mutant { kind, what, harmless, damage: Damage::Page(site.page, page) })
-}
-
-/// Why damage to a field may go unnoticed, by the published list.
-pub(crate) fn reason(structure: &str, field: &str) -> Option<String> {
-    let list = exemptions();
-    list.iter().find(|exemption| exemption.covers(structure, field)).map(|exemption| exemption.reason.to_owned())
 }

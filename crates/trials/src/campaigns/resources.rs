@@ -49,7 +49,7 @@ const KINDS: [(Kind, &str); 16] = [
     (Kind::Memory, "a limit on memory"),
     (Kind::Killed, "killed"),
     (Kind::ConcurrentWriter, "a writer beside it"),
-    (Kind::StdoutClosed, "closed stdout"),
+    (Kind::StdoutClosed, "stdout that nobody reads"),
     (Kind::StdoutFull, "full stdout"),
     (Kind::Grant, "a grant"),
 ];
@@ -209,7 +209,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::ConcurrentWriter => beside_a_writer(case, subject, random),
         Kind::StdoutClosed | Kind::StdoutFull => {
             let mut run = case.program.run(&case.arguments(&[]));
-            run.redirections = if kind == Kind::StdoutClosed { ">&-" } else { ">/dev/full" };
+            run.is_unheard = kind == Kind::StdoutClosed;
+            run.redirections = if kind == Kind::StdoutFull { ">/dev/full" } else { "" };
             let done = run.end();
             match done.is_orderly() && done.code.is_some_and(|code| code & BLIND != 0) {
                 true => Verdict::Kept,
@@ -266,7 +267,7 @@ fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Rando
     let run = case.program.run(arguments);
     let (out, err) = (case.folder.join("out"), case.folder.join("err"));
     let time = case.undisturbed().time;
-    let mut child = run.start(&out, &err).unwrap_or_else(|error| panic!("{error}"));
+    let mut child = run.start(Some(&out), &err).unwrap_or_else(|error| panic!("{error}"));
     std::thread::sleep(Duration::from_secs_f64(time.as_secs_f64() * 1.1 * random.below(1000) as f64 / 1000.0));
     let _ = child.kill();
     let _ = child.wait();
@@ -289,11 +290,9 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
         .filter(|page| page.file == 1)
         .copied()
         .collect();
-    let mut run = case.program.run(&case.arguments(&[]));
-    // Slowly, so that there is something to be read while others write.
-    run.limits = String::new();
+    let run = case.program.run(&case.arguments(&[]));
     let (out, err) = (case.folder.join("out"), case.folder.join("err"));
-    let mut child = run.start(&out, &err).unwrap_or_else(|error| panic!("{error}"));
+    let mut child = run.start(Some(&out), &err).unwrap_or_else(|error| panic!("{error}"));
     let start = std::time::Instant::now();
     let status = loop {
         match child.try_wait() {

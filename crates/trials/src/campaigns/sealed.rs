@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use lab::mutate::{Pages, Random, Survey, seal};
 
 use super::Bench;
-use super::fields::reason;
 use crate::judge::judge_mutant;
 use crate::mutant::{Damage, Mutant};
 use crate::outcome::Outcome;
+use crate::rules;
 use crate::subject::Subject;
 
 /// Why bytes that no field has may change.
@@ -77,6 +77,7 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
     if places.is_empty() || Some(&*bytes) == pages.read(page).as_deref() {
         return None;
     }
+    let reason = |structure: &str, field: &str| rules::reason(subject, page, structure, field);
     let must_be_noticed = fields.iter().find(|(structure, field)| reason(structure, field).is_none());
     let harmless = match (must_be_noticed, fields.first()) {
         (Some(_), _) => None,

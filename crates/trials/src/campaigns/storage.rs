@@ -1,9 +1,9 @@
 //! Faults of storage in data files.
 
 use format::page::{PAGE_BYTES, page_flags};
-use format::protection::PROTECTION_WORD;
+use format::protection::{PROTECTION_WORD, undo_torn_bits};
 use format::{Page, PageBytes, PageId};
-use lab::mutate::{PageRole, Random};
+use lab::mutate::{PROTECTED_WORD, PageRole, Random};
 use source::PageSource;
 
 use super::Bench;
@@ -11,8 +11,11 @@ use crate::faults::{Fault, Others, inflict};
 use crate::judge::judge_mutant;
 use crate::mutant::{Damage, Mutant};
 use crate::outcome::Outcome;
+use crate::rules;
 use crate::subject::{Content, Subject};
 
+/// The page's LSN.
+const LSN: std::ops::Range<usize> = 40..50;
 /// Why an older page that is whole may go unnoticed.
 const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be told without the log.";
 /// Why bytes of a page without a checksum may.
@@ -49,16 +52,21 @@ pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) 
         let Some(what) = contents.get_mut(number).and_then(|file| inflict(fault, file, &others, random)) else {
             continue;
         };
-        let harmless = harmless(subject, fault, number, &contents, others.earlier);
+        let harmless = harmless(subject, (fault, number), &contents, others.earlier);
         return Mutant { kind: fault.name().to_owned(), what, harmless, damage: Damage::Files(contents) };
     }
 }
 
 /// Why nothing need be noticed, if each page that changed has a reason.
-fn harmless(subject: &Subject, fault: Fault, number: usize, contents: &[Content], earlier: &[u8]) -> Option<String> {
+fn harmless(
+    subject: &Subject,
+    (fault, number): (Fault, usize),
+    contents: &[Content],
+    earlier: &[u8],
+) -> Option<String> {
     let (path, before) = subject.contents.get(number)?;
     let (_, after) = contents.get(number)?;
-    if after.len() < before.len() || fault == Fault::EarlierFile {
+    if after.len() < before.len() {
         return None;
     }
     let file_id = subject.files.files().iter().find(|file| file.path == *path)?.file_id;
@@ -69,9 +77,31 @@ fn harmless(subject: &Subject, fault: Fault, number: usize, contents: &[Content]
         }
         let at = number as usize * PAGE_BYTES;
         let is_earlier = earlier.get(at..at + PAGE_BYTES) == Some(now);
-        reason = page_reason(subject, PageId::new(file_id, number), now, then, is_earlier)?;
+        let page = PageId::new(file_id, number);
+        if fault == Fault::EarlierFile && says_more(subject, page, now, then) {
+            return None;
+        }
+        reason = page_reason(subject, page, now, then, is_earlier)?;
     }
     Some(reason.to_owned())
+}
+
+/// Whether a page of an earlier state differs in more than its LSN, and in what other files repeat: pages of the user's
+/// tables and the maps do, the catalog has counts that may be stale.
+fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
+    let bare = |bytes: &PageBytes| {
+        let mut bytes = *bytes;
+        undo_torn_bits(&mut bytes);
+        bytes[LSN].fill(0);
+        bytes[PROTECTED_WORD].fill(0);
+        bytes
+    };
+    let role = subject.role(page);
+    let is_of_a_table =
+        matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
+    let object = subject.object(Page::new(then).header().alloc_unit());
+    let is_system = object.is_none_or(|object| subject.database.is_system_table(object));
+    is_of_a_table && !is_system && bare(now) != bare(then)
 }
 
 /// Why a changed page may go unnoticed: it is not in use, or says itself that nothing protects it.
@@ -95,7 +125,7 @@ fn page_reason(
     let flags = header.flags.get();
     let had_checksum = Page::new(then).header().flags.get() & page_flags::CHECKSUM != 0;
     match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {
-        (true, _) => None,
+        (true, _) => rules::is_checksum_right(now).then_some(rules::BLIND_SPOT),
         (false, true) if is_torn(now) => None,
         (false, _) if had_checksum => Some(NO_CHECKSUM),
         (false, _) => Some(CONTENT),

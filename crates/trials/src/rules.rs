@@ -1,0 +1,90 @@
+//! Why damage may go unnoticed: the list of the mutation matrix, and what trials found beyond it.
+
+use catalog::Rowset;
+use format::page::page_flags;
+use format::protection::undo_torn_bits;
+use format::{Page, PageBytes, PageId};
+use lab::mutate::exemptions::{exemptions, matches};
+use lab::mutate::{Pages, seal};
+
+use crate::subject::Subject;
+
+/// What trials found: `structure`, `fields`, `where` and `reason`, a line each.
+const RULES: &str = include_str!("../exemptions.tsv");
+/// Why a page may change under a checksum that stays right.
+pub(crate) const BLIND_SPOT: &str = "The checksum is the same: it cannot see a change done twice in one sector.";
+
+/// Why damage to a field of a page may go unnoticed.
+pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &str) -> Option<String> {
+    if let Some(known) = exemptions().into_iter().find(|exemption| exemption.covers(structure, field)) {
+        return Some(known.reason.to_owned());
+    }
+    let is_one = |line: &&str| {
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [of, fields, place, _] = parts.as_slice() else { return false };
+        matches(of, structure) && fields.split("; ").any(|own| matches(own, field)) && holds(subject, page, place)
+    };
+    RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
+}
+
+/// Whether a page lies where a rule is about.
+fn holds(subject: &Subject, page: PageId, place: &str) -> bool {
+    let pages = Pages::new(&subject.files, &subject.database);
+    let rowset = || -> Option<&Rowset> {
+        let bytes = pages.read(page)?;
+        pages.rowset(Page::new(&bytes).header().alloc_unit())
+    };
+    match place {
+        "any" => true,
+        "compressed" => rowset().is_some_and(|rowset| rowset.compression != 0),
+        "filtered" => rowset().is_some_and(|rowset| {
+            let indexes = subject.database.indexes.iter();
+            indexes.filter(|((object, _), _)| *object == rowset.object_id).any(|(_, index)| index.is_filtered())
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a page has a checksum, and the right one.
+pub(crate) fn is_checksum_right(page: &PageBytes) -> bool {
+    let mut sealed = *page;
+    undo_torn_bits(&mut sealed);
+    seal(&mut sealed);
+    Page::new(page).header().flags.get() & page_flags::CHECKSUM != 0 && sealed == *page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_place_that_is_known_and_a_reason() {
+        for line in RULES.lines().skip(1) {
+            let parts: Vec<&str> = line.split('\t').collect();
+            assert_eq!(parts.len(), 4, "{line}");
+            assert!(["any", "compressed", "filtered"].contains(&parts[2]), "{line}");
+            assert!(parts.iter().all(|part| !part.is_empty()), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_rule_is_published() {
+        let page = include_str!("../../../docs/trust.md");
+        for line in RULES.lines().skip(1) {
+            let (_, reason) = line.rsplit_once('\t').unwrap_or_default();
+            assert!(page.contains(reason), "docs/trust.md lacks: {reason}");
+        }
+        assert!(page.contains(BLIND_SPOT));
+    }
+
+    #[test]
+    fn a_checksum_does_not_see_the_same_change_twice_in_a_sector() {
+        let mut page: PageBytes = [0; format::PAGE_BYTES];
+        page[4..6].copy_from_slice(&page_flags::CHECKSUM.to_le_bytes());
+        seal(&mut page);
+        page[100] ^= 0x55;
+        assert!(!is_checksum_right(&page));
+        page[104] ^= 0x55;
+        assert!(is_checksum_right(&page));
+    }
+}
