@@ -91,10 +91,15 @@ pub(crate) fn scan(
             return;
         }
         for (position, entry) in order.entries().iter().enumerate() {
-            match Record::data(order.space(page, position)) {
-                Ok(record) if record.kind() == RecordKind::Primary => visit(place_of(page, entry), record),
-                Ok(_) => {}
-                Err(_) => bad_records += 1,
+            let Ok(record) = Record::data(order.space(page, position)) else {
+                bad_records += 1;
+                continue;
+            };
+            // No clustered index has moved rows, nor rows of index pages: such a row is lost, not deleted.
+            match RecordKind::of(record.status()) {
+                RecordKind::Primary => visit(place_of(page, entry), record),
+                RecordKind::GhostData | RecordKind::GhostVersion => {}
+                _ => bad_records += 1,
             }
         }
     };
@@ -129,8 +134,13 @@ fn compressed_rows(
             bad += 1;
             continue;
         };
-        if record.kind() != CdKind::Primary {
-            continue;
+        match record.kind() {
+            CdKind::Primary => {}
+            CdKind::GhostEmpty | CdKind::GhostData => continue,
+            _ => {
+                bad += 1;
+                continue;
+            }
         }
         match expansion.expand(&record, info.as_ref(), scratch) {
             Ok(row) if row.doubts.is_empty() => visit(place_of(page, entry), row.record),

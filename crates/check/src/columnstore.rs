@@ -173,7 +173,7 @@ fn missing_blobs(context: &Context<'_>, store: &Columnstore, rowset: &Rowset) ->
 }
 
 fn is_missing(context: &Context<'_>, rowset: &Rowset, blob: Blob) -> bool {
-    let owner = context.survey.owner(blob.root.page);
+    let owner = context.unit_of(blob.root.page);
     let Some(mut bytes) = context.source.read_page(blob.root.page).filter(|_| owner.is_some()) else { return false };
     if !owner.is_some_and(|unit| rowset.units.contains(&(unit as usize))) {
         // Another unit's page, for certain.

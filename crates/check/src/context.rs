@@ -17,6 +17,7 @@ use crate::options::{Options, Scope};
 use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::{NodePage, PageBounds};
+use crate::taken::Taken;
 use crate::units::{Unit, UnitIndex, Units};
 use crate::{columns, computed, constraints, expanded, identity, index_match, lob, partitions};
 
@@ -30,6 +31,8 @@ pub(crate) struct Context<'a> {
     needs: Needs,
     /// The batch that is checked now, of how many; `None` for all of them.
     pub(crate) batch: Option<(u32, u32)>,
+    /// Pages whose unit is not the one that the maps name; known after the sweep.
+    pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
     /// By rowset.
@@ -106,6 +109,7 @@ impl<'a> Context<'a> {
             units,
             survey,
             batch: None,
+            taken: Taken::default(),
             keys,
             rows_hold_versions,
             space,
@@ -188,8 +192,13 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether the run, or its batch, covers the pages of a unit, or those in use that no unit claims.
+    pub(crate) fn covers(&self, unit: Option<UnitIndex>) -> bool {
+        unit.and_then(|unit| self.units.get(unit)).map_or_else(|| self.covers_unclaimed(), |unit| self.in_scope(unit))
+    }
+
     /// Whether the run, or its batch, covers pages in use that no unit claims.
-    pub(crate) fn covers_unclaimed(&self) -> bool {
+    fn covers_unclaimed(&self) -> bool {
         self.options.scope == Scope::Database && self.batch.is_none_or(|(batch, _)| batch == 0)
     }
 
@@ -235,6 +244,11 @@ impl<'a> Context<'a> {
             Some(index) if !index.name.is_empty() => format!("{object}.{}", index.name),
             _ => object,
         }
+    }
+
+    /// The unit to which a page belongs, as the sweep saw it.
+    pub(crate) fn unit_of(&self, page: PageId) -> Option<UnitIndex> {
+        self.taken.unit(page).or_else(|| self.survey.owner(page))
     }
 
     /// The root that the catalogue names for a unit.

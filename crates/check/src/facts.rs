@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use catalog::Database;
-use format::PageId;
+use format::{PageBytes, PageId};
 use source::PageSource;
 
 use crate::accounting::Metered;
@@ -12,9 +12,9 @@ use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::progress::Silent;
-use crate::spill::{Space, Windows};
+use crate::spill::Space;
 use crate::survey;
-use crate::sweep::sweep;
+use crate::sweep::{Partial, Target, sweep};
 use crate::units::Units;
 
 /// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
@@ -27,7 +27,37 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let mut findings = ledger();
-    let mut swept = sweep(&context, &mut findings, &metered.meter, &Silent);
+    let swept = sweep(&context, &mut findings, &metered.meter, &Silent);
+    text(swept, findings, &space)
+}
+
+/// Calls `then` with what gives the facts of single pages, as they lie on disk, in the place of those that `source` has:
+/// the sum of them, if they are several.
+pub fn facts_of_pages(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    then: impl FnOnce(&mut dyn FnMut(&[(PageId, PageBytes)]) -> String),
+) {
+    let space = Space::new(options.temp_dir.clone());
+    let mut units = Units::of(database);
+    let ledger = || Ledger::new(usize::MAX, &space);
+    let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
+    let context = Context::new(source, database, options, units, survey, &space);
+    let mut target = Target::default();
+    then(&mut |pages| {
+        let mut swept = Partial::new(context.units.list().len());
+        for (id, bytes) in pages {
+            target.page(&context, *id, &mut bytes.clone(), &mut swept);
+        }
+        let mut findings = ledger();
+        findings.extend(swept.findings.drain(..));
+        text(swept, findings, &space)
+    });
+}
+
+/// Facts, one a line.
+fn text(mut swept: Partial, findings: Ledger, space: &Space) -> String {
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
         // Writing to a string does not fail.
@@ -36,12 +66,14 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     for finding in findings.into_sorted() {
         put("finding", &finding);
     }
+    let taken = swept.take_taken();
+    put("taken", &taken);
     for (at, unit) in swept.units.iter_mut().enumerate() {
         unit.tree.levels.sort_by_key(|(level, _)| *level);
         put("unit", &(at, unit));
     }
     let mut nodes = Vec::new();
-    swept.nodes.iter_mut().for_each(|run| run.each(&space, |node| nodes.push(node)));
+    swept.nodes.iter_mut().for_each(|run| run.each(space, |node| nodes.push(node)));
     nodes.sort_unstable();
     nodes.iter().for_each(|node| put("node", node));
     put("columns", &swept.columns.facts());
@@ -52,12 +84,9 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     put("constraints", &swept.constraints.facts());
     put("identities", &swept.identities.facts());
     put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.unread));
-    let mut windows = Windows::new(swept.bounds, usize::MAX, &space);
-    while let Some(window) = windows.advance() {
-        for file in source.files() {
-            let bounds = (0..file.pages).filter_map(|page| window.get(PageId::new(file.file_id, page)));
-            bounds.for_each(|bounds| put("bounds", &bounds));
-        }
-    }
+    let mut bounds = Vec::new();
+    swept.bounds.iter_mut().for_each(|run| run.each(space, |bound| bounds.push(bound)));
+    bounds.sort_by_key(|bound| (bound.page, bound.low.to_bytes(), bound.high.to_bytes()));
+    bounds.iter().for_each(|bound| put("bounds", bound));
     text
 }

@@ -47,6 +47,7 @@ mod spill;
 mod survey;
 mod sweep;
 mod system;
+mod taken;
 mod units;
 mod values;
 
@@ -54,7 +55,7 @@ pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
-pub use facts::facts;
+pub use facts::{facts, facts_of_pages};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{Findings, Group};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};

@@ -229,8 +229,8 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<
     let in_row = tally(&plan.in_row)?;
     let mut units = plan.text_units.iter().chain([&plan.in_row]);
     let is_partly_known = |unit: &UnitIndex| {
-        let tally = tally(unit).map_or(0, |tally| tally.unread_pages + tally.unknown_pages + tally.pages_in_transit);
-        tally > 0 || context.survey.broken_chains.contains(unit) || context.survey.partial_units.contains(unit)
+        let is_whole = tally(unit).is_none_or(|tally| tally.lost_pages() == tally.bad_pages);
+        !is_whole || context.survey.broken_chains.contains(unit) || context.survey.partial_units.contains(unit)
     };
     if let Some(reason) = plan.why_not.filter(|_| in_row.pages() > 0 || plan.is_unknown) {
         Some(reason)

@@ -60,8 +60,8 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     let mut stretches: BTreeMap<UnitIndex, Stretch> = units.iter().map(|unit| (*unit, Stretch::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
         for page in 0..file.pages {
-            if let Some(stretch) = file.owner(page).and_then(|unit| stretches.get_mut(&unit)) {
-                let id = PageId::new(file.file_id, page);
+            let id = PageId::new(file.file_id, page);
+            if let Some(stretch) = context.unit_of(id).and_then(|unit| stretches.get_mut(&unit)) {
                 *stretch = Stretch { first: stretch.first.min(id), last: id };
             }
         }
@@ -80,7 +80,7 @@ fn for_each_sound(
     for file in &context.survey.files {
         for page in stretch.of(file.file_id, file.pages) {
             let id = PageId::new(file.file_id, page);
-            if file.owner(page) != Some(unit) {
+            if context.unit_of(id) != Some(unit) {
                 continue;
             }
             if let Some(bytes) = sound(context, &mut target, unit, id) {
@@ -106,8 +106,8 @@ pub(crate) fn each_row(
     let mut target = Target::default();
     for file in &context.survey.files {
         for page in 0..file.pages {
-            let Some(unit) = file.owner(page).filter(|unit| units.contains(unit)) else { continue };
             let id = PageId::new(file.file_id, page);
+            let Some(unit) = context.unit_of(id).filter(|unit| units.contains(unit)) else { continue };
             rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record));
         }
     }

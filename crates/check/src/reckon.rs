@@ -15,7 +15,16 @@ use crate::sweep::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
 use crate::{columns, columnstore, computed, extended, index_match, lob};
 
-/// Compares what the sweep added up.
+/// Compares the key bounds of a batch, and gives back what they take.
+pub(crate) fn bounds(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, progress: &dyn Progress) {
+    progress.phase("reckon", 0);
+    tree::join_neighbours(context, swept);
+    if !context.options.physical_only {
+        bounds::check(context, swept, findings);
+    }
+}
+
+/// Compares what the sweeps of all batches added up.
 pub(crate) fn reckon(
     context: &Context<'_>,
     swept: &mut Partial,
@@ -24,7 +33,6 @@ pub(crate) fn reckon(
     progress: &dyn Progress,
 ) {
     progress.phase("reckon", 0);
-    tree::join_neighbours(context, swept);
     let mut suspects = BTreeSet::new();
     for (at, unit) in context.units.list().iter().enumerate() {
         let index = at as UnitIndex;
@@ -48,8 +56,7 @@ pub(crate) fn reckon(
         }
     }
     if !context.options.physical_only {
-        // First: what it kept of the sweep gives room to all that follows.
-        bounds::check(context, swept, findings, coverage);
+        bounds::note_lost(context, swept, coverage);
     }
     for (unit, stretch) in pinpoint::stretches(context, &suspects) {
         if context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
@@ -90,6 +97,11 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
     if tally.unexplained_forwards > 0 {
         let reason = "their back pointers have an unknown form";
         coverage.note("forwarded rows", &name, reason, tally.unexplained_forwards);
+    }
+    if tally.taken_pages > 0 {
+        let reason = "in extents that several units claim: too many to be looked at again";
+        coverage.note("pages", &name, reason, tally.taken_pages);
+        judged = false;
     }
     if tally.unread_pages > 0 {
         coverage.note("pages", &name, "they could not be read", tally.unread_pages);

@@ -69,11 +69,15 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             Partial::new(context.units.list().len())
         };
         phases.end("sweep", &space);
-        reckon::reckon(&context, &mut part, &mut findings, &mut coverage, progress);
+        reckon::bounds(&context, &mut part, &mut findings, progress);
         phases.end("reckon", &space);
         swept.merge(part);
     }
     context.batch = None;
+    context.taken = swept.take_taken();
+    // Damage of one table may be found on a page of another: what is damaged is known only now.
+    reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
+    phases.end("reckon", &space);
     partitions::reckon(&context, &mut swept, &mut coverage);
     let mut service_broker = Vec::new();
     if options.scope.checks_catalog() && !options.physical_only {

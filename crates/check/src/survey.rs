@@ -58,6 +58,11 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
+    /// Whether several units claim the extent of `page`.
+    pub(crate) fn is_shared(&self, page: PageId) -> bool {
+        self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
+    }
+
     /// Of several units that claim the extent of `page`, the one that the page's header names.
     pub(crate) fn claimant(
         &self,
@@ -65,7 +70,9 @@ impl Survey {
         page: PageId,
         header: &PageHeader,
     ) -> Option<UnitIndex> {
-        self.file(page.file).filter(|file| file.is_shared(page.page / EXTENT_PAGES))?;
+        if !self.is_shared(page) {
+            return None;
+        }
         units.named_by(header).find(|unit| self.intervals.claims(source, *unit, page))
     }
 

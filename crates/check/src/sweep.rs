@@ -23,6 +23,7 @@ use crate::ledger::Ledger;
 use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
+use crate::survey::Allocation;
 
 use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
@@ -184,7 +185,8 @@ impl Sweep<'_> {
 
 /// A page that the system cannot read: not verified, and an error of the run if it is in use.
 fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Partial) {
-    if !target::is_in_scope(context, id) {
+    // To whom a page belongs that several units claim is not known without it: it counts for the first.
+    if context.survey.allocation(id) == Allocation::Free || !context.covers(context.survey.owner(id)) {
         return;
     }
     // The survey has told of those that it read.

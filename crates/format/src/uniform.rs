@@ -94,7 +94,8 @@ impl UniformRows {
             return false;
         }
         let index_fixed_end = is_index.then_some(header.pminlen.get());
-        self.forms(page.bytes(), index_fixed_end)
+        // A row of an index on a page of a table, or the other way round, is damage.
+        self.forms(page.bytes(), index_fixed_end) && self.form.is_index == is_index
     }
 
     /// The same for records that lie in other bytes than a page's, at most 65,535 of them, with eight more behind the last:

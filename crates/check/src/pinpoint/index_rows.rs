@@ -68,8 +68,7 @@ impl Look<'_> {
         let owner = owner.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
         let table = self.context.database.object_name(self.plan.object_id);
         for of_page in rows.iter().flat_map(|rows| rows.chunk_by(|a, b| a.page == b.page)) {
-            let Some((page, unit)) =
-                of_page.first().and_then(|at| Some((at.page, self.context.survey.owner(at.page)?)))
+            let Some((page, unit)) = of_page.first().and_then(|at| Some((at.page, self.context.unit_of(at.page)?)))
             else {
                 continue;
             };

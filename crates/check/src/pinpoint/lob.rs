@@ -304,7 +304,7 @@ impl Look<'_> {
     /// A place where nothing is to which something refers.
     fn unseen(&mut self, at: RecordId, from: From, to: &Reference) {
         self.blame(from, to.id);
-        let owner = self.context.survey.owner(at.page);
+        let owner = self.context.unit_of(at.page);
         if let Some(other) = owner.filter(|owner| !self.plan.text_units.contains(owner)) {
             let finding = Finding::new(&registry::LOB_CROSS_UNIT).owner(self.owner(from.unit)).at_record(at);
             self.findings.push(finding.ref_at(from.at.page, from.at.slot).other_owner(self.owner(other)));

@@ -358,7 +358,7 @@ impl Tree<'_> {
 
     /// The unit to which a page that is not in this tree soundly belongs, and its left neighbour there.
     fn elsewhere(&self, page: PageId) -> Option<(Owner, PageId)> {
-        let owner = self.context.survey.owner(page)?;
+        let owner = self.context.unit_of(page)?;
         let mut bytes = self.context.source.read_page(page)?;
         match Target::default().look(self.context, page, &mut bytes) {
             Verdict::Sound(unit, _) if unit == owner => {

@@ -19,7 +19,7 @@ use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, Verdict, ch
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger) {
     let mut undecided = vec![0u64; swept.units.len()];
     let mut nodes = std::mem::take(&mut swept.nodes);
     let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
@@ -35,7 +35,6 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut L
             });
         }
     }
-    note_lost(context, swept, coverage);
     for (tally, count) in swept.units.iter_mut().zip(undecided) {
         tally.undecided += count;
     }
@@ -50,7 +49,7 @@ fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
 }
 
 /// Facts that could not be kept were not compared.
-fn note_lost(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+pub(super) fn note_lost(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
         coverage.note("key bounds", "database", "there was no place for temporary files", pages);

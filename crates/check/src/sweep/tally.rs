@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::spill::{Fact, Run};
+use crate::taken::Taken;
 use crate::units::UnitIndex;
 use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
@@ -37,6 +38,8 @@ pub(crate) struct Partial {
     pub(crate) partitions: partitions::Sums,
     /// Values of identity columns.
     pub(crate) identities: identity::Sums,
+    /// Pages of extents that several units claim, of another unit than the first to claim them.
+    pub(crate) taken: Taken,
     /// Pages that could not be read.
     pub(crate) unread: UnreadPages,
     /// Pages read.
@@ -64,6 +67,8 @@ pub(crate) struct UnitTally {
     pub(crate) unknown_pages: u64,
     /// Pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
+    /// Pages of extents that another unit was the first to claim; after the sweep, those that cannot be found again.
+    pub(crate) taken_pages: u64,
     /// Forwarded rows without a back pointer of the known form.
     pub(crate) unexplained_forwards: u64,
     /// Live rows of the leaf level.
@@ -96,9 +101,9 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Pages of which nothing was added: damaged, not read, or of a kind nobody knows.
+    /// Pages of which nothing was added: damaged, not read, or of a kind nobody knows; and those that cannot be found again.
     pub(crate) fn lost_pages(&self) -> u64 {
-        self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit
+        self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
     }
 
     fn merge(&mut self, other: Self) {
@@ -109,6 +114,7 @@ impl UnitTally {
         self.unread_pages += other.unread_pages;
         self.unknown_pages += other.unknown_pages;
         self.pages_in_transit += other.pages_in_transit;
+        self.taken_pages += other.taken_pages;
         self.unexplained_forwards += other.unexplained_forwards;
         self.rows += other.rows;
         self.ghosts += other.ghosts;
@@ -329,6 +335,7 @@ impl Partial {
             constraints: constraints::Sums::default(),
             partitions: partitions::Sums::default(),
             identities: identity::Sums::default(),
+            taken: Taken::default(),
             unread: UnreadPages::default(),
             pages_read: 0,
             pages_allocated: 0,
@@ -351,10 +358,20 @@ impl Partial {
         self.constraints.merge(other.constraints);
         self.partitions.merge(other.partitions);
         self.identities.merge(other.identities);
+        self.taken.merge(other.taken);
         self.unread.merge(other.unread);
         self.pages_read += other.pages_read;
         self.pages_allocated += other.pages_allocated;
         self.unclaimed_pages += other.unclaimed_pages;
+    }
+
+    /// The pages of extents that several units claim, to be looked up.
+    pub(crate) fn take_taken(&mut self) -> Taken {
+        let taken = std::mem::take(&mut self.taken).sorted();
+        if taken.is_whole() {
+            self.units.iter_mut().for_each(|tally| tally.taken_pages = 0);
+        }
+        taken
     }
 
     /// Notes the key bounds of a page behind all noted before by this thread.

@@ -43,25 +43,20 @@ pub(crate) enum Verdict {
     Passed,
 }
 
-/// Whether a page is in use, or may be, and belongs to a unit in scope.
-pub(super) fn is_in_scope(context: &Context<'_>, id: PageId) -> bool {
-    if context.survey.allocation(id) == Allocation::Free {
-        return false;
-    }
-    match context.survey.owner(id).and_then(|unit| context.units.get(unit)) {
-        Some(unit) => context.in_scope(unit),
-        None => context.covers_unclaimed(),
-    }
+/// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header tells.
+pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
+    context.survey.allocation(id) != Allocation::Free
+        && (context.covers(context.survey.owner(id)) || context.survey.is_shared(id))
 }
 
-/// Whether any page of a range is in scope: other ranges need not be read.
+/// Whether any page of a range may be in scope: other ranges need not be read.
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
-    (first.page..first.page.saturating_add(pages)).any(|page| is_in_scope(context, PageId::new(first.file, page)))
+    (first.page..first.page.saturating_add(pages)).any(|page| may_be_in_scope(context, PageId::new(first.file, page)))
 }
 
 impl Target {
     /// Judges a page as it lies on disk and adds to `partial` what it says.
-    pub(super) fn page(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes, partial: &mut Partial) {
+    pub(crate) fn page(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes, partial: &mut Partial) {
         let mut findings = std::mem::take(&mut partial.findings);
         let verdict = self.judge(context, id, bytes, partial, &mut findings);
         partial.findings = findings;
@@ -115,25 +110,40 @@ impl Target {
             Allocation::Used(byte) => Some(byte),
             Allocation::Unknown => None,
         };
-        if !is_in_scope(context, id) {
+        let owner = context.survey.owner(id);
+        let covers_owner = context.covers(owner);
+        if !covers_owner && !context.survey.is_shared(id) {
             return Verdict::Passed;
         }
-        partial.pages_allocated += u64::from(byte.is_some());
         let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
         if FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart) {
+            partial.pages_allocated += u64::from(covers_owner && byte.is_some());
             return Verdict::Passed;
         }
-        let owner = context.survey.owner(id);
         let fault = audit::identity(bytes, id);
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
-        let (Some(unit_index), Some(unit)) = (owner, owner.and_then(|unit| context.units.get(unit))) else {
+        // Of several units that claim an extent, the one that the page names has it.
+        let claimant = match fault {
+            None => context.survey.claimant((context.source, &context.units), id, header),
+            Some(_) => None,
+        };
+        let named = claimant.or(owner);
+        if !context.covers(named) {
+            return Verdict::Passed;
+        }
+        partial.pages_allocated += u64::from(byte.is_some());
+        let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
             // Nobody's page: the survey has told so. It may never have been written, so its content means nothing.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
-        let tally = partial.units.get_mut(unit_index as usize);
+        let mut tally = partial.units.get_mut(unit_index as usize);
+        if named != owner {
+            partial.taken.add(id, unit_index);
+            tally.iter_mut().for_each(|tally| tally.taken_pages += 1);
+        }
         if byte.is_none() && (fault.is_some() || !context.belongs(unit, header)) {
             // Whether the page is in use is not known, and it does not look so.
             if let Some(tally) = tally {
@@ -147,10 +157,6 @@ impl Target {
             findings.push(audit::unprocessed(unit.owner, id));
             return bad(tally);
         }
-        // Of several units that claim an extent, the one that the page names has it.
-        let claimant = context.survey.claimant((context.source, &context.units), id, header);
-        let (unit_index, unit) =
-            claimant.and_then(|index| Some((index, context.units.get(index)?))).unwrap_or((unit_index, unit));
         if !context.belongs(unit, header) {
             findings.push(Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id));
             let named = context.units.owner_of(header.alloc_unit());

@@ -1,6 +1,9 @@
 //! The answer does not depend on the way: same findings at any degree of parallelism, with any grant of memory, whatever
 //! the order in which files and objects are named; and damage undone leaves nothing behind.
 
+mod damaged;
+mod ways;
+
 use std::path::PathBuf;
 
 use check::{Options, Report, Scope, Silent};
@@ -12,18 +15,22 @@ use crate::Corpus;
 use crate::damage::{SUBJECTS, subject};
 use crate::image::Image;
 
+pub use ways::trials as lab_trials;
+
 /// A damaged database checked in many ways, and a sound one that was damaged and mended.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Corpus) -> Result<(), Failed>| {
         let corpus = corpus.clone();
         Trial::test(format!("invariance: {name}"), move || run(&corpus))
     };
-    vec![
+    let mut trials = vec![
         trial("findings are the same with 1, 2, 3 and 8 threads and with any memory", threads_and_memory),
         trial("the order of files on the command line means nothing", file_order),
         trial("the order of objects in a scope means nothing", scope_order),
         trial("a database is sound again when its bytes are", mended),
-    ]
+    ];
+    trials.extend(ways::trials());
+    trials
 }
 
 /// A database with a byte changed in every seventh page and allocation, links and rows changed in a few.

@@ -66,6 +66,7 @@ fn main() {
             trials.extend(twice::trials(&corpus));
         }
         None => {
+            trials.extend(invariance::lab_trials());
             for group in [
                 "sound",
                 "anti-matter",

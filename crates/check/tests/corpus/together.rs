@@ -1,6 +1,8 @@
 //! Rows of one form are looked at together, others one by one: both ways give the same facts, to the last bit of every sum,
 //! and the same report, of sound databases and of damaged ones.
 
+mod heads;
+
 use std::path::Path;
 
 use catalog::Database;
@@ -40,6 +42,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         let name = format!("together: lab, orders of {version:?}");
         trials.push(Trial::test(name, move || built(&lab::orders::orders(version, 3, 24 << 20))));
     }
+    trials.extend(heads::trials());
     trials
 }
 

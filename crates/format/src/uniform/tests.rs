@@ -231,6 +231,17 @@ fn what_is_unusual_is_not_uniform() {
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3E), "a ghost kept for its versions");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x3A), "a ghost of an index");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x32), "a forwarded row");
+    let each = |change: fn(u8) -> u8| {
+        move |bytes: &mut PageBytes| {
+            for slot in 0..3 {
+                let at = usize::from(Page::new(bytes).slot_offset(slot).expect("a slot"));
+                bytes[at] = change(bytes[at]);
+            }
+        }
+    };
+    assert!(load(&each(|status| status | 0x0C)), "ghosts all of them");
+    assert!(!load(&each(|status| status | 0x06)), "rows of an index all of them");
+    assert!(!load(&each(|status| status | 0x0A)), "ghosts of an index all of them");
     assert!(!load(&|bytes| bytes[HEADER_BYTES + 1] = 1), "the second status byte");
     assert!(!load(&|bytes| bytes[HEADER_BYTES] = 0x70), "a version tag without room");
     assert!(!load(&|bytes| bytes[HEADER_BYTES + 14] = 5), "a column more than in the other rows");

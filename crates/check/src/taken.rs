@@ -1,0 +1,77 @@
+//! Pages of extents that several units claim: their headers say whose they are, not the maps.
+
+use format::PageId;
+
+use crate::units::UnitIndex;
+
+/// Pages that are kept. Whether all are does not depend on how they are spread over threads and batches.
+const MOST: usize = 1 << 14;
+
+/// Pages with the unit that their header names, where another unit was the first to claim their extent.
+#[derive(Default, Debug)]
+pub(crate) struct Taken {
+    pages: Vec<(PageId, UnitIndex)>,
+    seen: u64,
+}
+
+impl Taken {
+    /// Adds a page.
+    pub(crate) fn add(&mut self, page: PageId, unit: UnitIndex) {
+        self.seen += 1;
+        if self.pages.len() < MOST {
+            self.pages.push((page, unit));
+        }
+    }
+
+    /// Adds what another thread, or another batch, has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.seen += other.seen;
+        if self.is_whole() {
+            self.pages.extend(other.pages);
+        }
+    }
+
+    /// Whether all pages are kept.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.seen <= MOST as u64
+    }
+
+    /// All pages in order, to be looked up; none if they are too many.
+    pub(crate) fn sorted(mut self) -> Self {
+        if !self.is_whole() {
+            self.pages.clear();
+        }
+        self.pages.sort_unstable();
+        self
+    }
+
+    /// The unit of a page, of [`Self::sorted`] ones.
+    pub(crate) fn unit(&self, page: PageId) -> Option<UnitIndex> {
+        let at = self.pages.binary_search_by_key(&page, |(taken, _)| *taken).ok()?;
+        self.pages.get(at).map(|(_, unit)| *unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_all_pages_are_kept_does_not_depend_on_the_way() {
+        for (pages, is_whole) in [(MOST, true), (MOST + 1, false)] {
+            for parts in [1, 2, 7] {
+                let mut all = Taken::default();
+                for part in 0..parts {
+                    let mut taken = Taken::default();
+                    let own = (0..pages).filter(|page| page % parts == part);
+                    own.for_each(|page| taken.add(PageId::new(1, page as u32), 5));
+                    all.merge(taken);
+                }
+                let all = all.sorted();
+                assert_eq!(all.is_whole(), is_whole, "{pages} pages in {parts} parts");
+                assert_eq!(all.unit(PageId::new(1, 77)), is_whole.then_some(5));
+                assert_eq!(all.unit(PageId::new(2, 77)), None);
+            }
+        }
+    }
+}
