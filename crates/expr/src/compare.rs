@@ -76,15 +76,30 @@ fn folded(unit: u16) -> u16 {
     if (0x41..=0x5A).contains(&unit) { unit + 0x20 } else { unit }
 }
 
-/// What is the same for equal characters and different for others, if that is certain of all characters that have it.
-pub(crate) fn char_key(unit: u16, id: CollationId) -> Option<u16> {
-    if is_binary(id) {
-        return Some(unit);
+/// Which characters a collation takes for equal, worked out once for many.
+#[derive(Clone, Copy)]
+pub(crate) struct CharKeys {
+    is_binary: bool,
+    pairs_case: bool,
+    ignores_case: bool,
+}
+
+impl CharKeys {
+    pub(crate) fn of(id: CollationId) -> Self {
+        Self { is_binary: is_binary(id), pairs_case: pairs_case(id), ignores_case: ignores_case(id) }
     }
-    if !(0x20..0x7F).contains(&unit) || !pairs_case(id) && is_letter(unit) {
-        return None;
+
+    /// What is the same for equal characters and different for others; `None` where [`same_char`] is not certain.
+    #[inline]
+    pub(crate) fn key(self, unit: u16) -> Option<u16> {
+        if self.is_binary {
+            return Some(unit);
+        }
+        if !(0x20..0x7F).contains(&unit) || !self.pairs_case && is_letter(unit) {
+            return None;
+        }
+        Some(if self.ignores_case { folded(unit) } else { unit })
     }
-    Some(if ignores_case(id) { folded(unit) } else { unit })
 }
 
 /// Whether two characters are equal, if that is certain.

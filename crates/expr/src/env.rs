@@ -108,6 +108,7 @@ impl<'a> Env<'a> {
     }
 
     /// Takes a step for each byte of the strings among values that are about to be looked at.
+    #[inline]
     pub(crate) fn look_at(&self, cells: &[Cell<'a>]) -> Result<(), Undecided> {
         for cell in cells {
             if let Datum::Ansi(text) | Datum::Unicode(text) | Datum::Binary(text) = *cell {
@@ -118,6 +119,7 @@ impl<'a> Env<'a> {
     }
 
     /// Takes steps and room for so many bytes more.
+    #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
         self.scratch.steps.take_bytes(bytes)?;
         if self.scratch.bytes.len().saturating_add(bytes) > MOST_BYTES_MADE {

@@ -7,7 +7,7 @@
 use format::collation::CollationId;
 
 use crate::Undecided;
-use crate::compare::{Chars, char_key, in_range, same_char};
+use crate::compare::{CharKeys, Chars, in_range, same_char};
 use crate::steps::{STEPS_PER_COMPARISON, Steps};
 
 pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on the collation" };
@@ -15,15 +15,20 @@ pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on t
 /// The longest segment that is looked for in linear time: it takes a table of that length.
 const LONGEST_SEARCHED: usize = 8000;
 
+/// A shorter one is tried place by place: the table would take longer.
+const SHORTEST_SEARCHED: usize = 3;
+
 /// The right side of a LIKE.
 #[derive(Clone, Copy)]
 pub(crate) struct Pattern<'s> {
-    pub(crate) text: Chars<'s>,
-    pub(crate) escape: Option<u16>,
-    pub(crate) collation: CollationId,
+    text: Chars<'s>,
+    escape: Option<u16>,
+    collation: CollationId,
+    keys: CharKeys,
 }
 
 /// What stands at a place of a pattern.
+#[derive(Clone, Copy)]
 enum Piece {
     /// `%`
     Any,
@@ -47,7 +52,11 @@ struct Segment {
     next: Option<usize>,
 }
 
-impl Pattern<'_> {
+impl<'s> Pattern<'s> {
+    pub(crate) fn new(text: Chars<'s>, escape: Option<u16>, collation: CollationId) -> Self {
+        Self { text, escape, collation, keys: CharKeys::of(collation) }
+    }
+
     /// Whether `value` matches. `borders` is room for a table.
     pub(crate) fn matches(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         let full = self.run(value, steps, borders)?;
@@ -72,6 +81,7 @@ impl Pattern<'_> {
     }
 
     /// The piece at `at`, and where the next begins. `None`: not a valid pattern, or one we don't know.
+    #[inline(always)]
     fn piece(self, at: usize) -> Option<(Piece, usize)> {
         let unit = self.text.get(at)?;
         if self.escape == Some(unit) {
@@ -116,13 +126,27 @@ impl Pattern<'_> {
     }
 
     fn run(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
-        let mut segment = self.segment(0, steps)?;
-        if !self.stands_at(segment, value, 0, steps)? {
-            return Ok(false);
+        // What stands before the first `%`.
+        let (mut at, mut from) = (0, 0);
+        let mut next = None;
+        while from < self.text.len() {
+            let (piece, after) = self.piece(from).ok_or(UNCERTAIN)?;
+            from = after;
+            if let Piece::Any = piece {
+                next = Some(after);
+                break;
+            }
+            let Some(unit) = value.get(at) else { return Ok(false) };
+            if !self.fits(piece, unit)? {
+                return Ok(false);
+            }
+            at += 1;
         }
-        let mut at = segment.pieces;
-        while let Some(next) = segment.next {
-            segment = self.segment(next, steps)?;
+        steps.take(STEPS_PER_COMPARISON * from as u64)?;
+        let is_open = next.is_some();
+        while let Some(start) = next {
+            let segment = self.segment(start, steps)?;
+            next = segment.next;
             if segment.pieces == 0 {
                 continue;
             }
@@ -139,23 +163,19 @@ impl Pattern<'_> {
             let Some(end) = found else { return Ok(false) };
             at = end;
         }
-        // Only a pattern that ends with `%` leaves a rest of the value.
-        let is_open = self.text.len() > 0 && segment.pieces == 0;
+        // A pattern with `%` that comes here ends with it.
         Ok(is_open || at == value.len())
     }
 
     /// Whether a character of the value is what a piece wants.
-    fn fits(self, piece: Piece, unit: u16, steps: &Steps) -> Result<bool, Undecided> {
-        steps.take(STEPS_PER_COMPARISON)?;
+    #[inline(always)]
+    fn fits(self, piece: Piece, unit: u16) -> Result<bool, Undecided> {
         let fits = match piece {
             Piece::Any => None,
             // One character may be two bytes, a surrogate pair or a letter with its accent.
             Piece::One => (unit < 0x80).then_some(true),
-            Piece::Char(wanted) => same_char(unit, wanted, self.collation),
-            Piece::Set(start, end, negated) => {
-                steps.take(STEPS_PER_COMPARISON * (end - start) as u64)?;
-                self.in_set(unit, start, end).map(|found| found != negated)
-            }
+            Piece::Char(wanted) => self.keys.key(unit).zip(self.keys.key(wanted)).map(|(a, b)| a == b),
+            Piece::Set(start, end, negated) => self.in_set(unit, start, end).map(|found| found != negated),
         };
         fits.ok_or(UNCERTAIN)
     }
@@ -181,17 +201,23 @@ impl Pattern<'_> {
     }
 
     /// Whether the segment stands at a place of the value.
+    #[inline]
     fn stands_at(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let mut from = segment.start;
+        let mut stands = true;
         for place in at..at + segment.pieces {
             let (piece, next) = self.piece(from).ok_or(UNCERTAIN)?;
-            let Some(unit) = value.get(place) else { return Ok(false) };
-            if !self.fits(piece, unit, steps)? {
-                return Ok(false);
-            }
             from = next;
+            stands = match value.get(place) {
+                Some(unit) => self.fits(piece, unit)?,
+                None => false,
+            };
+            if !stands {
+                break;
+            }
         }
-        Ok(true)
+        steps.take(STEPS_PER_COMPARISON * (from - segment.start) as u64)?;
+        Ok(stands)
     }
 
     /// Whether the value ends with the last segment, which begins at `at` or later. Each character of the rest is compared
@@ -199,17 +225,17 @@ impl Pattern<'_> {
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
-            let Some((piece, unit)) = self.piece(segment.start).map(|(piece, _)| piece).zip(value.get(place)) else {
-                return Err(UNCERTAIN);
-            };
-            self.fits(piece, unit, steps)?;
+            let (piece, next) = self.piece(segment.start).ok_or(UNCERTAIN)?;
+            steps.take(STEPS_PER_COMPARISON * (next - segment.start) as u64)?;
+            self.fits(piece, value.get(place).ok_or(UNCERTAIN)?)?;
         }
         let (mut from, mut fits) = (segment.start, rest >= segment.pieces);
         for place in value.len() - segment.pieces.min(rest)..value.len() {
             let (piece, next) = self.piece(from).ok_or(UNCERTAIN)?;
-            fits &= self.fits(piece, value.get(place).ok_or(UNCERTAIN)?, steps)?;
+            fits &= self.fits(piece, value.get(place).ok_or(UNCERTAIN)?)?;
             from = next;
         }
+        steps.take(STEPS_PER_COMPARISON * (from - segment.start) as u64)?;
         Ok(fits)
     }
 
@@ -231,8 +257,12 @@ impl Pattern<'_> {
         at: usize,
         steps: &Steps,
     ) -> Result<Option<usize>, Undecided> {
+        let (first, next) = self.piece(segment.start).ok_or(UNCERTAIN)?;
+        let first_steps = STEPS_PER_COMPARISON * (next - segment.start) as u64;
         for start in at..value.len() {
-            if self.stands_at(segment, value, start, steps)? {
+            let unit = value.get(start).ok_or(UNCERTAIN)?;
+            steps.take(first_steps)?;
+            if self.fits(first, unit)? && self.stands_at(segment, value, start, steps)? {
                 return Ok(Some(start + segment.pieces));
             }
         }
@@ -242,7 +272,7 @@ impl Pattern<'_> {
     /// The length of the longest border of each beginning of a segment: of what it begins and ends with. False for a
     /// segment that is not plain, too long or too short for it, or whose characters are not certain.
     fn borders(self, segment: Segment, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
-        if !segment.is_plain || !(2..=LONGEST_SEARCHED).contains(&segment.pieces) {
+        if !segment.is_plain || !(SHORTEST_SEARCHED..=LONGEST_SEARCHED).contains(&segment.pieces) {
             return Ok(false);
         }
         borders.clear();
@@ -268,7 +298,7 @@ impl Pattern<'_> {
     ) -> Result<Option<usize>, Undecided> {
         let mut found = 0;
         for place in at..value.len() {
-            let key = value.get(place).and_then(|unit| char_key(unit, self.collation)).ok_or(UNCERTAIN)?;
+            let key = value.get(place).and_then(|unit| self.keys.key(unit)).ok_or(UNCERTAIN)?;
             found = self.longer(segment, key, found, steps, borders)?;
             if found as usize == segment.pieces {
                 return Ok(Some(place + 1));
@@ -278,6 +308,7 @@ impl Pattern<'_> {
     }
 
     /// How much of the segment ends with a character, where `found` of it end before.
+    #[inline(always)]
     fn longer(
         self,
         segment: Segment,
@@ -298,8 +329,9 @@ impl Pattern<'_> {
         }
     }
 
+    #[inline(always)]
     fn key(self, segment: Segment, at: usize) -> Option<u16> {
-        self.text.get(segment.start + at).and_then(|unit| char_key(unit, self.collation))
+        self.text.get(segment.start + at).and_then(|unit| self.keys.key(unit))
     }
 }
 

@@ -386,5 +386,5 @@ fn like(
     if value.wide != text.wide && !(value.is_ascii() && text.is_ascii()) {
         return Err(Undecided { reason: "a code page is needed to compare char with nchar" });
     }
-    Pattern { text, escape, collation }.matches(value, &env.scratch.steps, borders)
+    Pattern::new(text, escape, collation).matches(value, &env.scratch.steps, borders)
 }

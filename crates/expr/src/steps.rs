@@ -54,6 +54,7 @@ impl Steps {
     }
 
     /// Begins an evaluation.
+    #[inline]
     pub(crate) fn begin(&mut self) {
         self.end();
         let left = self.allowed.min(STEPS_PER_ROW);
@@ -62,6 +63,7 @@ impl Steps {
     }
 
     /// Gives back what the last evaluation left over.
+    #[inline]
     fn end(&mut self) {
         self.allowed = self.allowed.saturating_add(self.left.take());
     }
