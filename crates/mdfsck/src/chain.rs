@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use source::backup;
+use source::{OpenError, backup};
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, complain};
@@ -28,6 +28,10 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let (mut media, mut status) = (Vec::new(), 0);
     for path in &paths {
         match backup::media(path) {
+            Ok(read) if read.sets.is_empty() => {
+                complain(OpenError::NoSet { path: path.clone() });
+                status |= Failure::BLIND;
+            }
             Ok(read) => media.push(read),
             Err(error) => {
                 complain(error);

@@ -209,6 +209,22 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     every_command_says(&file, "compressed backup of a form that is not known");
 }
 
+/// Records that are sound and damage between them, but nothing of a backup: every command has a word for it.
+#[test]
+fn a_container_without_a_set_is_never_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nothing.bak");
+    let mut record = vec![0x81, 1, 0, 2];
+    record.extend([0; 4 + 512]);
+    let damage = b"\x81\x01\xFF\xFF".repeat(1 << 18);
+    let parts = [&b"MSSQLBAK\x01\0\0\0\x01\0\0\0"[..], &record.repeat(3), &damage, &record.repeat(3)];
+    fs::write(&file, parts.concat()).unwrap();
+    let (output, said) = run(&["chain"], &file);
+    assert!(output.status.code() == Some(4) && said.contains("no backup set can be read in it"), "{said}");
+    assert_eq!(run(&["info"], &file).0.status.code(), Some(4));
+    assert_eq!(check(&file).0, 4);
+}
+
 /// Between sound records, bytes each of which looks like the start of a long one.
 #[test]
 fn damage_that_looks_like_records_costs_no_more_than_other_damage() {

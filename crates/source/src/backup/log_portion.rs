@@ -205,3 +205,80 @@ pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
         sum.rotate_left(1) ^ lanes.iter().fold(0, |folded, lane| folded ^ lane)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::sets::Region;
+    use std::io::Write;
+    use std::path::Path;
+
+    const RECORD_BYTES: usize = 64;
+    const HEADER_BYTES: usize = 28;
+
+    /// A log block, as SQL Server 2005 writes it, with these records: transaction, operation, page of file 1.
+    fn block(records: &[(u8, u8, u32)]) -> Vec<u8> {
+        let used = HEADER_BYTES + records.len() * (RECORD_BYTES + 2);
+        let size = (used + MAX_BLOCK_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
+        let mut block = vec![0; size];
+        let fields = [3, records.len(), used, size, 1];
+        for (field, value) in fields.into_iter().enumerate() {
+            block[2 * field..2 * field + 2].copy_from_slice(&(value as u16).to_le_bytes());
+        }
+        block[12] = 1;
+        for (number, &(transaction, operation, page)) in records.iter().enumerate() {
+            let at = HEADER_BYTES + number * RECORD_BYTES;
+            (block[at + 0x10], block[at + 0x16], block[at + 0x1C]) = (transaction, operation, 1);
+            block[at + 0x18..at + 0x1C].copy_from_slice(&page.to_le_bytes());
+            let slot = used - 2 * (number + 1);
+            block[slot..slot + 2].copy_from_slice(&(at as u16).to_le_bytes());
+        }
+        for sector in 0..size / SECTOR_BYTES {
+            block[size - 1 - sector] = block[sector * SECTOR_BYTES];
+            block[sector * SECTOR_BYTES] = if sector == 0 { 0x50 } else { 0x40 };
+        }
+        block
+    }
+
+    /// Reads these blocks with so many bytes granted.
+    fn read(blocks: &[u8], granted: u64) -> io::Result<LogPortion> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(blocks).unwrap();
+        let room = Room::new(Some(granted), 0);
+        let media = Media::open(Path::new("log"), file, &room).unwrap().unwrap();
+        let used = blocks.len() as u64;
+        let region = Region { at: 0, length: used, checksum: None };
+        let mut portion = LogPortion::default();
+        portion.read(&media, &LogRegion { region, used, sequence: 1, start: 0 }, &room)?;
+        assert!(!portion.is_unknown, "the blocks are understood");
+        portion.finish();
+        Ok(portion)
+    }
+
+    const INSERT: u8 = 2;
+
+    #[test]
+    fn a_transaction_that_goes_to_and_fro_between_pages_keeps_each_once() {
+        let begin = block(&[(1, operation::BEGIN, 0), (2, operation::BEGIN, 0)]);
+        let records: Vec<_> = (0..600).map(|number| (1 + number as u8 / 2 % 2, INSERT, 100 + number % 8)).collect();
+        let changes = block(&records).repeat(500);
+        // A few pages, 300,000 records: they fit where one entry per record would not.
+        let portion = read(&[begin.clone(), changes.clone()].concat(), (8 << 20) + 4096).unwrap();
+        let pages = |numbers: &[u32]| numbers.iter().map(|&page| PageId::new(1, page)).collect::<Vec<_>>();
+        assert_eq!(portion.undone, pages(&[100, 101, 102, 103, 104, 105, 106, 107]));
+        let end = block(&[(1, operation::ENDS[0], 0)]);
+        let portion = read(&[begin, changes, end].concat(), (8 << 20) + 4096).unwrap();
+        assert_eq!(portion.undone, pages(&[102, 103, 106, 107]), "what the transaction that is left open changed");
+        assert_eq!(portion.changes.len(), 8);
+    }
+
+    #[test]
+    fn a_log_that_changes_more_pages_than_fit_into_the_grant_is_refused() {
+        let blocks: Vec<u8> = (0..50u32)
+            .flat_map(|number| block(&(0..600).map(|record| (1, INSERT, number * 600 + record)).collect::<Vec<_>>()))
+            .collect();
+        assert_eq!(read(&blocks, 64 << 20).unwrap().changes.len(), 30_000);
+        let refused = read(&blocks, 9 << 20).unwrap_err();
+        assert!(refused.to_string().contains("no room for the pages that its log changes"), "{refused}");
+    }
+}
