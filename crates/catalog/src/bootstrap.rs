@@ -114,6 +114,9 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
+/// The column id in sysrowsetcolumns (2005) of a column that was dropped and still has its place in the rows.
+const DROPPED_2005: u32 = 0x1_0000;
+
 /// A row of syshobtcolumns (2005); `ids` maps hobt columns to column ids.
 pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u32>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 37)?;
@@ -121,15 +124,16 @@ pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u3
     let mut info =
         TypeInfo { xtype: *row.get(18)?, length: u16_at(row, 19)?, precision: *row.get(21)?, scale: *row.get(22)? };
     info.length = fixed_length(info).unwrap_or(info.length);
+    let id = ids.get(&(hobt, physical)).copied().unwrap_or_default();
     let translated =
         [(status_2005::UNIQUIFIER, column_status::UNIQUIFIER), (status_2005::NOT_NULL, column_status::NOT_NULL)]
             .into_iter()
             .filter(|(bit, _)| status & bit != 0)
-            .fold(0, |all, (_, bit)| all | bit);
+            .fold(if id == DROPPED_2005 { column_status::DROPPED } else { 0 }, |all, (_, bit)| all | bit);
     Some((
         hobt,
         RowsetColumn {
-            id: ids.get(&(hobt, physical)).copied().unwrap_or_default(),
+            id,
             physical,
             info,
             collation: CollationId(u32_at(row, 23)?),
@@ -144,4 +148,22 @@ pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u3
             node_bit: *row.get(32)?,
         },
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_2005_dropped_is_known_by_its_id() {
+        // A float of SoftQLD's kind: hobt 1, physical column 13, type 62, length 8, at 20.
+        let mut bytes = vec![0; 4 + 41 + 3];
+        (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
+        (bytes[45], bytes[46]) = (1, 0);
+        let record = Record::data(&bytes).unwrap();
+        let column = |id| hobt_column_2005(&record, &HashMap::from([((1, 13), id)])).unwrap().1;
+        assert!(column(DROPPED_2005).is_dropped());
+        // Ids of the same size that other bits make are of columns in use: upgraded base tables have them.
+        assert!(!column(13).is_dropped() && !column(0x0200_0001).is_dropped());
+    }
 }

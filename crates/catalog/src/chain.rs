@@ -12,7 +12,7 @@ pub enum Fetched {
     Sound(Box<PageBytes>),
     /// Outside the files.
     Outside,
-    /// The system could not read it, or no file with its id was given: nothing is known of it.
+    /// The system could not read it, no file with its id was given, or it is encrypted: nothing is known of it.
     Unread,
     /// Not as it was written.
     Damaged(ProtectionFault),
@@ -34,8 +34,13 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
         return Fetched::Damaged(fault);
     }
     undo_torn_bits(&mut bytes);
-    let id = Page::new(&bytes).header().page_id();
-    if id == page { Fetched::Sound(bytes) } else { Fetched::WrongId(id) }
+    let header = Page::new(&bytes).header();
+    let id = header.page_id();
+    match id == page {
+        true if header.is_encrypted() => Fetched::Unread,
+        true => Fetched::Sound(bytes),
+        false => Fetched::WrongId(id),
+    }
 }
 
 /// Why a leaf chain could not be followed to its end: the cases of messages 7984 to 7988.
@@ -125,7 +130,7 @@ pub(crate) fn walk(
 }
 
 /// Deepest tree that is followed; a B-tree of 8 KB pages over 2^31 pages stays far below.
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Where a walk over the leaves of `unit` starts: at the leftmost leaf below `root`; if damage above the leaves leads
 /// elsewhere, at `first`, if it is the first of an unbroken chain. Then all rows are known although the tree is damaged.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use format::compressed::Expansion;
 use format::{AllocUnitId, Lsn, PageId};
+use source::PageSource;
 
 use crate::chain::ChainFault;
 use crate::columnstore::Columnstore;
@@ -361,7 +362,8 @@ pub struct Gap {
     pub fault: Option<ChainFault>,
     /// Records skipped because they are not records.
     pub bad_records: u32,
-    /// Rows that the catalogue counts and that were not found: a chain that ends too early looks whole.
+    /// Rows that the catalogue counts and that were not found, where tree and IAM chain do not prove that all were read: a
+    /// chain that ends too early looks whole.
     pub missing_rows: u64,
 }
 
@@ -370,6 +372,8 @@ pub struct Gap {
 pub struct Database {
     /// What the boot page says; `None` when it is damaged.
     pub boot: Option<Boot>,
+    /// Encrypted (TDE): nothing but the boot page was read, as all else is ciphertext.
+    pub is_encrypted: bool,
     /// Schemas by id.
     pub schemas: BTreeMap<i32, String>,
     /// Objects by id.
@@ -440,6 +444,15 @@ impl Database {
     /// Whether all indexes and their columns are known.
     pub fn indexes_are_complete(&self) -> bool {
         self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
+    }
+
+    /// Whether the pages hold all that the log does: shut down cleanly, or from a backup whose log changes nothing more.
+    /// What does not fit in others, recovery may settle.
+    pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
+        match source.backup().and_then(source::BackupPages::in_flight) {
+            Some(in_flight) => in_flight.is_empty(),
+            None => self.boot.as_ref().is_some_and(Boot::clean_shutdown),
+        }
     }
 
     /// What is missing of base table `object_id`.

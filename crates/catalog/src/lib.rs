@@ -13,16 +13,18 @@ mod chain;
 mod columnstore;
 mod constraints;
 mod database;
+mod encryption;
 mod layout;
 mod load;
 mod partitions;
 mod rows;
 mod size;
+mod whole;
 
 pub use base_table::{Unread, read_base_table};
 pub use chain::{ChainFault, Fetched, fetch};
 pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
-pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, integer};
+pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
 pub use database::{
     AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
     Object, Rowset, TableColumn, UnitKind,

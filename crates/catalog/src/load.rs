@@ -12,12 +12,12 @@ use source::PageSource;
 use crate::bootstrap;
 use crate::chain::{self, Fetched};
 use crate::database::{
-    Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType, Object, Rowset,
+    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType, Object, Rowset,
     TableColumn, UnitKind,
 };
 use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Place, Row, Start, row};
-use crate::{constraints, partitions};
+use crate::{constraints, encryption, partitions, whole};
 
 const SYSROWSETCOLUMNS_2005: i32 = 4;
 const SYSRSCOLS: i32 = 3;
@@ -32,7 +32,11 @@ const SYSSEOBJVALUES: i32 = 9;
 /// Reads the catalogue as far as it can be read. Never fails: what is missing is in [`Database::gaps`], and
 /// [`Database::boot`] is `None` when there was nothing to start from.
 pub fn load(source: &dyn PageSource) -> Database {
-    let mut database = Database { boot: read_boot(source), ..Database::default() };
+    let is_encrypted = encryption::is_encrypted(source);
+    let mut database = Database { boot: read_boot(source), is_encrypted, ..Database::default() };
+    if is_encrypted {
+        return database;
+    }
     let Some(boot) = &database.boot else { return database };
     let is_2005 = boot.version < 655;
     let first = boot.first_sysallocunits;
@@ -105,13 +109,27 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
     }
 }
 
-/// Fewer rows than the catalogue counts: without this, a chain cut short would pass for the whole table. The count is
-/// exact in every sound file met (format.md 10).
-fn note_missing_rows(database: &mut Database, (object_id, table): (i32, &'static str), found: usize) {
+/// Fewer rows than the catalogue counts: perhaps of a chain that was cut short, which would pass for the whole table. Tree
+/// and IAM chain tell; the count alone proves nothing, as upgraded databases have stale ones (format.md 0, rule 7).
+fn note_missing_rows(
+    source: &dyn PageSource,
+    database: &mut Database,
+    (object_id, table): (i32, &'static str),
+    found: usize,
+) {
     let at = database.rowsets.binary_search_by_key(&fixed_id(object_id), |rowset| rowset.id);
     let counted = at.ok().and_then(|at| database.rowsets.get(at)).map_or(0, |rowset| rowset.rows);
     let missing_rows = u64::try_from(counted).unwrap_or_default().saturating_sub(found as u64);
-    if missing_rows > 0 && database.gap(object_id).is_none() {
+    if missing_rows == 0 || database.gap(object_id).is_some() {
+        return;
+    }
+    let is_its = |unit: &&AllocUnit| unit.owner_id == fixed_id(object_id) && unit.kind == UnitKind::InRow;
+    let unit = database.units.iter().find(is_its);
+    let is_whole = unit.is_some_and(|unit| {
+        let first = chain::start(source, unit.id, unit.root, unit.first_page);
+        first.is_ok_and(|first| whole::is_whole(source, unit, first))
+    });
+    if !is_whole {
         database.gaps.push(Gap { object_id, table, fault: None, bad_records: 0, missing_rows });
     }
 }
@@ -158,8 +176,8 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     }
     let (units, found) = (database.units.len(), rowsets.len());
     database.rowsets = rowsets;
-    note_missing_rows(database, table, found);
-    note_missing_rows(database, (SYSALLOCUNITS, "sysallocunits"), units);
+    note_missing_rows(source, database, table, found);
+    note_missing_rows(source, database, (SYSALLOCUNITS, "sysallocunits"), units);
 }
 
 fn load_layouts(source: &dyn PageSource, database: &mut Database) {
@@ -172,7 +190,7 @@ fn load_layouts(source: &dyn PageSource, database: &mut Database) {
         None => unreadable += 1,
     });
     note_unreadable(database, table, unreadable);
-    note_missing_rows(database, table, columns.len());
+    note_missing_rows(source, database, table, columns.len());
     distribute(database, columns);
 }
 
@@ -217,9 +235,18 @@ fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
     }
 }
 
-/// The columns of syscolpars that make the names of all others readable, by column id.
-const SYSCOLPARS_COLUMNS: [(u32, &str); 8] =
-    [(1, "id"), (2, "number"), (3, "colid"), (4, "name"), (5, "xtype"), (6, "utype"), (11, "status"), (16, "idtval")];
+/// The columns of syscolpars that make the names of all others readable, and those that are read with them, by column id.
+const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
+    (1, "id"),
+    (2, "number"),
+    (3, "colid"),
+    (4, "name"),
+    (5, "xtype"),
+    (6, "utype"),
+    (8, "prec"),
+    (11, "status"),
+    (16, "idtval"),
+];
 
 /// Reads tables whose columns are found by name.
 pub(crate) struct Loader<'a> {

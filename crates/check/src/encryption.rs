@@ -1,25 +1,304 @@
-//! Transparent data encryption: page headers stay readable, all else is ciphertext (format-rare.md 12).
+//! An encrypted database (TDE) without its key. The header of each page is in the clear, and the checksum is that of the
+//! page as it is stored: so page id, protection, type, level and links are judged, and nothing else.
+//!
+//! Which pages are in use is in pages that are encrypted themselves. A page that is no longer in use keeps its header, and
+//! one that never was may hold anything. So these are proofs: what a page says against itself while it names its own
+//! place; a page that is not what was written where a sound page links to; a link that does not fit although the page that
+//! has it was changed long after the one that does not point back. All else that does not fit is not verified.
 
-use format::page::{HEADER_BYTES, page_flags};
+use catalog::Database;
+use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
-use format::{Page, PageId, PageType};
+use format::{Lsn, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
-/// Whether the database is encrypted, or a part of it while a scan encrypts or decrypts it: PFS, GAM and SGAM page of the
-/// primary file all carry a flag that says so, or one does and its slot array cannot be read. On plain pages of these types
-/// none of these flags was ever met; on others 0x08 has another meaning.
-pub(crate) fn is_encrypted(source: &dyn PageSource) -> bool {
-    let maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].map(|(page, kind)| {
-        let id = PageId::new(PageId::BOOT.file, page);
-        let Some(mut bytes) = source.read_page(id) else { return (false, false) };
-        undo_torn_bits(&mut bytes);
-        let page = Page::new(&bytes);
-        let header = page.header();
-        let is_flagged = header.page_id() == id
-            && header.kind() == Some(kind)
-            && header.flags.get() & (page_flags::ENCRYPTED | page_flags::ENCRYPTED_KEYS) != 0;
-        (is_flagged, page.slot_offset(0) != Some(HEADER_BYTES as u16))
-    });
-    maps.iter().all(|(is_flagged, _)| *is_flagged)
-        || maps.iter().any(|(is_flagged, is_unreadable)| *is_flagged && *is_unreadable)
+use crate::audit::{self, IdentityFault};
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Owner};
+use crate::ledger::Ledger;
+use crate::memory::CHUNK_PAGES;
+use crate::options::{Options, Scope};
+use crate::page_set::PageSet;
+use crate::progress::Progress;
+use crate::registry;
+use crate::survey::{self, FileMap};
+use crate::sweep::UnreadPages;
+use crate::units::Units;
+
+/// What the notes say of a body that is encrypted.
+const WHY: &str = "encrypted (TDE): only the key's owner can read what is behind the page headers";
+
+/// Pages that are not what they should be, and perhaps not in use, that are named; the others are counted.
+const MOST_NAMED: usize = 32;
+
+/// 512-byte blocks of the log. A page that leaves its index is changed by the same system transaction as its neighbors: in
+/// 17 of 17 such pages of sound databases that were newer than their neighbor, both LSNs were of one log block.
+const BLOCKS_OF_ONE_TRANSACTION: u32 = 2048;
+
+/// The type of pages that are not in use and that the encryption scan has formatted: 228 pages of an encrypted database of
+/// 2022 have it, unit 0 and no rows.
+const FORMATTED_PAGE: u8 = 21;
+
+/// The highest page type number of the engine.
+const HIGHEST_PAGE_TYPE: u8 = 0x66;
+
+/// What was read, and why some was not.
+#[derive(Default)]
+pub(crate) struct Looked {
+    /// Pages read.
+    pub(crate) pages_read: u64,
+    /// Pages that the system could not read.
+    pub(crate) unread: UnreadPages,
+}
+
+/// Judges the headers of all pages in the scope.
+pub(crate) fn check(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    findings: &mut Ledger,
+    coverage: &mut Coverage,
+    progress: &dyn Progress,
+) -> Looked {
+    coverage.note("catalogue", "database", WHY, 0);
+    if options.scope == Scope::Catalog {
+        return Looked::default();
+    }
+    let units = Units::of(database);
+    let files = survey::fixed_pages(source, &units, findings, coverage);
+    if !options.scope.reads_pages() {
+        return Looked::default();
+    }
+    progress.phase("sweep", files.iter().map(|file| u64::from(file.pages)).sum());
+    let mut pass = Pass {
+        source,
+        is_recovered: database.is_recovered(source),
+        options,
+        units: &units,
+        findings,
+        doubtful: PageSet::new(&files),
+        linked: PageSet::new(&files),
+        counts: Counts::default(),
+        looked: Looked::default(),
+    };
+    for file in &files {
+        pass.file(file, progress);
+    }
+    pass.doubtful_pages(coverage);
+    pass.counts.note(coverage);
+    pass.looked
+}
+
+/// What cannot be judged.
+#[derive(Default)]
+struct Counts {
+    encrypted: u64,
+    zeros: u64,
+    links: u64,
+}
+
+impl Counts {
+    fn note(&self, coverage: &mut Coverage) {
+        let notes = [
+            ("pages", WHY, self.encrypted),
+            ("pages of zeros", "whether they are in use is in allocation pages, which are encrypted", self.zeros),
+            (
+                "links between pages",
+                "they do not fit, which is legal if one of the two pages is no longer in use: the allocation pages that \
+                 tell are encrypted",
+                self.links,
+            ),
+        ];
+        for (what, reason, count) in notes.into_iter().filter(|(.., count)| *count > 0) {
+            coverage.note(what, "database", reason, count);
+        }
+    }
+}
+
+struct Pass<'a> {
+    source: &'a dyn PageSource,
+    /// Nothing in the log is missing from the pages.
+    is_recovered: bool,
+    options: &'a Options,
+    units: &'a Units,
+    findings: &'a mut Ledger,
+    /// Pages that are not what was written there, unless they are not in use.
+    doubtful: PageSet,
+    /// Pages that a sound page links to.
+    linked: PageSet,
+    counts: Counts,
+    looked: Looked,
+}
+
+impl Pass<'_> {
+    fn file(&mut self, file: &FileMap, progress: &dyn Progress) {
+        if let Scope::Filegroup(group) = self.options.scope
+            && self.source.file(file.file_id).is_none_or(|given| given.filegroup != group)
+        {
+            return;
+        }
+        let mut buffer = vec![0; CHUNK_PAGES as usize * PAGE_BYTES];
+        for first in (0..file.pages).step_by(CHUNK_PAGES as usize) {
+            let pages = CHUNK_PAGES.min(file.pages - first);
+            let chunk = buffer.get_mut(..pages as usize * PAGE_BYTES).unwrap_or_default();
+            let at = PageId::new(file.file_id, first);
+            let is_read = matches!(self.source.read(at, chunk), Ok(read) if read == pages as usize);
+            for (page, bytes) in (first..).zip(chunk.chunks_exact_mut(PAGE_BYTES)) {
+                let id = PageId::new(file.file_id, page);
+                if !is_read && let Err(error) = self.source.read(id, bytes) {
+                    self.looked.unread.add(id, || error.to_string());
+                    continue;
+                }
+                self.looked.pages_read += 1;
+                if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>()
+                    && !file.is_fixed(page)
+                {
+                    self.page(id, bytes);
+                }
+            }
+            progress.advance(pages.into());
+        }
+    }
+
+    fn page(&mut self, id: PageId, bytes: &mut PageBytes) {
+        if bytes.iter().all(|byte| *byte == 0) {
+            self.counts.zeros += 1;
+            return;
+        }
+        let fault = audit::identity(bytes, id);
+        undo_torn_bits(bytes);
+        let header = *Page::new(bytes).header();
+        match fault {
+            Some(_) if header.page_id() != id => self.doubtful.insert(id),
+            Some(fault) => self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false)),
+            None => {
+                self.counts.encrypted += u64::from(header.is_encrypted());
+                match fault_of_header(id, &header) {
+                    Some(finding) => self.findings.push(finding),
+                    None if header.kind().is_none() && header.page_type != FORMATTED_PAGE => self.doubtful.insert(id),
+                    None => self.links(id, &header),
+                }
+            }
+        }
+    }
+
+    /// Both neighbors of a page of a B-tree.
+    fn links(&mut self, id: PageId, header: &PageHeader) {
+        if !matches!(header.kind(), Some(PageType::Data | PageType::Index)) {
+            return;
+        }
+        for (is_next, neighbor) in [(true, header.next()), (false, header.prev())] {
+            if neighbor.is_none() {
+                continue;
+            }
+            self.linked.insert(neighbor);
+            let Some(mut bytes) = self.source.read_page(neighbor) else {
+                // Of a file that was not given, or not read, which is noted; or it was cut off when the file shrank.
+                self.counts.links += u64::from(!self.source.contains(neighbor));
+                continue;
+            };
+            // A page that is not what was written is judged by itself; zeros may be those of a file that grew again.
+            if audit::identity(&bytes, neighbor).is_some() {
+                self.counts.links += u64::from(bytes.iter().all(|byte| *byte == 0));
+                continue;
+            }
+            undo_torn_bits(&mut bytes);
+            let other = Page::new(&bytes).header();
+            let back = if is_next { other.prev() } else { other.next() };
+            let is_of_level = |header: &PageHeader| (header.page_type, header.level, header.alloc_unit());
+            let is_same = is_of_level(header) == is_of_level(other);
+            if is_same && back == id {
+                continue;
+            }
+            if !is_same || !self.is_recovered || !is_long_after(header.lsn(), other.lsn()) {
+                self.counts.links += 1;
+                continue;
+            }
+            let owner = Owner::unknown(header.alloc_unit());
+            self.findings.push(match is_next {
+                true => {
+                    let finding = Finding::new(&registry::TREE_CHAIN_LINKAGE).page(neighbor).ref_page(id);
+                    finding.owner(owner).page_value("found_prev", back)
+                }
+                false => Finding::new(&registry::TREE_PREV_UNSEEN).owner(owner).page(id).ref_page(neighbor),
+            });
+        }
+    }
+
+    /// Pages that are not what was written there: in use where a sound page links to them, as pages of an encrypted
+    /// database are never taken over from what lay on the disk before.
+    fn doubtful_pages(&mut self, coverage: &mut Coverage) {
+        let (mut named, mut others) = (0, 0);
+        for id in self.doubtful.iter() {
+            let Some(mut bytes) = self.source.read_page(id) else { continue };
+            let fault = audit::identity(&bytes, id);
+            undo_torn_bits(&mut bytes);
+            if let Some(fault) = fault.filter(|_| self.linked.contains(id)) {
+                let header = *Page::new(&bytes).header();
+                self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false));
+                continue;
+            }
+            let reason = match fault {
+                Some(IdentityFault::PageId) => "it holds another page, which is legal if it is not in use",
+                Some(IdentityFault::Protection(_)) => "it is not as it was written, which is legal if it never was in use",
+                None => "it has an unknown page type, which is legal if it is not in use",
+            };
+            if named < MOST_NAMED {
+                coverage.note("page", format!("page {id}"), format!("{reason}; allocation pages are encrypted"), 1);
+                named += 1;
+            } else {
+                others += 1;
+            }
+        }
+        if others > 0 {
+            let reason = "not what was written there, which is legal if they are not in use: allocation pages are encrypted";
+            coverage.note("pages", "database", reason, others);
+        }
+    }
+}
+
+/// What the header of a page says against itself, wherever the page is used.
+fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
+    let owner = Owner::unknown(header.alloc_unit());
+    let test = |text: &str, value: u8, against: u8| {
+        let finding = Finding::new(&registry::PAGE_HEADER).owner(owner).page(id).text_value("test", text);
+        Some(finding.number("value", value).number("against", against))
+    };
+    if header.header_version != 1 {
+        return test("m_headerVersion == HEADER_7_0", header.header_version, 1);
+    }
+    // What only certain places have.
+    let is_of_place = |kind: PageType| {
+        use PageType::{Boot, DiffMap, FileHeader, Gam, MlMap, Pfs, ServerConfig, Sgam};
+        matches!(kind, Boot | DiffMap | FileHeader | Gam | MlMap | Pfs | ServerConfig | Sgam)
+    };
+    // Numbers in between may be those of types that nobody has described.
+    let is_possible = (1..=HIGHEST_PAGE_TYPE).contains(&header.page_type);
+    if !is_possible || header.kind().is_some_and(is_of_place) {
+        return Some(Finding::new(&registry::PAGE_TYPE).owner(owner).page(id).number("page_type", header.page_type));
+    }
+    // Rows and values have one level; only index pages have more.
+    let has_levels = |kind| !matches!(kind, PageType::Data | PageType::TextMix | PageType::TextTree | PageType::Iam);
+    if header.level != 0 && !header.kind().is_none_or(has_levels) { test("m_level == 0", header.level, 0) } else { None }
+}
+
+/// Whether a change came so long after another that no transaction of the engine made both.
+fn is_long_after(later: Lsn, earlier: Lsn) -> bool {
+    let is_next_but_one = later.vlf > earlier.vlf.saturating_add(1);
+    let is_far = later.vlf == earlier.vlf && later.block > earlier.block.saturating_add(BLOCKS_OF_ONE_TRANSACTION);
+    is_next_but_one || is_far
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_leaves_its_index_is_not_long_after_its_neighbors() {
+        let lsn = |vlf, block, slot| Lsn { vlf, block, slot };
+        assert!(!is_long_after(lsn(48, 76, 5), lsn(48, 76, 3)));
+        assert!(!is_long_after(lsn(49, 8, 1), lsn(48, 9000, 3)), "a transaction may go on in the next log file");
+        assert!(is_long_after(lsn(48, 4000, 1), lsn(48, 76, 3)) && is_long_after(lsn(50, 8, 1), lsn(48, 76, 3)));
+        assert!(!is_long_after(lsn(48, 76, 3), lsn(48, 4000, 1)));
+    }
 }

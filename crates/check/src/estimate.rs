@@ -13,7 +13,7 @@ use crate::options::{Options, Scope};
 use crate::spill::{Fact, Space};
 use crate::sweep::{PageBounds, any_in_scope};
 use crate::units::Units;
-use crate::{encryption, survey};
+use crate::survey;
 
 /// What a run would take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +41,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     let (mut findings, mut coverage) = (Ledger::new(needs.bytes_for_findings(options), &space), Coverage::default());
     let mut units = Units::of(database);
     let mut facts = 0;
-    if !encryption::is_encrypted(source) {
+    if !database.is_encrypted {
         let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
         let context = Context::new(source, database, options, units, survey, &space);
         if options.scope != Scope::Allocation {

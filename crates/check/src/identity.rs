@@ -90,6 +90,9 @@ fn columns(table: &[&Rowset], identity: &Identity, units: usize) -> Result<Vec<C
     }
     let column = |rowset: &&Rowset| {
         let column = rowset.layout.column(identity.column_id).ok_or("its column is not in the catalogue")?;
+        if column.is_vardecimal() {
+            return Err("it is stored in variable length".to_owned());
+        }
         if is_sparse_and_padded(column) {
             return Err("it is sparse".to_owned());
         }
@@ -148,12 +151,14 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
         return;
     }
     let seen = sums.seen(*plan);
-    match column.value(record) {
-        Stored::Plain(bytes) => {
-            let value = catalog::integer(bytes, column.column.info.xtype != xtype::TINYINT);
-            seen.add((value, value));
-        }
-        _ => seen.unread += 1,
+    let value = match (column.value(record), column.column.info.xtype) {
+        (Stored::Plain(bytes), xtype::DECIMAL | xtype::NUMERIC) => catalog::decimal(bytes),
+        (Stored::Plain(bytes), kind) => Some(catalog::integer(bytes, kind != xtype::TINYINT)),
+        _ => None,
+    };
+    match value {
+        Some(value) => seen.add((value, value)),
+        None => seen.unread += 1,
     }
 }
 
@@ -180,7 +185,7 @@ pub(crate) fn reckon(
                 Some("its table is damaged, or not all of its rows is known")
             }
             None if !context.is_clean() => Some("not shut down cleanly: the mark may be in the log"),
-            None if unread > 0 => Some("rows without a value"),
+            None if unread > 0 => Some("rows without a value, or with one beyond 64 bits"),
             None => None,
         };
         match obstacle {

@@ -2,6 +2,7 @@
 
 use catalog::{ChainFault, Database, Gap};
 use format::PageId;
+use source::PageSource;
 
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner, Value};
@@ -16,12 +17,13 @@ const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
 /// Findings and gaps of the catalogue as it was read.
-pub(crate) fn check(database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if database.boot.is_none() {
         coverage.note("catalogue", "database", "the boot page is damaged or cannot be read", 0);
         return;
     }
     let mut unusable = false;
+    let is_recovered = database.is_recovered(source);
     for gap in &database.gaps {
         let unread = matches!(gap.fault, Some(ChainFault::Unread { .. }));
         if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
@@ -30,9 +32,18 @@ pub(crate) fn check(database: &Database, findings: &mut Ledger, coverage: &mut C
         let damaged = gap.fault.is_some() || gap.bad_records > 0;
         unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
         let reason = match (gap.fault, gap.bad_records) {
+            (None, 0) if gap.missing_rows > 0 && !is_recovered => {
+                "not shut down cleanly, and its log was not applied: fewer rows than the catalogue counts"
+            }
             (None, 0) if gap.missing_rows > 0 => "fewer rows than the catalogue counts",
-            (Some(ChainFault::Unread { .. }), _) => "the system could not read its pages",
+            (Some(ChainFault::Unread { .. }), _) => "its pages could not be read, or are encrypted",
+            (Some(_), _) if !is_recovered => {
+                "not shut down cleanly, and its log was not applied: read up to the first page that does not fit"
+            }
             (Some(_), _) => "damaged: read up to the first bad page",
+            (None, 1..) if !is_recovered => {
+                "not shut down cleanly, and its log was not applied: some of its rows cannot be read"
+            }
             (None, 0) => "not described by the catalogue",
             (None, _) => "some of its rows are no rows",
         };

@@ -38,16 +38,33 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let mut phases = Phases::new(&metered.meter, &space);
     let mut findings = Ledger::new(memory::Needs::of(source, database, options).bytes_for_findings(options), &space);
     let mut coverage = Coverage::default();
-    if encryption::is_encrypted(source) {
-        let reason = "encrypted (TDE): only the key's owner can read what is behind the page headers";
-        coverage.note("all pages", "database", reason, 0);
-        return unreadable(source, database, options, coverage);
-    }
     let mut read_errors = truncated_files(source, &mut coverage);
-    metadata::check(database, &mut findings, &mut coverage);
+    metadata::check(source, database, &mut findings, &mut coverage);
     note_missing(source, database, &mut coverage);
     container::note_missing_stripes(source, &mut coverage);
     container::note_undescribed_blocks(source, &mut coverage);
+    if database.is_encrypted {
+        let looked = encryption::check(source, database, options, &mut findings, &mut coverage, progress);
+        phases.end("sweep", &space);
+        if options.scope == Scope::Database {
+            container::check(source, &mut findings, &mut read_errors);
+        }
+        read_errors.extend(lines(looked.unread));
+        let mut kept = List::new(findings.limit_bytes(), &space);
+        let is_asked_for = |finding: &Finding| !options.physical_only || finding.check.physical_only;
+        findings.into_sorted().filter(is_asked_for).for_each(|finding| kept.push(finding));
+        let statistics = Statistics {
+            pages_read: looked.pages_read,
+            threads: 1,
+            seconds: metered.meter.seconds(),
+            phases: phases.into_list(),
+            series: metered.meter.series(),
+            memory_peak: system::peak_memory_bytes(),
+            memory_granted: memory::Needs::of(source, database, options).granted_bytes(options),
+            ..Statistics::default()
+        };
+        return of_headers(source, database, options, kept.finish(), coverage, (read_errors, statistics));
+    }
 
     progress.phase("survey", 0);
     let mut units = Units::of(database);
@@ -148,20 +165,27 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     }
 }
 
-/// The report of a database of which nothing can be verified.
-fn unreadable(source: &dyn PageSource, database: &Database, options: &Options, coverage: Coverage) -> Report {
+/// The report of a database of which only page headers could be judged.
+fn of_headers(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    findings: Findings,
+    coverage: Coverage,
+    (read_errors, statistics): (Vec<String>, Statistics),
+) -> Report {
     Report {
         database: summary(source, database),
         options: options.clone(),
         rowsets: Vec::new(),
-        findings: Findings::default(),
+        findings,
         beyond: Beyond::default(),
         not_verified: coverage.into_list(),
-        read_errors: Vec::new(),
+        read_errors,
         notices: Vec::new(),
         file_totals: Vec::new(),
         service_broker: Vec::new(),
-        statistics: Statistics::default(),
+        statistics,
     }
 }
 
@@ -324,7 +348,7 @@ fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<Stri
     errors
 }
 
-/// Pages that the system could not read, a line a file: the first with its cause, and how many.
+/// Pages that the system could not read.
 fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
     for &page in &context.survey.unread {
         let mut bytes = [0; PAGE_BYTES];
@@ -332,11 +356,16 @@ fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
             unread.add(page, || error.to_string());
         }
     }
+    lines(unread).collect()
+}
+
+/// A line per file: the first page that could not be read, with its cause, and how many.
+fn lines(unread: UnreadPages) -> impl Iterator<Item = String> {
     let line = |(page, error, pages): (PageId, String, u64)| match pages {
         1 => format!("{error} (page {page})"),
         pages => format!("{error} (page {page}; {pages} pages in all)"),
     };
-    unread.into_files().map(line).collect()
+    unread.into_files().map(line)
 }
 
 /// Data files that the catalogue names and that were not given.

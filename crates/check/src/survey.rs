@@ -39,6 +39,16 @@ pub(crate) struct Survey {
     pub(crate) totals: Vec<FileTotals>,
 }
 
+/// Checks only the pages whose places are fixed. The maps tell what allocation pages say, as far as they could be read.
+pub(crate) fn fixed_pages(
+    source: &dyn PageSource,
+    units: &Units,
+    findings: &mut Ledger,
+    coverage: &mut Coverage,
+) -> Vec<FileMap> {
+    source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect()
+}
+
 impl Survey {
     /// In which of 64 parts of the database, of equal size and in page order, a page lies.
     pub(crate) fn part(&self, page: PageId) -> u32 {

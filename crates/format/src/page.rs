@@ -201,6 +201,11 @@ impl PageHeader {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }
 
+    /// Whether all behind the header is encrypted (TDE).
+    pub fn is_encrypted(&self) -> bool {
+        self.flags.get() & page_flags::ENCRYPTED_KEYS != 0
+    }
+
     /// The page type, if the number is a known one.
     pub fn kind(&self) -> Option<PageType> {
         PageType::from_byte(self.page_type)

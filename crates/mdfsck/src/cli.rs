@@ -488,6 +488,12 @@ pub(crate) struct LintArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
+    /// Position of the set in a backup file that holds several, as FILE = N of RESTORE; may be given several times
+    ///
+    /// Without it the first full backup is taken, and from other files the first differential that is based on it.
+    #[arg(long, value_name = "N")]
+    pub(crate) set: Vec<u16>,
+
     /// Print one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
-use source::DataFiles;
+use source::{DataFiles, PageSource};
 
 use crate::cli::{InfoArguments, LintArguments, TablesArguments};
 use crate::failure::{Failure, complain};
@@ -55,27 +55,35 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         true => report::tables::write_json(&database, arguments.all, out),
         false => report::tables::write(&database, arguments.all, out),
     })?;
-    Ok(complain_of_gaps(&database))
+    Ok(complain_of_gaps(source.as_ref(), &database))
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    let source = DataFiles::open(&arguments.paths)?;
-    let database = catalog::load(&source);
+    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let database = catalog::load(source.as_ref());
     output::print(|out| match arguments.json {
         true => report::lint::write_json(&database, out),
         false => report::lint::write(&database, out),
     })?;
-    Ok(complain_of_gaps(&database))
+    Ok(complain_of_gaps(source.as_ref(), &database))
 }
 
-/// Tells what of the catalogue could not be read, and the exit status for that.
-fn complain_of_gaps(database: &Database) -> u8 {
+/// Reports what of the catalog could not be read. Returns the exit status for that.
+fn complain_of_gaps(source: &dyn PageSource, database: &Database) -> u8 {
     if database.boot.is_none() {
         complain("the boot page (1:9) is damaged: the catalogue cannot be found");
         return Failure::BLIND;
     }
+    if database.is_encrypted {
+        complain("the database is encrypted (TDE): which tables it has only the key's owner can tell");
+        return Failure::BLIND;
+    }
+    let why = match database.is_recovered(source) {
+        true => "is damaged",
+        false => "cannot be read to its end, perhaps because the database was not shut down cleanly",
+    };
     for gap in &database.gaps {
-        complain(format!("system table {} is damaged: the list is not complete", gap.table));
+        complain(format!("system table {} {why}: the list is not complete", gap.table));
     }
     if database.gaps.is_empty() { 0 } else { Failure::BLIND }
 }

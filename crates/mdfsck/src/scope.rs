@@ -50,6 +50,10 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
             }
         }
     }
+    if database.is_encrypted {
+        let text = format!("--table {text}: the database is encrypted (TDE), and so are the names of its tables");
+        return Err(Failure::blind(text));
+    }
     if database.objects.is_empty() || database.gap(SYSSCHOBJS).is_some() {
         let text = format!("--table {text}: the catalogue of names is damaged; give the object ID instead");
         return Err(Failure::blind(text));

@@ -39,15 +39,23 @@ pub fn write(
         }
         None => facts.row(["boot page", "damaged: nothing else of the database is known"]),
     }
+    if database.is_encrypted {
+        facts.row(["encryption", "TDE: only page headers can be read without the key"]);
+    }
     let features = features(database);
     let listed: Vec<String> = features.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    facts.row(["features", if listed.is_empty() { "none of note" } else { "" }]);
+    if !database.is_encrypted {
+        facts.row(["features", if listed.is_empty() { "none of note" } else { "" }]);
+    }
     facts.write(0, out)?;
     for feature in listed {
         writeln!(out, "  {feature}")?;
     }
     if !database.gaps.is_empty() {
-        writeln!(out, "damaged")?;
+        match database.is_recovered(source) {
+            true => writeln!(out, "damaged")?,
+            false => writeln!(out, "not shut down cleanly, and its log was not applied: perhaps for that reason")?,
+        }
         for gap in &database.gaps {
             writeln!(out, "  system table {} (object ID {}) cannot be read to its end", gap.table, gap.object_id)?;
         }
@@ -100,6 +108,7 @@ pub fn write_json(
         "checkpoint_lsn": boot.map(|boot| boot.checkpoint_lsn.to_string()),
         "recovery_model": boot.map(recovery_model),
         "page_verify": boot.map(page_verify),
+        "encrypted": database.is_encrypted,
         "read_only": boot.map(|boot| boot.status & status::READ_ONLY != 0),
         "data_purity_by_default": boot.map(|boot| boot.data_purity),
         "compatibility_level": boot.map(|boot| boot.compatibility_level),

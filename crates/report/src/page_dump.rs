@@ -52,6 +52,10 @@ impl<'a> PageDump<'a> {
         protection::write(&mut out, self.bytes);
         header::write_owner(&mut out, &parsed, self.allocation);
         header::write_fields(&mut out, &parsed);
+        if parsed.view().header().is_encrypted() {
+            out.push_str("\nEncrypted (TDE): bytes 96 to 8191 are ciphertext, which only the key's owner can read.\n");
+            return out;
+        }
         slots::write(&mut out, &parsed);
         for record in records::of(&parsed, self.columns) {
             records::write(&mut out, &parsed, &record);
@@ -75,12 +79,13 @@ impl<'a> PageDump<'a> {
             "type_name": parsed.kind().map(PageType::name),
             "alloc_unit_id": header.alloc_unit().to_string(),
             "protection": json::protection(self.bytes),
+            "encrypted": header.is_encrypted(),
             "allocation": self.allocation.map(json::allocation),
             "header": json::fields(&parsed, Structure::PageHeader, 0),
             "compression_information": json::fields(&parsed, Structure::CompressionInfo, HEADER_BYTES),
             "slots": slots::offsets(&parsed).collect::<Vec<_>>(),
             "records": records.collect::<Vec<_>>(),
-            "map": json::map(&parsed, self.at),
+            "map": if header.is_encrypted() { json!([]) } else { json::map(&parsed, self.at) },
         })
     }
 

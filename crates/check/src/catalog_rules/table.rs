@@ -224,6 +224,9 @@ references! {
     assembly_files SYSOBJVALUES [Is("valclass", 10)] {objid assembly_id, subobjid file_id}, {objid assembly_id} -> ASSEMBLIES, OfNothing;
     external_language_files SYSOBJVALUES [Is("valclass", 145)] {objid external_language_id}, {objid external_language_id} -> LANGUAGES, OfNothing;
     sysobjvalues SYSOBJVALUES [Is("valclass", 153)] {objid id}, {objid id} -> FILE_FORMATS, OfNothing;
+    // 4, of 2022: the data space of an index, as class 8 is that of its LOB values.
+    indexes SYSSINGLEOBJREFS [Is("class", 7)] {indepid data_space_id}, {depid object_id, depsubid index_id} -> INDEXES, Unproven;
+    indexes SYSSINGLEOBJREFS [Is("class", 7)] {depid object_id, depsubid index_id}, {indepid data_space_id} -> DATA_SPACES, Unproven;
     // 1,002: the data space of LOB values of a heap or clustered index.
     indexes SYSSINGLEOBJREFS [Is("class", 8), Below("depsubid", 2)] {indepid lob_data_space_id}, {depid object_id, depsubid index_id} -> INDEXES, OfNothing;
     indexes SYSSINGLEOBJREFS [Is("class", 8), Below("depsubid", 2)] {depid object_id, depsubid index_id}, {indepid lob_data_space_id} -> DATA_SPACES, Dangling;
@@ -369,7 +372,7 @@ pub(super) static CLASSES: &[Classes] = &[
         base: &SYSSINGLEOBJREFS,
         column: "class",
         known: &[
-            8, 17, 21, 22, 26, 27, 28, 29, 36, 38, 40, 46, 47, 49, 50, 51, 52, 53, 54, 55, 62, 80, 81, 82, 84, 86, 93,
+            7, 8, 17, 21, 22, 26, 27, 28, 29, 36, 38, 40, 46, 47, 49, 50, 51, 52, 53, 54, 55, 62, 80, 81, 82, 84, 86, 93,
             112, 125,
         ],
     },

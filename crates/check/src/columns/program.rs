@@ -210,7 +210,7 @@ impl Program {
     ) {
         let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
             || rowset.index_id > 1 && table.is_none() && names::is_variable_int(column);
-        // A column that the table does not have is one of the engine's own, or dropped by SQL Server 2005.
+        // A column that the table does not have is one of the engine's own.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let user_type = table.map_or(0, |table| table.user_type);
         let domain = match Domain::of_column(column.info, user_type).filter(|_| is_known) {

@@ -185,6 +185,14 @@ impl Follower<'_> {
             }
             return None;
         }
+        if header.is_encrypted() {
+            if by_pfs || header.kind() == Some(PageType::Iam) {
+                let (scope, reason) = (format!("file {}", id.file), "its allocation pages are encrypted (TDE)");
+                self.coverage.note("allocation", scope, reason, 1);
+                self.unread.push(id);
+            }
+            return None;
+        }
         match iam_page(&bytes, id) {
             Some((named, iam)) => {
                 if let Some(fault) = audit::idle_field_fault(page) {

@@ -322,6 +322,12 @@ impl FixedPages<'_> {
             _ => bitmap(Page::new(&bytes)).is_some(),
         };
         let layout = if right_header { audit::fixed_fault(Page::new(&bytes)) } else { None };
+        let is_idle = audit::idle_field_fault(Page::new(&bytes)).is_none();
+        if fault.is_none() && right_header && header.is_encrypted() && is_idle {
+            self.unread.push(id);
+            self.coverage.note("allocation", format!("file {}", id.file), "its allocation pages are encrypted (TDE)", 1);
+            return None;
+        }
         let is_sound = fault.is_none() && right_header && content && layout.is_none();
         let layout = if is_sound { audit::idle_field_fault(Page::new(&bytes)) } else { layout };
         if is_sound && layout.is_none() {

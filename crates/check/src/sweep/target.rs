@@ -2,7 +2,6 @@
 
 use format::allocation::FixedPage;
 use format::key::Ascent;
-use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::record::{Record, RecordKind};
 use format::uniform::Rows;
@@ -165,7 +164,7 @@ impl Target {
             }
             return bad(tally);
         }
-        let is_encrypted = header.flags.get() & page_flags::ENCRYPTED_KEYS != 0;
+        let is_encrypted = header.is_encrypted();
         if header.kind().is_some_and(is_in_transit) && unit.shape.is_rows() || is_encrypted {
             if let Some(tally) = tally {
                 tally.pages_in_transit += 1;

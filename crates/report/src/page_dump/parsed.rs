@@ -18,7 +18,14 @@ impl Parsed {
     pub(super) fn new(bytes: &PageBytes, leaf: Option<bool>) -> Self {
         let mut page = *bytes;
         undo_torn_bits(&mut page);
-        let leaf = leaf.unwrap_or(Page::new(&page).header().level == 0);
+        let header = Page::new(&page).header();
+        if header.is_encrypted() {
+            // What follows the header is ciphertext: no slot and no record can be told.
+            let mut fields = instances_of(&page, true);
+            fields.retain(|found| found.field.structure == Structure::PageHeader);
+            return Self { fields, spaces: Vec::new(), page };
+        }
+        let leaf = leaf.unwrap_or(header.level == 0);
         Self { fields: instances_of(&page, leaf), spaces: record_spaces(Page::new(&page)), page }
     }
 

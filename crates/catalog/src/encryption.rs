@@ -1,0 +1,52 @@
+//! Transparent data encryption: page headers stay readable, what follows them is ciphertext (format-rare.md 12).
+
+use format::page::{HEADER_BYTES, page_flags};
+use format::protection::{undo_torn_bits, verify};
+use format::{Page, PageId, PageType};
+use source::PageSource;
+
+/// Pages that are looked at where the allocation maps of the primary file are not at hand.
+const MOST_SAMPLES: u32 = 64;
+/// Pages that are read for them at most.
+const MOST_READ: u32 = 4096;
+
+/// Whether the database is encrypted, or a part of it while a scan encrypts or decrypts it: PFS, GAM and SGAM page of the
+/// primary file all carry a flag that says so, or one does and its slot array cannot be read. On plain pages of these types
+/// none of these flags was ever met; on others 0x08 has another meaning. Where none of the three can be read, most of the
+/// first pages decide: one stripe of a backup may lack them.
+pub(crate) fn is_encrypted(source: &dyn PageSource) -> bool {
+    let maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].map(|(page, kind)| {
+        let id = PageId::new(PageId::BOOT.file, page);
+        let mut bytes = source.read_page(id)?;
+        let is_whole = verify(&bytes).is_ok();
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let header = page.header();
+        let is_flagged = header.page_id() == id
+            && header.kind() == Some(kind)
+            && header.flags.get() & (page_flags::ENCRYPTED | page_flags::ENCRYPTED_KEYS) != 0;
+        Some((is_flagged, is_whole && page.slot_offset(0) != Some(HEADER_BYTES as u16)))
+    });
+    if maps.iter().all(Option::is_none) {
+        return most_are_encrypted(source);
+    }
+    maps.iter().all(|map| map.is_some_and(|(is_flagged, _)| is_flagged))
+        || maps.iter().flatten().any(|(is_flagged, is_unreadable)| *is_flagged && *is_unreadable)
+}
+
+fn most_are_encrypted(source: &dyn PageSource) -> bool {
+    let (mut samples, mut encrypted) = (0, 0);
+    let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+    for id in pages.take(MOST_READ as usize) {
+        let Some(bytes) = source.read_page(id) else { continue };
+        let header = Page::new(&bytes).header();
+        if header.page_id() == id && verify(&bytes).is_ok() {
+            samples += 1;
+            encrypted += u32::from(header.is_encrypted());
+        }
+        if samples == MOST_SAMPLES {
+            break;
+        }
+    }
+    encrypted * 2 > samples
+}

@@ -1,0 +1,121 @@
+//! Whether the leaf chain of a base table is all of it. A chain that ends too early looks whole by itself, and the row
+//! count that the catalogue keeps may be stale, so the tree above the chain and the IAM chain decide.
+
+use std::collections::HashSet;
+
+use format::allocation::{EXTENT_PAGES, IamHeader, bitmap, pfs_bytes, pfs_page_of, set_bits};
+use format::record::RecordKind;
+use format::slots::SlotOrder;
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+use crate::chain::{self, Fetched, MAX_DEPTH};
+use crate::database::AllocUnit;
+
+/// Whether each leaf that the tree of `unit` names, and each leaf in use in the extents of its IAM chain, is a page of the
+/// chain that starts at `first`, and no other page is. `false` too where one of them cannot be read.
+pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: PageId) -> bool {
+    let mut chain = Vec::new();
+    let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
+    if walked.is_err() || leaves_of_tree(source, unit).as_ref() != Some(&chain) {
+        return false;
+    }
+    let chain: HashSet<PageId> = chain.into_iter().collect();
+    leaves_of_iam_chain(source, unit, |leaf| chain.contains(&leaf))
+}
+
+fn sound(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
+    match chain::fetch(source, page) {
+        Fetched::Sound(bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The leaves that the lowest non-leaf level names, in its order; the root alone where that is a leaf.
+fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageId>> {
+    let mut at = unit.root;
+    for _ in 0..MAX_DEPTH {
+        let bytes = sound(source, at)?;
+        let page = Page::new(&bytes);
+        match page.header().kind()? {
+            PageType::Data => return Some(vec![at]),
+            PageType::Index => {}
+            _ => return None,
+        }
+        let child = children(page).into_iter().next()?;
+        let below = sound(source, child)?;
+        if Page::new(&below).header().kind() == Some(PageType::Data) {
+            return children_of_level(source, unit.id, at);
+        }
+        at = child;
+    }
+    None
+}
+
+/// The children of all pages of a level, from its first page on.
+fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) -> Option<Vec<PageId>> {
+    let (mut seen, mut all, mut at) = (HashSet::new(), Vec::new(), first);
+    while !at.is_none() {
+        let bytes = sound(source, at).filter(|_| seen.insert(at))?;
+        let page = Page::new(&bytes);
+        let header = page.header();
+        if header.kind() != Some(PageType::Index) || header.alloc_unit() != unit {
+            return None;
+        }
+        all.extend(children(page));
+        at = header.next();
+    }
+    Some(all)
+}
+
+/// The children that a non-leaf page names: the last six bytes of each entry's fixed part (format.md 7.2).
+fn children(page: Page<'_>) -> Vec<PageId> {
+    let mut order = SlotOrder::default();
+    order.load(page);
+    let place = usize::from(page.header().pminlen.get()).checked_sub(6);
+    let child = |position: usize| {
+        let entry = order.space(page, position);
+        let is_live = entry.first().is_some_and(|status| !RecordKind::is_tag_alone(*status));
+        PageId::read(entry, place?).filter(|_| is_live)
+    };
+    // Entries come in the order of their slots, which is that of their keys.
+    let mut children: Vec<_> = order.entries().iter().enumerate().map(|(at, entry)| (entry.slot, child(at))).collect();
+    children.sort_by_key(|(slot, _)| *slot);
+    children.into_iter().filter_map(|(_, child)| child).collect()
+}
+
+/// Whether `is_known` holds for each leaf in use in the extents and slots of the unit's IAM chain.
+fn leaves_of_iam_chain(source: &dyn PageSource, unit: &AllocUnit, is_known: impl Fn(PageId) -> bool) -> bool {
+    let (mut seen, mut at) = (HashSet::new(), unit.first_iam);
+    while !at.is_none() {
+        let Some(bytes) = sound(source, at).filter(|_| seen.insert(at)) else { return false };
+        let page = Page::new(&bytes);
+        let of_unit = page.header().kind() == Some(PageType::Iam) && page.header().alloc_unit() == unit.id;
+        let (Some(iam), Some(map)) = (IamHeader::read(page).filter(|_| of_unit), bitmap(page)) else { return false };
+        let first_of = |extent: u32| iam.start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
+        let in_extents = set_bits(map)
+            .flat_map(|extent| (0..EXTENT_PAGES).map(move |page| first_of(extent).saturating_add(page)))
+            .map(|page| PageId::new(iam.start.file, page));
+        let singles = iam.slots.into_iter().filter(|page| !page.is_none());
+        if in_extents.chain(singles).any(|page| !is_known(page) && may_be_leaf(source, unit.id, page)) {
+            return false;
+        }
+        at = page.header().next();
+    }
+    true
+}
+
+/// Whether a page is a leaf of the unit and in use, or cannot be read.
+fn may_be_leaf(source: &dyn PageSource, unit: AllocUnitId, page: PageId) -> bool {
+    let map = sound(source, PageId::new(page.file, pfs_page_of(page.page)));
+    let byte = map.as_deref().and_then(|bytes| {
+        let at = page.page % format::allocation::PFS_PAGES;
+        pfs_bytes(Page::new(bytes))?.get(at as usize).copied()
+    });
+    if byte.is_some_and(|byte| !format::allocation::PfsByte(byte).is_allocated()) {
+        return false;
+    }
+    let Some(bytes) = sound(source, page) else { return true };
+    let header = Page::new(&bytes).header();
+    byte.is_none() || header.kind() == Some(PageType::Data) && header.alloc_unit() == unit
+}
