@@ -85,7 +85,8 @@ fn a_stored_row_count_above_the_rows_proves_nothing_where_tree_and_iam_chain_fit
     image.count_more(17);
     let (database, report, _) = image.check();
     assert!(database.gaps.is_empty() && report.findings.is_empty(), "{:?}", database.gaps);
-    let told: Vec<_> = report.not_verified.iter().map(|entry| (entry.what.as_str(), entry.scope.as_str())).collect();
+    let of_base_tables = report.not_verified.iter().filter(|entry| !entry.scope.starts_with("price_history"));
+    let told: Vec<_> = of_base_tables.map(|entry| (entry.what.as_str(), entry.scope.as_str())).collect();
     assert_eq!(told, [("row count", "sys.sysrscols.clst")], "a stale count is reported, and is no obstacle");
 }
 
