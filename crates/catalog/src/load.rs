@@ -12,8 +12,8 @@ use source::PageSource;
 use crate::bootstrap;
 use crate::chain::{self, Fetched};
 use crate::database::{
-    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType, Object, Rowset,
-    TableColumn, UnitKind,
+    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
+    Object, Rowset, TableColumn, UnitKind,
 };
 use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Place, Row, Start, row};

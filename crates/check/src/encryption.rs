@@ -240,7 +240,9 @@ impl Pass<'_> {
             }
             let reason = match fault {
                 Some(IdentityFault::PageId) => "it holds another page, which is legal if it is not in use",
-                Some(IdentityFault::Protection(_)) => "it is not as it was written, which is legal if it never was in use",
+                Some(IdentityFault::Protection(_)) => {
+                    "it is not as it was written, which is legal if it never was in use"
+                }
                 None => "it has an unknown page type, which is legal if it is not in use",
             };
             if named < MOST_NAMED {
@@ -251,7 +253,8 @@ impl Pass<'_> {
             }
         }
         if others > 0 {
-            let reason = "not what was written there, which is legal if they are not in use: allocation pages are encrypted";
+            let reason =
+                "not what was written there, which is legal if they are not in use: allocation pages are encrypted";
             coverage.note("pages", "database", reason, others);
         }
     }
@@ -279,7 +282,11 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     }
     // Rows and values have one level; only index pages have more.
     let has_levels = |kind| !matches!(kind, PageType::Data | PageType::TextMix | PageType::TextTree | PageType::Iam);
-    if header.level != 0 && !header.kind().is_none_or(has_levels) { test("m_level == 0", header.level, 0) } else { None }
+    if header.level != 0 && !header.kind().is_none_or(has_levels) {
+        test("m_level == 0", header.level, 0)
+    } else {
+        None
+    }
 }
 
 /// Whether a change came so long after another that no transaction of the engine made both.

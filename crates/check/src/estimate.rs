@@ -11,9 +11,9 @@ use crate::ledger::Ledger;
 use crate::memory::{CHUNK_PAGES, Needs};
 use crate::options::{Options, Scope};
 use crate::spill::{Fact, Space};
+use crate::survey;
 use crate::sweep::{PageBounds, any_in_scope};
 use crate::units::Units;
-use crate::survey;
 
 /// What a run would take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,5 +1,5 @@
 //! Base tables whose stored counts are stale, and such that were cut short.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use check::{Options, Report, Silent};
 use format::{PAGE_BYTES, Page, PageBytes};

@@ -325,7 +325,12 @@ impl FixedPages<'_> {
         let is_idle = audit::idle_field_fault(Page::new(&bytes)).is_none();
         if fault.is_none() && right_header && header.is_encrypted() && is_idle {
             self.unread.push(id);
-            self.coverage.note("allocation", format!("file {}", id.file), "its allocation pages are encrypted (TDE)", 1);
+            self.coverage.note(
+                "allocation",
+                format!("file {}", id.file),
+                "its allocation pages are encrypted (TDE)",
+                1,
+            );
             return None;
         }
         let is_sound = fault.is_none() && right_header && content && layout.is_none();

@@ -76,7 +76,9 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
             // Database created by SQL Server 2005 whose identity columns are decimals: 23 of 27.
             match report.beyond.identities.len() {
                 27 => Ok(()),
-                other if name == "Arivunidhi-S__SJClassic/App_Data/SJClassic.mdf" => Err(format!("{other} marks").into()),
+                other if name == "Arivunidhi-S__SJClassic/App_Data/SJClassic.mdf" => {
+                    Err(format!("{other} marks").into())
+                }
                 _ => Ok(()),
             }
         }));
