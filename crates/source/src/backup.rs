@@ -9,6 +9,7 @@ mod chain;
 mod compressed;
 mod config;
 mod damage;
+mod groups;
 #[doc(hidden)]
 pub mod hostile;
 mod log_portion;

@@ -58,12 +58,15 @@ pub struct DatabaseChains {
 
 /// Finds the restore chains in `media`, by database.
 pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
-    let mut databases: BTreeMap<(String, String), (Vec<ChainSet>, HashMap<String, usize>)> = BTreeMap::new();
+    let mut databases: BTreeMap<(String, String), Vec<ChainSet>> = BTreeMap::new();
+    // Of each database, the place of a set in its list.
+    let mut known = HashMap::new();
     for media in media {
         for set in &media.sets {
             let id = set.config.binding_id.clone().unwrap_or_default();
-            let (sets, by_guid) = databases.entry((set.config.database.clone(), id)).or_default();
-            let index = set.guid.as_ref().map(|guid| *by_guid.entry(guid.clone()).or_insert(sets.len()));
+            let database = (set.config.database.clone(), id);
+            let sets = databases.entry(database.clone()).or_default();
+            let index = set.guid.clone().map(|guid| *known.entry((database, guid)).or_insert(sets.len()));
             if let Some(known) = index.and_then(|index| sets.get_mut(index)) {
                 // A copy of a file is no other stripe.
                 if media.families > 1 && !known.paths.contains(&media.path) {
@@ -81,7 +84,7 @@ pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
             });
         }
     }
-    databases.into_iter().map(|((database, _), (sets, _))| of_database(database, sets)).collect()
+    databases.into_iter().map(|((database, _), sets)| of_database(database, sets)).collect()
 }
 
 fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use format::bytes::{u16_at, u32_at};
 
 use super::blocks::SECTOR_BYTES;
+use super::groups::{Entry, Groups};
 use super::media::Part;
 use super::records;
 use super::room::Room;
@@ -24,8 +25,6 @@ pub(super) const MAX_SECTORS: u8 = 128;
 const CACHED: usize = 16;
 /// Entries of the index a step of the coarse index covers.
 const STEP: usize = 256;
-/// What a group takes in memory: in a list that grows, with its bit and its part of a step.
-pub(super) const BYTES_A_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
 /// What differs between the versions of the container.
 #[derive(Clone, Copy, Debug)]
@@ -56,99 +55,6 @@ impl Version {
 const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4 };
 /// SQL Server 2008 R2 and later.
 const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24 };
-
-/// A place of the index: offset in the file, size in the tape, and how it is stored, in 64 bits.
-#[derive(Clone, Copy, Debug)]
-struct Entry(u64);
-
-impl Entry {
-    /// Uncompressed in the container: a soft filemark.
-    const LITERAL: u64 = 1 << 8;
-    /// Records were here that cannot be read.
-    const LOST: u64 = 1 << 9;
-
-    fn new(offset: u64, sectors: u8, flags: u64) -> Self {
-        Self(offset << 10 | flags | u64::from(sectors))
-    }
-
-    fn offset(self) -> u64 {
-        self.0 >> 10
-    }
-
-    fn sectors(self) -> u8 {
-        (self.0 & 0xFF) as u8
-    }
-
-    fn bytes(self) -> usize {
-        usize::from(self.sectors()) * SECTOR_BYTES
-    }
-
-    fn is(self, flag: u64) -> bool {
-        self.0 & flag != 0
-    }
-}
-
-/// What the walk over a container found: groups of records that follow each other and hold 64 KB of the tape at most, as a
-/// record of the usual size does alone. So the index grows with the tape, whatever the size of the records.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    entries: Vec<Entry>,
-    /// Where, in the tape, records were lost end.
-    losses: Vec<u64>,
-    /// Length of the tape.
-    length: u64,
-    /// Place in the file from which on nothing is found.
-    pub(super) lost_end: Option<u64>,
-    /// Whether the last record ends where the file does, but for the slack after a soft filemark.
-    pub(super) is_whole: bool,
-    /// Bytes that the walk read, and those that it summed up.
-    pub(super) read_bytes: u64,
-    pub(super) summed_bytes: u64,
-}
-
-impl Groups {
-    /// Adds the record from `at` to `end` of the file.
-    pub(super) fn add_record(&mut self, at: u64, sectors: u8, end: u64, header: usize) {
-        self.length += u64::from(sectors) * SECTOR_BYTES as u64;
-        if let Some(last) = self.entries.last_mut()
-            && !last.is(Entry::LITERAL | Entry::LOST)
-            && last.sectors().saturating_add(sectors) <= MAX_SECTORS
-            && end - last.offset() <= (header + usize::from(u16::MAX)) as u64
-        {
-            *last = Entry::new(last.offset(), last.sectors() + sectors, 0);
-        } else {
-            self.entries.push(Entry::new(at, sectors, 0));
-        }
-    }
-
-    /// Adds a soft filemark.
-    pub(super) fn add_filemark(&mut self, at: u64, bytes: usize) {
-        self.length += bytes as u64;
-        self.entries.push(Entry::new(at, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
-    }
-
-    /// Adds damage at `at` of the file, up to the next record. One record is taken for lost: where pages lie is told by the
-    /// pages themselves.
-    pub(super) fn add_loss(&mut self, at: u64) {
-        self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
-        self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
-        self.losses.push(self.length);
-    }
-
-    /// How many entries are kept; one for damage counts twice.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len() + self.losses.len()
-    }
-
-    /// Whether anything else than damage was found.
-    pub(super) fn has_records(&self) -> bool {
-        self.entries.len() > self.losses.len()
-    }
-
-    pub(super) fn ends_with_filemark(&self) -> bool {
-        self.entries.last().is_some_and(|last| last.is(Entry::LITERAL))
-    }
-}
 
 /// A record whose checksum is wrong, or that is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
-use super::compressed::{BYTES_A_GROUP, Groups, MAX_SECTORS, Version};
+use super::compressed::{MAX_SECTORS, Version};
+use super::groups::{BYTES_A_GROUP, Groups};
 use super::room::Room;
 use crate::positioned::read_fully_at;
 
