@@ -1,7 +1,7 @@
 //! Backups made to hurt, and compressed ones with long damage: a clear word within time and memory, and whatever is sound
 //! is found.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
