@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use format::PageId;
-use source::{BackupPages, DataFile, PageSource, ReadError};
+use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
 use crate::report::{PhaseStatistics, Sample};
 use crate::spill::Space;
@@ -75,6 +75,10 @@ impl PageSource for Metered<'_> {
 
     fn files(&self) -> &[DataFile] {
         self.inner.files()
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        self.inner.read_faults()
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {

@@ -1,6 +1,7 @@
 //! What a run would take: what CHECKDB tells WITH ESTIMATEONLY, of this program.
 
 use catalog::Database;
+use format::allocation::EXTENT_PAGES;
 use format::page::PAGE_BYTES;
 use format::{PageId, PageType};
 use source::PageSource;
@@ -75,5 +76,10 @@ fn tree_pages(context: &Context<'_>) -> u64 {
         unit.is_some_and(|unit| context.checks_tree(unit) && unit.shape.allows(PageType::Index))
             && any_in_scope(context, page, 1)
     };
-    ranges(context, 1).filter(|(page, _)| is_of_tree(*page)).count() as u64
+    let claimed = ranges(context, EXTENT_PAGES).filter(|(first, _)| {
+        context.survey.file(first.file).is_some_and(|file| !file.is_blank(first.page / EXTENT_PAGES))
+    });
+    let pages = claimed
+        .flat_map(|(first, pages)| (first.page..).take(pages as usize).map(move |page| PageId::new(first.file, page)));
+    pages.filter(|page| is_of_tree(*page)).count() as u64
 }

@@ -1,6 +1,6 @@
 //! What the catalogue says about itself: the primitive checks (7984 to 7988), 7995 and 8930.
 
-use catalog::{ChainFault, Database, Gap};
+use catalog::{ChainFault, Database, Fetched, Gap, UnitKind, fetch};
 use format::PageId;
 use source::PageSource;
 
@@ -56,6 +56,21 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
+    }
+}
+
+/// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.
+pub(crate) fn roots(source: &dyn PageSource, database: &Database, findings: &mut Ledger) {
+    for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
+        let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
+        for unit in units.filter(|unit| unit.kind == UnitKind::InRow && !unit.root.is_none()) {
+            let is_damaged = matches!(fetch(source, unit.root), Fetched::Damaged(_) | Fetched::WrongId(_));
+            if is_damaged && database.gap(rowset.object_id).is_none_or(|gap| gap.fault.is_none()) {
+                let owner =
+                    Owner { object_id: rowset.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
+                findings.push(Finding::new(&registry::PRIMITIVE_UNREADABLE).owner(owner).page(unit.root));
+            }
+        }
     }
 }
 

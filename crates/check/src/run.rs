@@ -1,7 +1,6 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
 use catalog::{Database, UnitKind, column_status};
-use format::PageId;
 use format::page::PAGE_BYTES;
 use format::version::NEWEST;
 use source::PageSource;
@@ -40,6 +39,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let mut coverage = Coverage::default();
     let mut read_errors = truncated_files(source, &mut coverage);
     metadata::check(source, database, &mut findings, &mut coverage);
+    metadata::roots(source, database, &mut findings);
     note_missing(source, database, &mut coverage);
     container::note_missing_stripes(source, &mut coverage);
     container::note_undescribed_blocks(source, &mut coverage);
@@ -49,7 +49,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         if options.scope == Scope::Database {
             container::check(source, &mut findings, &mut read_errors);
         }
-        read_errors.extend(lines(looked.unread));
+        read_errors.extend(lines(source, looked.unread));
         let mut kept = List::new(findings.limit_bytes(), &space);
         let is_asked_for = |finding: &Finding| !options.physical_only || finding.check.physical_only;
         findings.into_sorted().filter(is_asked_for).for_each(|finding| kept.push(finding));
@@ -136,7 +136,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         beyond,
         not_verified: coverage.into_list(),
         read_errors,
-        notices: metered.meter.shortage().into_iter().collect(),
+        notices: metered.meter.shortage().into_iter().chain(source.read_faults().healed).collect(),
         file_totals: context.survey.totals,
         service_broker,
         statistics: Statistics {
@@ -182,7 +182,7 @@ fn of_headers(
         beyond: Beyond::default(),
         not_verified: coverage.into_list(),
         read_errors,
-        notices: Vec::new(),
+        notices: source.read_faults().healed,
         file_totals: Vec::new(),
         service_broker: Vec::new(),
         statistics,
@@ -356,16 +356,23 @@ fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
             unread.add(page, || error.to_string());
         }
     }
-    lines(unread).collect()
+    lines(context.source, unread)
 }
 
-/// A line per file: the first page that could not be read, with its cause, and how many.
-fn lines(unread: UnreadPages) -> impl Iterator<Item = String> {
-    let line = |(page, error, pages): (PageId, String, u64)| match pages {
-        1 => format!("{error} (page {page})"),
-        pages => format!("{error} (page {page}; {pages} pages in all)"),
-    };
-    unread.into_files().map(line)
+/// A line per file whose reads failed: the first page that could not be read, with its cause, and how many. Whatever became
+/// of a read that failed, and whichever phase asked for it, it is an error of the run.
+fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
+    let (mut lines, mut files) = (Vec::new(), Vec::new());
+    for (page, error, pages) in unread.into_files() {
+        lines.push(match pages {
+            1 => format!("{error} (page {page})"),
+            pages => format!("{error} (page {page}; {pages} pages in all)"),
+        });
+        files.extend(source.file(page.file).map(|file| file.path.clone()));
+    }
+    let others = source.read_faults().failed.into_iter().filter(|failed| !files.contains(&failed.path));
+    lines.extend(others.map(|failed| failed.text));
+    lines
 }
 
 /// Data files that the catalogue names and that were not given.

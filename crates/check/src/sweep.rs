@@ -161,9 +161,15 @@ impl Sweep<'_> {
         let (first, failed) = (loaded.chunk.first, loaded.failed);
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
-            if failed && let Err(error) = context.source.read(id, bytes) {
-                unread(context, id, &error, partial);
-                continue;
+            if failed {
+                // What is not in use is none of our business, whether it can be read or not.
+                if !target::may_be_in_scope(context, id) {
+                    continue;
+                }
+                if let Err(error) = context.source.read(id, bytes) {
+                    unread(context, id, &error, partial);
+                    continue;
+                }
             }
             partial.pages_read += 1;
             if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {

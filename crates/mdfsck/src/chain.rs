@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use source::{OpenError, backup};
 
 use crate::cli::ChainArguments;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, tell_read_faults};
 use crate::output;
 
 /// Folders in folders that are looked into: backup jobs keep one a database and kind.
@@ -51,6 +51,9 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         let gap = database.chains.last().is_none_or(|chain| chain.gap.is_some());
         gap || database.sets.iter().any(|set| !set.is_whole())
     };
+    for media in &media {
+        status |= tell_read_faults(&media.read_faults);
+    }
     if chains.iter().any(is_broken) {
         status |= Failure::INCOMPLETE;
     }

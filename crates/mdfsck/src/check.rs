@@ -9,7 +9,7 @@ use report::{Format, View};
 use source::{PageSource, Throttled};
 
 use crate::cli::CheckArguments;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, tell_read_faults};
 use crate::output::Target;
 use crate::{progress, scope, size, spool};
 
@@ -189,7 +189,7 @@ fn estimate(
     let estimate = check::estimate(source, database, options);
     let name = check::database_name(source, database);
     out.write(|out| report::estimate::write(arguments.format(), estimate, &options.scope, &name, out))?;
-    Ok(0)
+    Ok(tell_read_faults(&source.read_faults()))
 }
 
 #[cfg(test)]

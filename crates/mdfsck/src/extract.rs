@@ -8,7 +8,7 @@ use format::{PAGE_BYTES, PageId};
 use source::{BackupPages, DataFile, PageSource};
 
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, tell_read_faults};
 use crate::output;
 
 /// Pages copied at once.
@@ -36,10 +36,10 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
          so use RESTORE to get a database",
     );
     if missing > 0 {
-        complain(format!("{missing} pages are not in what was given of the backup; they are zeros"));
-        return Ok(Failure::INCOMPLETE);
+        complain(format!("{missing} pages are not in what was given of the backup, or cannot be read: they are zeros"));
+        return Ok(Failure::INCOMPLETE | tell_read_faults(&pages.read_faults()));
     }
-    Ok(0)
+    Ok(tell_read_faults(&pages.read_faults()))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

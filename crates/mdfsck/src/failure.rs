@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use source::ReadFaults;
+
 /// Ends a command: one line for stderr and a status.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -53,6 +55,13 @@ impl From<source::OpenError> for Failure {
             _ => Self::blind(error),
         }
     }
+}
+
+/// Reports the reads that failed, a line for each file; returns the status for that.
+pub(crate) fn tell_read_faults(faults: &ReadFaults) -> u8 {
+    faults.healed.iter().for_each(complain);
+    faults.failed.iter().for_each(|failed| complain(&failed.text));
+    if faults.failed.is_empty() { 0 } else { Failure::BLIND }
 }
 
 /// Writes one line to stderr. Nobody is left to be told when that fails.

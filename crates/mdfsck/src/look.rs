@@ -7,7 +7,7 @@ use catalog::Database;
 use source::{DataFiles, PageSource};
 
 use crate::cli::{InfoArguments, LintArguments, TablesArguments};
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, tell_read_faults};
 use crate::{logs, output};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
@@ -23,9 +23,9 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     })?;
     if database.boot.is_none() {
         complain("the boot page (1:9) is damaged; 'mdfsck check' tells more");
-        return Ok(Failure::BLIND);
+        return Ok(Failure::BLIND | tell_read_faults(&source.read_faults()));
     }
-    Ok(0)
+    Ok(tell_read_faults(&source.read_faults()))
 }
 
 /// Standard input.
@@ -45,7 +45,8 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
         false => report::backups::write(&media, out),
     })?;
     let is_damaged = media.iter().any(|media| !media.damage.is_empty());
-    Ok(if is_damaged { Failure::BLIND } else { 0 })
+    let status = if is_damaged { Failure::BLIND } else { 0 };
+    Ok(media.iter().fold(status, |status, media| status | tell_read_faults(&media.read_faults)))
 }
 
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
@@ -55,7 +56,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         true => report::tables::write_json(&database, arguments.all, out),
         false => report::tables::write(&database, arguments.all, out),
     })?;
-    Ok(complain_of_gaps(source.as_ref(), &database))
+    Ok(complain_of_gaps(source.as_ref(), &database) | tell_read_faults(&source.read_faults()))
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
@@ -65,7 +66,7 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
         true => report::lint::write_json(&database, out),
         false => report::lint::write(&database, out),
     })?;
-    Ok(complain_of_gaps(source.as_ref(), &database))
+    Ok(complain_of_gaps(source.as_ref(), &database) | tell_read_faults(&source.read_faults()))
 }
 
 /// Reports what of the catalog could not be read. Returns the exit status for that.

@@ -10,7 +10,7 @@ use report::page_dump::{Allocation, ColumnValue, PageDump};
 use source::PageSource;
 
 use crate::cli::PageArguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell_read_faults};
 use crate::output;
 
 /// Parses `1:153` or `(1:153)`.
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         true => writeln!(out, "{}", dump.json()),
         false => out.write_all(dump.text().as_bytes()),
     })?;
-    Ok(0)
+    Ok(tell_read_faults(&source.read_faults()))
 }
 
 fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {

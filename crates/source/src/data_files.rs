@@ -12,6 +12,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
+use crate::faults::{ReadFaults, Reads};
 use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
 use crate::positioned::{read_fully_at, will_need};
 use crate::{DataFile, OpenError, PageSource, ReadError};
@@ -23,6 +24,8 @@ pub struct DataFiles {
     handles: Vec<File>,
     /// The same files, read past the system's cache; empty unless asked for.
     direct: Vec<File>,
+    /// What went wrong with the reads of each.
+    reads: Vec<Reads>,
 }
 
 impl DataFiles {
@@ -56,7 +59,8 @@ impl DataFiles {
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
-        let this = Self { files, handles, direct: Vec::new() };
+        let reads = files.iter().map(|_| Reads::default()).collect();
+        let this = Self { files, handles, direct: Vec::new(), reads };
         check_one_database(&this)?;
         Ok(this)
     }
@@ -118,9 +122,11 @@ impl PageSource for DataFiles {
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let position = self.files.iter().position(|file| file.file_id == first.file);
-        let (Some(file), Some(handle)) =
-            (position.and_then(|at| self.files.get(at)), position.and_then(|at| self.handles.get(at)))
-        else {
+        let (Some(file), Some(handle), Some(reads)) = (
+            position.and_then(|at| self.files.get(at)),
+            position.and_then(|at| self.handles.get(at)),
+            position.and_then(|at| self.reads.get(at)),
+        ) else {
             return Err(ReadError::NoSuchFile { file_id: first.file });
         };
         let direct = position.and_then(|at| self.direct.get(at)).filter(|_| is_aligned(buffer));
@@ -128,13 +134,32 @@ impl PageSource for DataFiles {
         let offset = u64::from(first.page) * PAGE_BYTES as u64;
         let wanted = file.pages.saturating_sub(first.page) as usize * PAGE_BYTES;
         let wanted = wanted.min(buffer.len());
-        let read = read_fully_at(handle, buffer.get_mut(..wanted).unwrap_or_default(), offset)
-            .map_err(|cause| ReadError::Io { path: file.path.clone(), offset, cause })?;
-        if read < wanted {
-            let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter while it was read");
-            return Err(ReadError::Io { path: file.path.clone(), offset: offset + read as u64, cause });
+        let buffer = buffer.get_mut(..wanted).unwrap_or_default();
+        let is_page = wanted <= PAGE_BYTES;
+        let failed = |offset, cause| {
+            if is_page {
+                reads.failed(offset, &cause);
+            }
+            Err(ReadError::Io { path: file.path.clone(), offset, cause })
+        };
+        let mut attempt = || read_fully_at(handle, buffer, offset);
+        // Where a page of several cannot be read, each is asked for again by itself.
+        match if is_page { reads.patiently(attempt) } else { attempt() } {
+            Ok(read) if read < wanted => {
+                let text = "the file has become shorter while it was read";
+                failed(offset + read as u64, io::Error::new(io::ErrorKind::UnexpectedEof, text))
+            }
+            Ok(read) => Ok(read / PAGE_BYTES),
+            Err(cause) => failed(offset, cause),
         }
-        Ok(read / PAGE_BYTES)
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        let mut faults = ReadFaults::default();
+        for (file, reads) in self.files.iter().zip(&self.reads) {
+            reads.add_to(&file.path, &mut faults);
+        }
+        faults
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {

@@ -248,7 +248,7 @@ fn more_memory(granted: Option<u64>) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The system refuses.
-    #[error("{}: cannot read at byte {offset}: {cause}", path.display())]
+    #[error("{}: cannot read at byte {offset}: {cause}; look at its storage, then check again, or check another copy", path.display())]
     Io {
         /// The file.
         path: PathBuf,

@@ -11,6 +11,7 @@ pub mod backup;
 mod buffer;
 mod data_files;
 mod error;
+mod faults;
 mod identify;
 mod memory_files;
 mod positioned;
@@ -22,6 +23,7 @@ pub use backup::hostile;
 pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError};
+pub use faults::{FailedReads, ReadFaults};
 pub use identify::{FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use throttle::Throttled;
@@ -70,6 +72,12 @@ pub trait PageSource: Sync {
     /// Says that so many pages from `first` on will be read soon. Does nothing unless the source can make use of it.
     fn prefetch(&self, first: PageId, pages: u32) {
         let _ = (first, pages);
+    }
+
+    /// Which of the reads so far failed, whoever asked and whatever came of it. Of data files only reads of single pages
+    /// count: what reads more at once asks for each page again.
+    fn read_faults(&self) -> ReadFaults {
+        ReadFaults::default()
     }
 
     /// The backup that the pages come from, if they do: it knows of its log and of damage around the pages.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use format::PageId;
 
-use crate::{BackupPages, DataFile, PageSource, ReadError};
+use crate::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
 /// Pages of another source, so many bytes a second at most over all threads.
 pub struct Throttled<'a> {
@@ -44,6 +44,10 @@ impl PageSource for Throttled<'_> {
 
     fn files(&self) -> &[DataFile] {
         self.inner.files()
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        self.inner.read_faults()
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

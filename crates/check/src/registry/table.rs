@@ -37,7 +37,7 @@ checks! {
         action "Restore from a backup; no repair exists for these tables.";
     PRIMITIVE_UNREADABLE = "primitive.unreadable", 7985 state 2, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Could not read and latch page {page} with latch type SH. Check statement terminated due to unrepairable error.",
-        must "Every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a right checksum and carries its own page id.",
+        must "The root and every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a right checksum and carries its own page id.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
         action "Restore from a backup; no repair exists for these tables.";
     PRIMITIVE_OTHER_UNIT = "primitive.other-unit", 7986 state 1, Primitive, Uncounted, None, true,

@@ -35,7 +35,9 @@ pub(super) fn check(
         let claims = &mut claims;
         let mut checker =
             Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
-        for extent in 0..file.extent_count() {
+        // Of an extent without maps nothing can be said; damaged maps have been reported.
+        let has_maps = |extent: &u32| file.extent_bits(*extent).is_some() || file.pfs_is_known(extent * EXTENT_PAGES);
+        for extent in (0..file.extent_count()).filter(has_maps) {
             checker.extent(extent);
         }
         checker.single_pages();

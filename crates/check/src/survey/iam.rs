@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::Database;
-use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, IamHeader, PfsByte, bitmap, set_bits};
+use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, IamHeader, PFS_PAGES, PfsByte, bitmap, set_bits};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
@@ -138,7 +138,9 @@ impl Follower<'_> {
     fn collect(&mut self, files: &[FileMap]) {
         let mut visited = PageSet::new(files);
         for file in files {
-            for page in (0..file.pages).filter(|page| is_iam_by_pfs(file, *page)) {
+            let intervals = (0..file.pages).step_by(PFS_PAGES as usize).filter(|first| file.pfs_is_known(*first));
+            let pages = intervals.flat_map(|first| first..first.saturating_add(PFS_PAGES).min(file.pages));
+            for page in pages.filter(|page| is_iam_by_pfs(file, *page)) {
                 self.collect_chain(files, &mut visited, PageId::new(file.file_id, page));
             }
         }

@@ -107,6 +107,15 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
+    /// Whether nothing tells what the pages of an extent are: their PFS page is damaged, and no IAM page claims them. A header
+    /// can claim a terabyte of them over a file that is nearly all hole, so what goes through a file passes them quickly.
+    pub(crate) fn is_blank(&self, extent: u32) -> bool {
+        let first = extent * EXTENT_PAGES;
+        !self.pfs_is_known(first)
+            && self.extent_owner(extent).is_none()
+            && self.singles.range(first..first + EXTENT_PAGES).next().is_none()
+    }
+
     /// The unit that owns the whole extent.
     pub(crate) fn extent_owner(&self, extent: u32) -> Option<UnitIndex> {
         self.owners.get(extent as usize)?.checked_sub(1)

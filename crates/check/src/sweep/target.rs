@@ -1,6 +1,6 @@
 //! One page as the target of the sweep.
 
-use format::allocation::FixedPage;
+use format::allocation::{EXTENT_PAGES, FixedPage};
 use format::key::Ascent;
 use format::protection::undo_torn_bits;
 use format::record::{Record, RecordKind};
@@ -44,13 +44,28 @@ pub(crate) enum Verdict {
 
 /// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header tells.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
-    context.survey.allocation(id) != Allocation::Free
-        && (context.covers(context.survey.owner(id)) || context.survey.is_shared(id))
+    let (allocation, owner) = (context.survey.allocation(id), context.survey.owner(id));
+    if allocation == Allocation::Free || allocation == Allocation::Unknown && owner.is_none() {
+        // Of a page that nobody claims nothing is judged unless PFS says that it is in use.
+        return false;
+    }
+    context.covers(owner) || context.survey.is_shared(id)
 }
 
 /// Whether any page of a range may be in scope: other ranges need not be read.
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
-    (first.page..first.page.saturating_add(pages)).any(|page| may_be_in_scope(context, PageId::new(first.file, page)))
+    let Some(file) = context.survey.file(first.file) else { return false };
+    let end = first.page.saturating_add(pages);
+    let mut page = first.page;
+    while page < end {
+        let extent = page / EXTENT_PAGES;
+        let next = (extent + 1).saturating_mul(EXTENT_PAGES).min(end);
+        if !file.is_blank(extent) && (page..next).any(|page| may_be_in_scope(context, PageId::new(first.file, page))) {
+            return true;
+        }
+        page = next;
+    }
+    false
 }
 
 impl Target {

@@ -242,7 +242,8 @@ pub fn get16(page: &PageBytes, at: usize) -> u16 {
 
 /// Place of a slot's entry in the slot array.
 pub fn slot_at(slot: u16) -> usize {
-    PAGE_BYTES - 2 - 2 * usize::from(slot)
+    // Of a page that is no such page the count of slots can be anything.
+    PAGE_BYTES.saturating_sub(2 + 2 * usize::from(slot))
 }
 
 /// Offset of the record in a slot.

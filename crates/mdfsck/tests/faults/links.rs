@@ -2,15 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
-use crate::{ends, folder_with_database, mdfsck, stdout};
-
-/// The data file of the database.
-fn data_file(folder: &Path) -> std::path::PathBuf {
-    let mut entries = fs::read_dir(folder.join("db")).unwrap();
-    entries.next().unwrap().unwrap().path()
-}
+use crate::{data_file, ends, folder_with_database, mdfsck, stdout};
 
 #[test]
 fn a_folder_of_links_to_data_files_is_checked_as_a_folder_of_data_files() {

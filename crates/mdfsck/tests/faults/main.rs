@@ -5,9 +5,11 @@
 
 mod links;
 mod output;
+mod reads;
+mod sparse;
 mod threads;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -19,6 +21,12 @@ fn folder_with_database() -> TempDir {
     assert!(made.status.success(), "{}", stderr(&made));
     assert_eq!(mdfsck(folder.path(), &["check", "db"]).status.code(), Some(0));
     folder
+}
+
+/// The data file of that database.
+fn data_file(folder: &Path) -> PathBuf {
+    let mut entries = std::fs::read_dir(folder.join("db")).unwrap();
+    entries.next().unwrap().unwrap().path()
 }
 
 fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {

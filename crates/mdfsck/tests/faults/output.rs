@@ -68,10 +68,11 @@ fn a_full_disk_and_a_closed_pipe_never_read_as_sound() {
     {
         let full = shell(here, &format!("exec $mdfsck {arguments} > /dev/full"));
         ends(&full, 4, &["standard output", "No space left"]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
-        command.args(arguments.split(' ')).current_dir(here).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut run = command.spawn().unwrap();
-        drop(run.stdout.take());
+        command.args(arguments.split(' ')).current_dir(here).stdout(writer).stderr(Stdio::piped());
+        let run = command.spawn().unwrap();
         let closed = run.wait_with_output().unwrap();
         assert_eq!((closed.status.code(), stderr(&closed)), (Some(4), String::new()), "{arguments}");
     }

@@ -39,9 +39,10 @@ fn with_fewer_threads_than_wanted_the_results_are_the_same_and_one_line_says_so(
             let output = check_with(processes, folder.path(), more);
             let text = stderr(&output);
             assert_eq!((output.status.code(), stdout(&output)), (Some(0), stdout(&free)), "{more:?} {text}");
-            // A thread that has ended makes room for another, so that only "none at all" is exact.
+            // A thread that has ended makes room for another, so that only "none at all" is certain.
             let words = format!(" of {wanted} threads could be started (Resource temporarily unavailable");
-            assert!(text.contains(&words) && text.lines().count() == 1, "{more:?} {text}");
+            let is_told = text.contains(&words) && text.lines().count() == 1;
+            assert!(is_told || processes > 1 && text.is_empty(), "{more:?} {text}");
             assert!(processes > 1 || text.starts_with("mdfsck: 0 of "), "{more:?} {text}");
         }
     }

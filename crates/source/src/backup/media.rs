@@ -8,6 +8,7 @@ use super::compressed::{Compressed, MAGIC};
 use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
 use super::room::Room;
+use crate::faults::{ReadFaults, Reads};
 use crate::positioned::{read_fully_at, will_need};
 
 /// A backup file; reads are positioned in the tape, which for a compressed backup is what its records hold.
@@ -15,6 +16,12 @@ use crate::positioned::{read_fully_at, will_need};
 pub(crate) struct Media {
     pub(crate) path: PathBuf,
     input: Input,
+    reads: Reads,
+}
+
+/// Whether an error speaks of what was read, not of reading: damage of the container, or its end.
+pub(super) fn is_damage(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
 
 #[derive(Debug)]
@@ -46,12 +53,12 @@ impl Media {
             },
             false => Input::File(file, length),
         };
-        Ok(Some(Self { path: path.to_owned(), input }))
+        Ok(Some(Self { path: path.to_owned(), input, reads: Reads::default() }))
     }
 
     /// A backup that can be read once.
     pub(crate) fn pipe(path: &Path, pipe: Pipe) -> Self {
-        Self { path: path.to_owned(), input: Input::Pipe(pipe) }
+        Self { path: path.to_owned(), input: Input::Pipe(pipe), reads: Reads::default() }
     }
 
     /// Length of the tape.
@@ -73,17 +80,33 @@ impl Media {
 
     /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-        match &self.input {
-            Input::File(file, _) => read_fully_at(file, buffer, at),
-            Input::Compressed(file, _, compressed) => compressed.read_at(file, buffer, at),
+        let read = match &self.input {
+            Input::File(file, _) => self.reads.patiently(|| read_fully_at(file, buffer, at)),
+            Input::Compressed(file, _, compressed) => self.reads.patiently(|| compressed.read_at(file, buffer, at)),
             Input::Pipe(pipe) => pipe.read_at(buffer, at),
+        };
+        read.inspect_err(|cause| self.note(at, cause))
+    }
+
+    /// Remembers a read that failed.
+    fn note(&self, at: u64, cause: &io::Error) {
+        if !is_damage(cause) {
+            self.reads.failed(at, cause);
         }
+    }
+
+    /// Adds what went wrong with reads to `faults`.
+    pub(crate) fn add_read_faults(&self, faults: &mut ReadFaults) {
+        self.reads.add_to(&self.path, faults);
     }
 
     /// Reads from place `at` of the tape on, as far as that is possible.
     pub(super) fn read_part(&self, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         match &self.input {
-            Input::Compressed(file, _, compressed) => compressed.read_part(file, buffer, at),
+            Input::Compressed(file, _, compressed) => self
+                .reads
+                .patiently(|| compressed.read_part(file, buffer, at))
+                .inspect_err(|cause| self.note(at, cause)),
             _ => self.read_at(buffer, at).map(Part::Read),
         }
     }

@@ -14,11 +14,11 @@ use format::{Lsn, Page, PageId};
 
 use super::damage::{Damage, DamageKind};
 use super::log_portion::{LogPortion, sectors_sum};
-use super::media::Media;
+use super::media::{Media, is_damage};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place};
 use super::sets::Region;
 use crate::identify::is_file_header;
-use crate::{DataFile, PageSource, ReadError};
+use crate::{DataFile, PageSource, ReadError, ReadFaults};
 
 /// Bytes of a page's header up to its LSN.
 const LSN_END: usize = 50;
@@ -242,6 +242,12 @@ impl PageSource for BackupPages {
         }
     }
 
+    fn read_faults(&self) -> ReadFaults {
+        let mut faults = ReadFaults::default();
+        self.media.iter().for_each(|media| media.add_read_faults(&mut faults));
+        faults
+    }
+
     fn backup(&self) -> Option<&BackupPages> {
         Some(self)
     }
@@ -265,7 +271,7 @@ impl BackupPages {
                 Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
                 // Damage of the container, which is told below, or its end, which was told before.
-                Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {}
+                Err(error) if is_damage(&error) => {}
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }
         }

@@ -11,6 +11,7 @@ use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date,
 use super::damage::{Damage, DamageKind};
 use super::media::Media;
 use super::room::{MOST_REGIONS, Room, at_most};
+use crate::ReadFaults;
 
 /// What a set takes in memory without its files and regions: its texts have some 500 bytes more.
 const BYTES_A_SET: usize = size_of::<BackupSet>() + 512;
@@ -163,6 +164,8 @@ pub struct BackupMedia {
     pub damage: Vec<Damage>,
     /// Types of sound blocks that are not described, each with how many there are: what these hold is not known.
     pub undescribed: Vec<([u8; 4], u64)>,
+    /// Reads that failed while the sets were looked for.
+    pub read_faults: ReadFaults,
 }
 
 impl BackupMedia {
@@ -183,6 +186,7 @@ impl BackupMedia {
             sets: Vec::new(),
             damage: Vec::new(),
             undescribed: Vec::new(),
+            read_faults: ReadFaults::default(),
         };
         let mut walk = Walk::new(media, room);
         let mut open: Option<OpenSet> = None;
@@ -215,6 +219,7 @@ impl BackupMedia {
             this.damage.push(damage((media.length(), DamageKind::Truncated)));
         }
         this.close(open.take(), false);
+        media.add_read_faults(&mut this.read_faults);
         Ok(this)
     }
 

@@ -1,0 +1,170 @@
+//! Reads that failed, remembered where they fail: whichever phase asked, and whatever it made of it, a run can say so at its
+//! end. What may pass is tried again, a bounded number of times.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::ReadError;
+
+/// How long to wait before a read is repeated, each time.
+const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
+/// Reads of a file that are repeated in vain. A disk that is broken stays broken: each attempt can take it seconds.
+const MAX_IN_VAIN: u32 = 16;
+/// Places of a file that are remembered; more of them are only counted.
+const MAX_PLACES: usize = 4096;
+
+/// What went wrong with the reads of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadFaults {
+    /// Files that could not be read everywhere.
+    pub failed: Vec<FailedReads>,
+    /// Files whose reads failed and succeeded when they were repeated: a line each.
+    pub healed: Vec<String>,
+}
+
+/// Reads of one file that failed for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedReads {
+    /// The file.
+    pub path: PathBuf,
+    /// One line: the first place, its cause, how many places there are.
+    pub text: String,
+}
+
+/// The reads of one file.
+#[derive(Debug, Default)]
+pub(crate) struct Reads(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// Causes by place.
+    failed: BTreeMap<u64, io::Error>,
+    unlisted: u64,
+    healed: u64,
+    healed_cause: String,
+    in_vain: u32,
+}
+
+impl Reads {
+    /// Runs `read`, and again where the cause may pass.
+    pub(crate) fn patiently<T>(&self, mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        let mut outcome = read();
+        for pause in PAUSES {
+            let Err(cause) = &outcome else { break };
+            if !may_pass(cause) || self.memory(|memory| memory.in_vain) >= MAX_IN_VAIN {
+                return outcome;
+            }
+            let first = cause.to_string();
+            thread::sleep(pause);
+            outcome = read();
+            if outcome.is_ok() {
+                self.memory(|memory| {
+                    memory.healed += 1;
+                    memory.healed_cause = first;
+                });
+            }
+        }
+        if outcome.is_err() {
+            self.memory(|memory| memory.in_vain += 1);
+        }
+        outcome
+    }
+
+    /// Remembers that the bytes from `offset` on cannot be read.
+    pub(crate) fn failed(&self, offset: u64, cause: &io::Error) {
+        let cause = cause
+            .raw_os_error()
+            .map_or_else(|| io::Error::new(cause.kind(), cause.to_string()), io::Error::from_raw_os_error);
+        self.memory(|memory| match memory.failed.len() < MAX_PLACES || memory.failed.contains_key(&offset) {
+            true => _ = memory.failed.insert(offset, cause),
+            false => memory.unlisted += 1,
+        });
+    }
+
+    /// Adds to `faults` what went wrong with the file at `path`.
+    pub(crate) fn add_to(&self, path: &Path, faults: &mut ReadFaults) {
+        self.memory(|memory| {
+            let places = memory.failed.len() as u64 + memory.unlisted;
+            if let Some((&offset, cause)) = memory.failed.first_key_value() {
+                let cause = io::Error::new(cause.kind(), cause.to_string());
+                let error = ReadError::Io { path: path.to_owned(), offset, cause };
+                let text = if places > 1 { format!("{error} ({places} places in all)") } else { error.to_string() };
+                faults.failed.push(FailedReads { path: path.to_owned(), text });
+            }
+            if memory.healed > 0 {
+                let (count, cause) = (memory.healed, &memory.healed_cause);
+                let reads = if count == 1 { "read" } else { "reads" };
+                let text = format!("{count} {reads} failed and succeeded when repeated ({cause}): watch this storage");
+                faults.healed.push(format!("{}: {text}", path.display()));
+            }
+        });
+    }
+
+    fn memory<T>(&self, act: impl FnOnce(&mut Memory) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether the same read may succeed a moment later: errors of the medium and its connection, not of what was asked.
+fn may_pass(cause: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    let kinds =
+        [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::ResourceBusy, ErrorKind::StaleNetworkFileHandle];
+    kinds.contains(&cause.kind()) || cfg!(unix) && cause.raw_os_error() == Some(EIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(reads: &Reads) -> ReadFaults {
+        let mut faults = ReadFaults::default();
+        reads.add_to(Path::new("a.mdf"), &mut faults);
+        faults
+    }
+
+    #[test]
+    fn a_read_that_succeeds_when_repeated_is_no_failure_but_is_mentioned() {
+        let reads = Reads::default();
+        let mut left = 2;
+        let outcome = reads.patiently(|| {
+            left -= 1;
+            if left > 0 { Err(io::Error::from_raw_os_error(5)) } else { Ok(8192) }
+        });
+        assert_eq!(outcome.ok(), Some(8192));
+        let faults = faults(&reads);
+        assert!(faults.failed.is_empty(), "{faults:?}");
+        assert!(faults.healed[0].starts_with("a.mdf: 1 read failed and succeeded when repeated (Input/output error"));
+    }
+
+    #[test]
+    fn a_broken_disk_is_not_asked_again_and_again() {
+        let reads = Reads::default();
+        let mut attempts = 0;
+        for place in 0..10_000 {
+            let outcome = reads.patiently(|| {
+                attempts += 1;
+                Err(io::Error::from_raw_os_error(5))
+            });
+            reads.failed(place * 8192, &outcome.err().unwrap_or_else(|| io::Error::other("none")));
+        }
+        assert_eq!(attempts, 10_000 + 2 * MAX_IN_VAIN);
+        let faults = faults(&reads);
+        assert!(faults.failed[0].text.starts_with("a.mdf: cannot read at byte 0: Input/output error"), "{faults:?}");
+        assert!(faults.failed[0].text.ends_with("(10000 places in all)"), "{faults:?}");
+    }
+
+    #[test]
+    fn what_will_not_pass_is_not_repeated() {
+        let mut attempts = 0;
+        let outcome = Reads::default().patiently(|| {
+            attempts += 1;
+            Err(ErrorKind::InvalidData.into())
+        });
+        assert!(outcome.is_err() && attempts == 1);
+    }
+}
