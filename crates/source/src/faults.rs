@@ -146,7 +146,7 @@ mod tests {
         let reads = Reads::default();
         let mut attempts = 0;
         for place in 0..10_000 {
-            let outcome = reads.patiently(|| {
+            let outcome: io::Result<()> = reads.patiently(|| {
                 attempts += 1;
                 Err(io::Error::from_raw_os_error(5))
             });
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_will_not_pass_is_not_repeated() {
         let mut attempts = 0;
-        let outcome = Reads::default().patiently(|| {
+        let outcome: io::Result<()> = Reads::default().patiently(|| {
             attempts += 1;
             Err(ErrorKind::InvalidData.into())
         });
