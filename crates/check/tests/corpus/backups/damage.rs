@@ -52,6 +52,10 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
         undescribed_block(&other)
     }));
     trials.push(Trial::test("backups: a wrong checksum in the header of a block is told", move || wrong_sums(&same)));
+    let longer = subject.clone();
+    trials.push(Trial::test("backups: bytes after the last block that are no block are reported", move || {
+        rubbish_at_the_end(&longer)
+    }));
     trials.push(Trial::test("backups: lengths that lie", move || lies(&subject)));
     trials
 }
@@ -151,6 +155,16 @@ fn wrong_sums(file: &Path) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+fn rubbish_at_the_end(file: &Path) -> Result<(), Failed> {
+    let lab = Lab::new(&[file.to_owned()])?;
+    fs::write(&lab.files[0], [&lab.bytes[..], &[0xA5; 2048]].concat())?;
+    let report = check(&lab.files)?;
+    match report.findings.iter().any(|finding| finding.check.id == "backup.lost-bytes") {
+        true => Ok(()),
+        false => Err(format!("{:?}", report.findings).into()),
+    }
 }
 
 /// The tape format has an end-of-tape marker, which SQL Server was not seen to write: behind each block, and at the end.
