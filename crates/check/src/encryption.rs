@@ -93,6 +93,7 @@ pub(crate) fn check(
 #[derive(Default)]
 struct Counts {
     encrypted: u64,
+    plain: u64,
     zeros: u64,
     links: u64,
 }
@@ -101,6 +102,12 @@ impl Counts {
     fn note(&self, coverage: &mut Coverage) {
         let notes = [
             ("pages", WHY, self.encrypted),
+            (
+                "pages",
+                "not encrypted, but of an encrypted database: only their headers were judged, as allocation and catalog \
+                 cannot be read",
+                self.plain,
+            ),
             ("pages of zeros", "whether they are in use is in allocation pages, which are encrypted", self.zeros),
             (
                 "links between pages",
@@ -172,7 +179,10 @@ impl Pass<'_> {
             Some(_) if header.page_id() != id => self.doubtful.insert(id),
             Some(fault) => self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false)),
             None => {
-                self.counts.encrypted += u64::from(header.is_encrypted());
+                match header.is_encrypted() {
+                    true => self.counts.encrypted += 1,
+                    false => self.counts.plain += 1,
+                }
                 match fault_of_header(id, &header) {
                     Some(finding) => self.findings.push(finding),
                     None if header.kind().is_none() && header.page_type != FORMATTED_PAGE => self.doubtful.insert(id),

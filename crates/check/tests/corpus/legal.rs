@@ -122,11 +122,11 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         }),
         ("the database is being encrypted", |image| {
             const GAM: u32 = 2;
-            image.edit_unsealed(GAM, |bytes| {
+            image.edit(GAM, |bytes| {
                 bytes[4 + 1] |= 0x04;
                 bytes[96..].fill(0xA7);
             });
-            Some("all pages")
+            Some("pages")
         }),
         ("a page that is still encrypted", |image| {
             let leaves = image.tree(false).leaves;
