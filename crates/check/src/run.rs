@@ -87,8 +87,10 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         };
         phases.end("sweep", &space);
         reckon::bounds(&context, &mut part, &mut findings, progress);
-        phases.end("reckon", &space);
         swept.merge(part);
+        if batch + 1 < batches {
+            phases.end("reckon", &space);
+        }
     }
     context.batch = None;
     context.taken = swept.take_taken();
