@@ -31,8 +31,7 @@ pub fn read_base_table(
     columns: &[&'static str],
     mut visit: impl FnMut(RecordId, &[Option<&[u8]>]),
 ) -> Result<(), Unread> {
-    let base = |rowset: &&crate::Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
-    let rowset = database.rowsets.iter().find(base).ok_or(Unread::NoTable)?;
+    let rowset = database.table_rowsets(object_id).next().ok_or(Unread::NoTable)?;
     let names = database.columns.get(&object_id).ok_or(Unread::NoTable)?;
     let place = |name: &&'static str| -> Result<&RowsetColumn, Unread> {
         let named = names.iter().find(|column| column.name == *name).ok_or(Unread::NoColumn(name))?;

@@ -1,6 +1,7 @@
 //! What a database is made of, as its catalogue tells it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use format::compressed::Expansion;
 use format::{AllocUnitId, Lsn, PageId};
@@ -386,7 +387,7 @@ pub struct Database {
     pub columns: BTreeMap<i32, Vec<TableColumn>>,
     /// For each index, the table column ids of its index columns in order.
     pub index_columns: BTreeMap<(i32, i32), Vec<IndexColumn>>,
-    /// Computed columns, filters and CHECK constraints.
+    /// Computed columns, filters and CHECK constraints, by object, kind and sub id.
     pub expressions: Vec<Expression>,
     /// CHECK and FOREIGN KEY constraints, by object id.
     pub constraints: Vec<Constraint>,
@@ -398,10 +399,10 @@ pub struct Database {
     pub partitioned: BTreeMap<(i32, i32), Partitioned>,
     /// Partitions of heaps and indexes, by id.
     pub rowsets: Vec<Rowset>,
+    /// Which rowsets an object has, made when it is first asked for.
+    pub rowsets_by_object: RowsetsByObject,
     /// Allocation units, by id.
     pub units: Vec<AllocUnit>,
-    /// Index into `units` by id.
-    pub unit_by_id: HashMap<AllocUnitId, usize>,
     /// Filegroups.
     pub filegroups: Vec<Filegroup>,
     /// Files, logs included.
@@ -411,6 +412,10 @@ pub struct Database {
     /// What could not be read.
     pub gaps: Vec<Gap>,
 }
+
+/// The places of all rowsets in [`Database::rowsets`], by object.
+#[derive(Debug, Default)]
+pub struct RowsetsByObject(OnceLock<Vec<u32>>);
 
 /// A column of an index (sysiscols).
 #[derive(Clone, Copy, Debug)]
@@ -463,6 +468,36 @@ impl Database {
     /// The rowset that `unit` belongs to.
     pub fn rowset_of(&self, unit: &AllocUnit) -> Option<&Rowset> {
         self.rowsets.get(unit.rowset?)
+    }
+
+    /// The unit with this id: an index into [`Self::units`].
+    pub fn unit_index(&self, id: AllocUnitId) -> Option<usize> {
+        self.units.binary_search_by_key(&id, |unit| unit.id).ok()
+    }
+
+    /// The rowsets of an object, by id. The list of rowsets must not change any more.
+    pub fn rowsets_of(&self, object_id: i32) -> impl Iterator<Item = &Rowset> + Clone {
+        let object = |at: &u32| self.rowsets.get(*at as usize).map_or(i32::MAX, |rowset| rowset.object_id);
+        let places = self.rowsets_by_object.0.get_or_init(|| {
+            let mut places: Vec<u32> = (0..self.rowsets.len() as u32).collect();
+            places.sort_by_key(object);
+            places
+        });
+        let from = places.partition_point(|at| object(at) < object_id);
+        let of_object = places.get(from..).unwrap_or_default().iter().filter_map(|at| self.rowsets.get(*at as usize));
+        of_object.take_while(move |rowset| rowset.object_id == object_id)
+    }
+
+    /// The partitions of a heap or clustered index, by id.
+    pub fn table_rowsets(&self, object_id: i32) -> impl Iterator<Item = &Rowset> + Clone {
+        self.rowsets_of(object_id).filter(|rowset| rowset.index_id <= 1)
+    }
+
+    /// The text that defines a computed column, filter or CHECK constraint.
+    pub fn expression(&self, object_id: i32, kind: ExpressionKind, sub_id: i32) -> Option<&Expression> {
+        let key = |expression: &Expression| (expression.object_id, expression.kind, expression.sub_id);
+        let at = self.expressions.partition_point(|expression| key(expression) < (object_id, kind, sub_id));
+        self.expressions.get(at).filter(|expression| key(expression) == (object_id, kind, sub_id))
     }
 
     /// Whether an object is a system base table.

@@ -27,7 +27,7 @@ pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
 pub use database::{
     AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
-    Object, Rowset, TableColumn, UnitKind,
+    Object, Rowset, RowsetsByObject, TableColumn, UnitKind,
 };
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::load;

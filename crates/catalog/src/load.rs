@@ -47,7 +47,7 @@ pub fn load(source: &dyn PageSource) -> Database {
     } else {
         load_layouts(source, &mut database)
     }
-    Loader { source, names: HashMap::new() }.load_named_tables(&mut database, is_2005);
+    Loader { source }.load_named_tables(&mut database, is_2005);
     database
 }
 
@@ -95,7 +95,7 @@ fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
     note_unreadable(database, table, unreadable);
     units.sort_by_key(|unit| unit.id);
     units.dedup_by_key(|unit| unit.id);
-    database.unit_by_id = units.iter().enumerate().map(|(at, unit)| (unit.id, at)).collect();
+    units.shrink_to_fit();
     database.units = units;
 }
 
@@ -168,9 +168,12 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     note_unreadable(database, table, unreadable);
     rowsets.sort_by_key(|rowset| rowset.id);
     rowsets.dedup_by_key(|rowset| rowset.id);
+    rowsets.shrink_to_fit();
     for (at, unit) in database.units.iter_mut().enumerate() {
         unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
         if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
+            // Most have one: a list grows by four at least.
+            rowset.units.reserve_exact(1);
             rowset.units.push(at);
         }
     }
@@ -182,16 +185,17 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
 
 fn load_layouts(source: &dyn PageSource, database: &mut Database) {
     let place = place_of(database, fixed_id(SYSRSCOLS));
-    let mut columns = Vec::new();
+    let mut columns = Distributor::default();
     let mut unreadable = 0;
     let table = (SYSRSCOLS, "sysrscols");
     bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::rowset_column(&record) {
-        Some(column) => columns.push(column),
+        Some(column) => columns.add(&mut database.rowsets, column),
         None => unreadable += 1,
     });
     note_unreadable(database, table, unreadable);
-    note_missing_rows(source, database, table, columns.len());
-    distribute(database, columns);
+    columns.hand_over(&mut database.rowsets);
+    note_missing_rows(source, database, table, columns.found);
+    settle(database);
 }
 
 fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
@@ -201,23 +205,50 @@ fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
     bootstrap::table(source, &mut database.gaps, table, place, |record| {
         ids.extend(bootstrap::rowset_column_2005(&record));
     });
-    let mut columns = Vec::new();
+    let mut columns = Distributor::default();
     let place = place_of(database, fixed_id(SYSHOBTCOLUMNS_2005));
     let table = (SYSHOBTCOLUMNS_2005, "syshobtcolumns");
     bootstrap::table(source, &mut database.gaps, table, place, |record| {
-        columns.extend(bootstrap::hobt_column_2005(&record, &ids));
+        let column = bootstrap::hobt_column_2005(&record, &ids);
+        column.into_iter().for_each(|column| columns.add(&mut database.rowsets, column));
     });
-    distribute(database, columns);
+    columns.hand_over(&mut database.rowsets);
+    settle(database);
 }
 
-/// Gives each rowset its columns, by physical order.
-fn distribute(database: &mut Database, columns: Vec<(u64, RowsetColumn)>) {
-    for (rowset_id, column) in columns {
-        let at = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
-        if let Some(rowset) = at.ok().and_then(|at| database.rowsets.get_mut(at)) {
-            rowset.layout.columns.push(column);
+/// Gives each rowset its columns as they are read, so that no list of all of them is made. Those of a rowset follow each
+/// other.
+#[derive(Default)]
+struct Distributor {
+    rowset_id: u64,
+    /// Columns of that rowset.
+    columns: Vec<RowsetColumn>,
+    /// Columns so far, of whichever rowset.
+    found: usize,
+}
+
+impl Distributor {
+    fn add(&mut self, rowsets: &mut [Rowset], (rowset_id, column): (u64, RowsetColumn)) {
+        if rowset_id != self.rowset_id {
+            self.hand_over(rowsets);
+            self.rowset_id = rowset_id;
         }
+        self.columns.push(column);
+        self.found += 1;
     }
+
+    fn hand_over(&mut self, rowsets: &mut [Rowset]) {
+        let at = rowsets.binary_search_by_key(&self.rowset_id, |rowset| rowset.id);
+        if let Some(rowset) = at.ok().and_then(|at| rowsets.get_mut(at)) {
+            rowset.layout.columns.reserve_exact(self.columns.len());
+            rowset.layout.columns.append(&mut self.columns);
+        }
+        self.columns.clear();
+    }
+}
+
+/// Brings the columns of each rowset into physical order, and makes whole what the rows about them leave out.
+fn settle(database: &mut Database) {
     let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
     for rowset in &mut database.rowsets {
         rowset.layout.columns.sort_by_key(|column| column.physical);
@@ -248,17 +279,22 @@ const SYSCOLPARS_COLUMNS: [(u32, &str); 9] = [
     (16, "idtval"),
 ];
 
+/// Ids and names of the columns of a base table.
+fn names_of(database: &Database, object_id: i32) -> Vec<(u32, &str)> {
+    if object_id == SYSCOLPARS {
+        return SYSCOLPARS_COLUMNS.to_vec();
+    }
+    let columns = database.columns.get(&object_id).into_iter().flatten();
+    columns.map(|column| (column.id, column.name.as_str())).collect()
+}
+
 /// Reads tables whose columns are found by name.
 pub(crate) struct Loader<'a> {
     source: &'a dyn PageSource,
-    /// Column names and ids by object.
-    names: HashMap<i32, Vec<(u32, String)>>,
 }
 
 impl Loader<'_> {
-    fn load_named_tables(mut self, database: &mut Database, is_2005: bool) {
-        let fixed = SYSCOLPARS_COLUMNS.map(|(id, name)| (id, name.to_owned())).to_vec();
-        self.names.insert(SYSCOLPARS, fixed);
+    fn load_named_tables(self, database: &mut Database, is_2005: bool) {
         let mut columns: BTreeMap<i32, Vec<TableColumn>> = BTreeMap::new();
         self.scan(database, (SYSCOLPARS, "syscolpars"), |row| {
             if row.number("number") == 0 {
@@ -270,11 +306,9 @@ impl Loader<'_> {
                 });
             }
         });
-        for (object, columns) in &mut columns {
+        for columns in columns.values_mut() {
             columns.sort_by_key(|column| column.id);
-            if *object != SYSCOLPARS {
-                self.names.insert(*object, columns.iter().map(|column| (column.id, column.name.clone())).collect());
-            }
+            columns.shrink_to_fit();
         }
         database.columns = columns;
         self.load_schemas(database);
@@ -300,9 +334,9 @@ impl Loader<'_> {
     ) {
         let base = |rowset: &&Rowset| rowset.object_id == object_id && rowset.index_id <= 1;
         let rowset = database.rowsets.iter().find(base);
+        let names = names_of(database, object_id);
         let columns: HashMap<String, RowsetColumn> = rowset
-            .zip(self.names.get(&object_id))
-            .map(|(rowset, names)| {
+            .map(|rowset| {
                 let by_id: HashMap<u32, &RowsetColumn> = rowset
                     .layout
                     .columns
@@ -310,8 +344,8 @@ impl Loader<'_> {
                     .filter(|column| !column.is_dropped())
                     .map(|column| (column.id, column))
                     .collect();
-                let column = |(id, name): &(u32, String)| Some((name.clone(), RowsetColumn::clone(by_id.get(id)?)));
-                names.iter().filter_map(column).collect()
+                let column = |(id, name): (u32, &str)| Some((name.to_owned(), RowsetColumn::clone(by_id.get(&id)?)));
+                names.into_iter().filter_map(column).collect()
             })
             .unwrap_or_default();
         let rowset = rowset.filter(|_| !columns.is_empty());
@@ -378,6 +412,7 @@ impl Loader<'_> {
         });
         for columns in index_columns.values_mut() {
             columns.sort_by_key(|column| column.position);
+            columns.shrink_to_fit();
         }
         database.index_columns = index_columns;
     }

@@ -22,6 +22,7 @@ use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
+use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
@@ -42,7 +43,7 @@ const MIN_ENCRYPTED_BYTES: u16 = 65;
 /// What one thread, or all, added up.
 pub(crate) struct Sums {
     /// By unit ordinal.
-    units: Vec<UnitSums>,
+    units: PerUnit<UnitSums>,
     /// Values that were not verified, by counter of the programs.
     unverified: Vec<u64>,
     /// Values that lie off the row, to be read.
@@ -58,7 +59,7 @@ struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: vec![UnitSums::default(); units], unverified: Vec::new(), heads: heads::Heads::default() }
+        Self { units: PerUnit::new(units), unverified: Vec::new(), heads: heads::Heads::default() }
     }
 
     /// What it holds, for people and tests.
@@ -68,10 +69,10 @@ impl Sums {
 
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
+        self.units.merge(other.units, |mine, theirs| {
             mine.rows += theirs.rows;
             mine.values += theirs.values;
-        }
+        });
         self.add_unverified(other.unverified);
         self.heads.merge(other.heads);
     }
@@ -89,7 +90,7 @@ impl Sums {
     pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
         let mut unverified: u64 = self.unverified.iter().sum();
         let (mut rows, mut values) = (0, 0);
-        for (at, unit) in self.units.iter().enumerate() {
+        for (at, unit) in self.units.touched() {
             let columns = plans.get(at).map_or(&[][..], |program| &program.columns);
             let unchecked = columns.iter().filter(|column| column.not_verified.is_some()).count() as u64;
             rows += unit.rows;
@@ -447,9 +448,10 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         return;
     }
     heads::settle(context, &mut swept.columns, findings);
-    for (at, unit) in context.units.list().iter().enumerate() {
+    for (at, tally) in swept.units.touched() {
+        let Some(unit) = context.units.list().get(at) else { continue };
         let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
-        let (Some(tally), Some(sums)) = (swept.units.get(at), swept.columns.units.get(at)) else { continue };
+        let Some(sums) = swept.columns.units.get(at) else { continue };
         if !has_rows || tally.rows == 0 || !context.in_scope(unit) {
             continue;
         }

@@ -15,7 +15,9 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
+use crate::per_unit::PerUnit;
 use crate::registry;
+use crate::survey::Survey;
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
@@ -38,9 +40,10 @@ struct Persisted {
 }
 
 /// The persisted computed columns of all tables.
+#[derive(Default)]
 pub(crate) struct Plans {
-    /// By unit ordinal.
-    units: Vec<Vec<Persisted>>,
+    /// Of the units that have pages.
+    units: PerUnit<Vec<Persisted>>,
     counters: usize,
     /// Columns that cannot be computed, their unit and why.
     left_out: Vec<(String, UnitIndex, String)>,
@@ -86,13 +89,13 @@ impl Sums {
 }
 
 impl Plans {
-    /// Finds the columns: computed, and stored in the rows of their table.
-    pub(crate) fn new(database: &Database, units: &Units) -> Self {
-        let mut plans = Self { units: Vec::new(), counters: 0, left_out: Vec::new() };
-        plans.units.resize_with(units.list().len(), Vec::new);
+    /// Finds the columns: computed, and stored in the rows of a table that has pages.
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
+        let mut plans = Self { units: PerUnit::new(units.list().len()), counters: 0, left_out: Vec::new() };
         for rowset in database.rowsets.iter().filter(|rowset| rowset.index_id <= 1) {
             let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
-            let Some(unit) = rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex) else { continue };
+            let unit = rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex);
+            let Some(unit) = unit.filter(|unit| survey.has_pages(*unit)) else { continue };
             let columns = database.columns.get(&rowset.object_id).into_iter().flatten();
             for computed in columns.filter(|column| column.is_computed()) {
                 let Some(stored) = rowset.layout.column(computed.id) else { continue };
@@ -111,7 +114,7 @@ impl Plans {
                 }
             }
         }
-        for columns in &mut plans.units {
+        for (_, columns) in plans.units.touched_mut() {
             let share = budget::share(columns.iter().filter(|column| column.formula.takes_steps()).count());
             columns.iter_mut().for_each(|column| column.share = share);
         }
@@ -191,7 +194,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, coverage: &mut Cove
             coverage.note(what, name, reason, rows);
         }
     }
-    for column in context.computed.units.iter().flatten() {
+    for column in context.computed.units.touched().flat_map(|(_, columns)| columns) {
         let values = swept.computed.values.get(column.counter).copied().unwrap_or_default();
         if values.uncertain > 0 {
             coverage.note(what, &column.name, "rows for which the value is not certain", values.uncertain);

@@ -14,6 +14,7 @@ use crate::hash::FactHash;
 use crate::in_flight::InFlight;
 use crate::memory::Needs;
 use crate::options::{Options, Scope};
+use crate::per_unit::PerUnit;
 use crate::spill::Space;
 use crate::survey::Survey;
 use crate::sweep::{NodePage, PageBounds};
@@ -35,8 +36,8 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
-    /// By rowset.
-    keys: Vec<Option<Keys>>,
+    /// Of the units that have pages.
+    keys: PerUnit<Option<Box<Keys>>>,
     /// Accelerated database recovery is, or was, on.
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
@@ -82,12 +83,18 @@ impl<'a> Context<'a> {
         let knows_keys = database.layouts_are_complete();
         let heaps: BTreeSet<i32> =
             database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
-        let keys_of = |rowset| keys_of(database, rowset, &heaps).filter(|_| knows_keys);
-        let keys = database.rowsets.iter().map(keys_of).collect();
+        let mut keys = PerUnit::new(units.list().len());
+        for (at, unit) in units.with_pages(&survey).filter(|(_, unit)| knows_keys && unit.shape.is_tree()) {
+            let rowset = unit.rowset.and_then(|rowset| database.rowsets.get(rowset));
+            if let (Some(place), Some(rowset)) = (keys.get_mut(at as usize), rowset) {
+                *place = keys_of(database, rowset, &heaps).map(Box::new);
+            }
+        }
         let rows_hold_versions = has_version_store(database);
-        let (columns, lob) = (columns::Plans::new(database, &units), lob::Plans::new(database, &units));
-        let computed = computed::Plans::new(database, &units);
-        let indexes = index_match::Plans::new(database, &units);
+        let (columns, lob) =
+            (columns::Plans::new(database, &units, &survey), lob::Plans::new(database, &units, &survey));
+        let computed = computed::Plans::new(database, &units, &survey);
+        let indexes = index_match::Plans::new(database, &units, &survey);
         let constraints = match options.constraints && !options.physical_only {
             true => constraints::Plans::new(database, &units),
             false => constraints::Plans::default(),
@@ -122,6 +129,14 @@ impl<'a> Context<'a> {
             identities,
             partitions,
         }
+    }
+
+    /// Gives up what is known of how to read rows, when all were read: what is reported of each rowset takes its place.
+    pub(crate) fn release_row_plans(&mut self) {
+        self.columns = columns::Plans::default();
+        self.computed = computed::Plans::default();
+        self.lob = lob::Plans::default();
+        self.indexes = index_match::Plans::default();
     }
 
     /// Key bounds that a thread of the sweep keeps: twelve sixteenths of what facts may take. A share is for the windows that
@@ -220,8 +235,8 @@ impl<'a> Context<'a> {
     /// The key columns of a unit, if its layout is known.
     pub(crate) fn keys(&self, unit: UnitIndex) -> Option<&Keys> {
         let readable = |unit: &&Unit| unit.shape.is_tree() && (!unit.compressed || self.expansion(unit).is_some());
-        let unit = self.units.get(unit).filter(readable)?;
-        self.keys.get(unit.rowset?)?.as_ref()
+        self.units.get(unit).filter(readable)?;
+        self.keys.get(unit as usize)?.as_deref()
     }
 
     /// Whether a page whose header has these fields belongs to `unit`. Data pages of a clustered index last written by

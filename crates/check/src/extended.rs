@@ -166,7 +166,7 @@ impl Documents {
 }
 
 fn clustered(database: &Database, object_id: i32) -> Option<&Rowset> {
-    let mut found = database.rowsets.iter().filter(|rowset| (rowset.object_id, rowset.index_id) == (object_id, 1));
+    let mut found = database.rowsets_of(object_id).filter(|rowset| rowset.index_id == 1);
     // Of a partitioned table, each partition has nodes of its own.
     found.next().filter(|_| found.next().is_none())
 }

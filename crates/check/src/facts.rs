@@ -68,8 +68,10 @@ fn text(mut swept: Partial, findings: Ledger, space: &Space) -> String {
     }
     let taken = swept.take_taken();
     put("taken", &taken);
-    for (at, unit) in swept.units.iter_mut().enumerate() {
+    for (_, unit) in swept.units.touched_mut() {
         unit.tree.levels.sort_by_key(|(level, _)| *level);
+    }
+    for (at, unit) in swept.units.iter().enumerate() {
         put("unit", &(at, unit));
     }
     let mut nodes = Vec::new();

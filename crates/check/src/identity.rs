@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::index_match::{are_readable, locator_of, partly_known_units, units_of};
 use crate::ledger::Ledger;
+use crate::per_unit::PerUnit;
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
@@ -29,7 +30,7 @@ pub(crate) struct Plan {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: Vec<Option<(usize, Column)>>,
+    work: PerUnit<Option<(usize, Column)>>,
 }
 
 /// Lowest and highest value that one thread, or all, saw, by plan; and how many could not be read.
@@ -54,11 +55,9 @@ impl Seen {
 impl Plans {
     /// Plans for the identity columns of all tables.
     pub(crate) fn new(database: &Database, units: &Units) -> Self {
-        let mut plans = Self::default();
-        plans.work.resize_with(units.list().len(), || None);
+        let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for identity in &database.identities {
-            let is_base = |rowset: &&Rowset| rowset.object_id == identity.table_id && rowset.index_id <= 1;
-            let table: Vec<&Rowset> = database.rowsets.iter().filter(is_base).collect();
+            let table: Vec<&Rowset> = database.table_rowsets(identity.table_id).collect();
             if table.is_empty() {
                 // Of a view, or a type.
                 continue;

@@ -40,7 +40,7 @@ impl InFlight {
                 let header = Page::new(&bytes).header();
                 // What an IAM page says is compared with the pages of others.
                 let unit = Some(header.alloc_unit()).filter(|_| header.kind() != Some(PageType::Iam))?;
-                let unit = database.units.get(*database.unit_by_id.get(&unit)?)?;
+                let unit = database.units.get(database.unit_index(unit)?)?;
                 Some(database.rowset_of(unit)?.object_id)
             });
             match owner.filter(|&object| FixedPage::at(page).is_none() && !database.is_system_table(object)) {

@@ -226,6 +226,18 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         |owner: Owner| owner.index_id <= 1 && Database::TABLES_OF_INDEXES.contains(&owner.object_id);
     let damaged_owners = damaged.iter().filter_map(|unit| Some(context.units.get(*unit)?.owner));
     let description_is_damaged = damaged_owners.into_iter().any(describes_indexes);
+    for empty in context.indexes.empty() {
+        let [index, table] = empty.units(context.database);
+        if !in_scope(context, &index) {
+            continue;
+        }
+        compared.indexes_in_scope += 1;
+        // A chain that leads nowhere, perhaps.
+        match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
+            true => coverage.note(what, empty.name(context.database), "its table or the index itself is damaged", 1),
+            false => compared.indexes += 1,
+        }
+    }
     let is_endless = swept.indexes.desk.reader.bytes_read > hash::most_bytes_off_row(context);
     let mut differing = Vec::new();
     for (at, plan) in context.indexes.plans().iter().enumerate() {
@@ -283,7 +295,7 @@ fn unread_rows<'u>(swept: &Partial, units: impl Iterator<Item = &'u UnitIndex>) 
 /// Units that are damaged, or of whose rows not all is known.
 pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
     let mut units = damaged_units(context, swept, findings);
-    let doubtful = swept.units.iter().enumerate().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
+    let doubtful = swept.units.touched().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
     units.extend(doubtful.map(|(at, _)| at as UnitIndex));
     units
 }
@@ -293,7 +305,7 @@ fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> H
     let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
-    let lost = swept.units.iter().enumerate().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
+    let lost = swept.units.touched().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
     damaged.extend(lost.map(|(at, _)| at as UnitIndex));
     damaged
 }

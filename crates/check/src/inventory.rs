@@ -40,6 +40,10 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Partial) -> Vec<RowsetCount
                         counts.forwarded_rows += tally.forwarded;
                     }
                 }
+                // CHECKALLOC's listing alone shows them.
+                if context.options.scope != crate::Scope::Allocation {
+                    continue;
+                }
                 let (extents, singles) = extents.get(&(at as UnitIndex)).copied().unwrap_or_default();
                 counts.units.push(UnitTotals {
                     alloc_unit: unit.id,

@@ -37,6 +37,7 @@ mod off_row;
 mod options;
 mod page_set;
 mod partitions;
+mod per_unit;
 mod pinpoint;
 mod progress;
 mod reckon;

@@ -16,6 +16,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
+use crate::per_unit::PerUnit;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 use crate::{pinpoint, registry};
@@ -27,7 +28,7 @@ pub(crate) use plan::{Plans, RowsetPlan};
 
 /// What one thread, or all, added up, by unit ordinal.
 pub(crate) struct Sums {
-    units: Vec<UnitSums>,
+    units: PerUnit<UnitSums>,
     parity: parity::Parity,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: vec![UnitSums::default(); units], parity: parity::Parity::default() }
+        Self { units: PerUnit::new(units), parity: parity::Parity::default() }
     }
 
     /// What it holds, for people and tests.
@@ -63,7 +64,7 @@ impl Sums {
 
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
+        self.units.merge(other.units, |mine, theirs| {
             mine.named.add(theirs.named);
             mine.found.add(theirs.found);
             mine.expected.add(theirs.expected);
@@ -71,7 +72,7 @@ impl Sums {
             mine.references += theirs.references;
             mine.fragments += theirs.fragments;
             mine.undescribed += theirs.undescribed;
-        }
+        });
         self.parity.merge(other.parity);
     }
 
@@ -183,14 +184,16 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
         }
         rowset(context, plan, swept, findings, coverage);
     }
-    for (unit, tally) in context.units.list().iter().zip(&swept.units) {
+    for (at, tally) in swept.units.touched() {
+        let Some(unit) = context.units.list().get(at) else { continue };
         if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
             let reason = "whether it is kept for compressed rows as for others was never seen";
             coverage.note("PFS free space", context.index_name(unit), reason, tally.data_pages);
         }
     }
-    let unplanned = context.units.list().iter().zip(&swept.units).zip(planned).filter(|(_, planned)| !planned);
-    for ((unit, tally), _) in unplanned.filter(|((_, tally), _)| tally.text_pages > 0) {
+    let unplanned = swept.units.touched().filter(|(at, _)| planned.get(*at) == Some(&false));
+    for (at, tally) in unplanned.filter(|(_, tally)| tally.text_pages > 0) {
+        let Some(unit) = context.units.list().get(at) else { continue };
         coverage.note("LOB trees", context.index_name(unit), "no rowset has its allocation unit", tally.text_pages);
     }
 }

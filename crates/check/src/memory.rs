@@ -1,12 +1,14 @@
 //! The memory grant: how much of it is spoken for, and what is left for facts that grow with the database.
 
-use catalog::{Database, Rowset};
+use catalog::{AllocUnit, Database, Rowset};
 use format::page::PAGE_BYTES;
 use format::types::xtype;
 use source::{BackupPages, PageSource};
 
 use crate::lob::PARITY_BYTES_A_THREAD;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
+use crate::report::RowsetCounts;
+use crate::units::Unit;
 use crate::{catalog_rules, columns};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
@@ -15,13 +17,17 @@ pub(crate) const CHUNK_PAGES: u32 = 128;
 const BYTES_A_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
 const BYTES_A_PAGE: u64 = 2;
-/// Sums of one unit in one thread, and what is known of it before.
-const BYTES_A_UNIT_AND_THREAD: u64 = 700;
+/// What is known of a unit before the sweep, and where its sums are found in each thread.
+const BYTES_A_UNIT: u64 = size_of::<Unit>() as u64 + 64;
+/// Sums of a unit with pages in one thread: its own, of the levels of its tree, and of an index.
+const BYTES_A_UNIT_AND_THREAD: u64 = 1000;
+/// What is reported of a rowset: counts and four names.
+const BYTES_A_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 /// Stack, buffers and findings of a thread, besides what it reads.
 const BYTES_A_THREAD: u64 = 1 << 20;
 /// The program.
 const BASE_BYTES: u64 = 8 << 20;
-/// What a column of a heap or clustered index costs besides its rows in the catalogue: the programs made of it, and what
+/// What a column of a heap or clustered index that has pages costs besides its rows in the catalogue: the programs made of it, and what
 /// reading them took.
 const BYTES_A_TABLE_COLUMN: u64 = 500;
 /// A column of a nonclustered index, whose rows are compared with those of the table.
@@ -71,25 +77,32 @@ impl Needs {
         let threads = options.threads() as u64;
         let a_column =
             |rowset: &Rowset| if rowset.index_id <= 1 { BYTES_A_TABLE_COLUMN } else { BYTES_AN_INDEX_COLUMN };
+        let has_pages = |unit: &AllocUnit| !unit.first_iam.is_none();
+        let occupied = |rowset: &&Rowset| rowset.units.iter().any(|at| database.units.get(*at).is_some_and(has_pages));
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
-        let columns: u64 = database.rowsets.iter().map(of_columns).sum();
+        let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
+        let reports = database.rowsets.len() as u64 * BYTES_A_ROWSET;
+        let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
             Readers::Own => 0,
             Readers::Count(readers) => usize::from(readers),
             Readers::PerFile => source.files().len(),
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
-        let a_thread = BYTES_A_THREAD + database.units.len() as u64 * BYTES_A_UNIT_AND_THREAD + off_row_bytes(database);
+        let a_thread = BYTES_A_THREAD + with_pages * BYTES_A_UNIT_AND_THREAD + off_row_bytes(database);
         let fixed = BASE_BYTES
             + pages * BYTES_A_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
-            + columns
+            + database.units.len() as u64 * BYTES_A_UNIT
+            + rows
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;
-        // The keys of the catalogue are compared when facts are done with. No page has more rows than it has bytes for.
+        // The keys of the catalogue are compared when facts and rows are done with. No page has more rows than it has bytes for.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
-        Self { fixed, least: LEAST_FOR_FACTS.max(keys), pages }
+        // Reports are made last. What was found is still there: an eighth of what grows.
+        let after_rows = keys.max(reports.saturating_mul(8) / 7).saturating_sub(rows);
+        Self { fixed, least: LEAST_FOR_FACTS.max(after_rows), pages }
     }
 
     /// The least grant that works.

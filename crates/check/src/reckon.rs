@@ -79,38 +79,40 @@ pub(crate) fn reckon(
 
 /// Whether all pages of a unit were seen, or are known to be damaged: only then can a missing one be told.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
-    let Some(name) = context.units.get(unit).map(|unit| context.index_name(unit)) else { return false };
+    let Some(row) = context.units.get(unit) else { return false };
+    // Of many units; few have something to be noted.
+    let name = || context.index_name(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {
-        coverage.note("links between pages", &name, "its IAM chain is damaged (7965)", 1);
+        coverage.note("links between pages", name(), "its IAM chain is damaged (7965)", 1);
         judged = false;
     }
     if context.survey.partial_units.contains(&unit) {
-        coverage.note("pages", &name, "some lie in a data file that was not given", 0);
+        coverage.note("pages", name(), "some lie in a data file that was not given", 0);
         judged = false;
     }
     if tally.pages_in_transit > 0 {
         let reason = "a repair, reorganize, bulk load, sort or encryption was working on them";
-        coverage.note("pages", &name, reason, tally.pages_in_transit);
+        coverage.note("pages", name(), reason, tally.pages_in_transit);
         judged = false;
     }
     if tally.unexplained_forwards > 0 {
         let reason = "their back pointers have an unknown form";
-        coverage.note("forwarded rows", &name, reason, tally.unexplained_forwards);
+        coverage.note("forwarded rows", name(), reason, tally.unexplained_forwards);
     }
     if tally.taken_pages > 0 {
         let reason = "in extents that several units claim: too many to be looked at again";
-        coverage.note("pages", &name, reason, tally.taken_pages);
+        coverage.note("pages", name(), reason, tally.taken_pages);
         judged = false;
     }
     if tally.unread_pages > 0 {
-        coverage.note("pages", &name, "they could not be read", tally.unread_pages);
+        coverage.note("pages", name(), "they could not be read", tally.unread_pages);
         judged = false;
     }
     if tally.unknown_pages > 0 {
         coverage.note(
             "pages",
-            &name,
+            name(),
             "their PFS page is damaged: nobody knows whether they are in use",
             tally.unknown_pages,
         );

@@ -97,6 +97,8 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     // Damage of one table may be found on a page of another: what is damaged is known only now.
     reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
     phases.end("reckon", &space);
+    let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
+    context.release_row_plans();
     partitions::reckon(&context, &mut swept, &mut coverage);
     let mut service_broker = Vec::new();
     if options.scope.checks_catalog() && !options.physical_only {
@@ -129,7 +131,6 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         broker::note_queues(database, &rowsets, &mut coverage);
     }
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
-    let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
     Report {
         database: summary(source, database),
         options: options.clone(),
@@ -401,10 +402,8 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
     if swept.unclaimed_pages > 0 {
         coverage.note("pages", "database", "in use, but no allocation unit claims them", swept.unclaimed_pages);
     }
-    for (unit, tally) in context.units.list().iter().zip(&swept.units).filter(|(unit, _)| context.in_scope(unit)) {
-        if tally.pages() == 0 {
-            continue;
-        }
+    for (at, tally) in swept.units.touched().filter(|(_, tally)| tally.pages() > 0) {
+        let Some(unit) = context.units.list().get(at).filter(|unit| context.in_scope(unit)) else { continue };
         let name = context.index_name(unit);
         if tally.unaudited_rows > 0 {
             let is_dropped =

@@ -28,7 +28,7 @@ pub(crate) struct Survey {
     /// IAM pages by unit.
     pub(crate) iam_pages: Vec<u64>,
     /// Units whose IAM chain cannot be followed: what belongs to them is not known.
-    pub(crate) broken_chains: Vec<UnitIndex>,
+    pub(crate) broken_chains: BTreeSet<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(crate) partial_units: BTreeSet<UnitIndex>,
     /// The interval of each IAM page.
@@ -86,6 +86,11 @@ impl Survey {
         units.named_by(header).find(|unit| self.intervals.claims(source, *unit, page))
     }
 
+    /// Whether a unit may have pages: no page is taken for one of a unit without IAM pages.
+    pub(crate) fn has_pages(&self, unit: UnitIndex) -> bool {
+        self.iam_pages.get(unit as usize).is_some_and(|pages| *pages > 0)
+    }
+
     /// The unit whose IAM pages claim `page`.
     pub(crate) fn owner(&self, page: PageId) -> Option<UnitIndex> {
         self.file(page.file)?.owner(page.page)
@@ -115,7 +120,7 @@ pub(crate) fn survey(
         files,
         iam_pages,
         partial_units: chains.partial,
-        broken_chains: chains.broken,
+        broken_chains: chains.broken.into_iter().collect(),
         intervals: chains.intervals,
         unread,
         totals,

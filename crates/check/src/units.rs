@@ -6,6 +6,7 @@ use catalog::{AllocUnit, Database, IndexType, UnitKind};
 use format::{AllocUnitId, PageHeader, PageType};
 
 use crate::finding::Owner;
+use crate::survey::Survey;
 
 /// Ordinal of a unit within a run.
 pub(crate) type UnitIndex = u32;
@@ -97,6 +98,11 @@ impl Units {
     /// The unit with this ordinal.
     pub(crate) fn get(&self, index: UnitIndex) -> Option<&Unit> {
         self.list.get(index as usize)
+    }
+
+    /// The units that have pages, with their ordinals.
+    pub(crate) fn with_pages(&self, survey: &Survey) -> impl Iterator<Item = (UnitIndex, &Unit)> {
+        (0..).zip(&self.list).filter(|(at, _)| survey.has_pages(*at))
     }
 
     /// The ordinal of a unit.

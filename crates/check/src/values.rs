@@ -234,12 +234,10 @@ impl Expressions<'_> {
 
     /// The expression that the catalogue keeps under an object, kind and sub id, compiled against the columns of the
     /// rowset.
-    fn formula(&self, sought: (i32, ExpressionKind, u32)) -> Result<Formula, String> {
+    fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, String> {
         let text = self
             .database
-            .expressions
-            .iter()
-            .find(|text| (text.object_id, text.kind, text.sub_id.cast_unsigned()) == sought)
+            .expression(object_id, kind, sub_id.cast_signed())
             .and_then(|expression| expression.text.as_deref())
             .ok_or("its expression is not in the catalogue")?;
         if !text.is_ascii() {

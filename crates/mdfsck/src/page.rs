@@ -64,7 +64,7 @@ fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
 /// The rowset whose unit the page's header names, and the owner in words.
 fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a Rowset)> {
     let unit = page.header().alloc_unit();
-    let unit = database.units.get(*database.unit_by_id.get(&unit)?)?;
+    let unit = database.units.get(database.unit_index(unit)?)?;
     let rowset = database.rowset_of(unit)?;
     let index = match database.indexes.get(&(rowset.object_id, rowset.index_id)) {
         Some(index) if !index.name.is_empty() => format!("index {} ({})", index.name, rowset.index_id),

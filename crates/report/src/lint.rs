@@ -181,7 +181,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
     ids.sort_unstable();
     ids.dedup();
     let pages = |id: i32| {
-        let rowsets = database.rowsets.iter().filter(|rowset| rowset.object_id == id && wanted(rowset));
+        let rowsets = database.rowsets_of(id).filter(|rowset| wanted(rowset));
         (pages_of(database, rowsets), id)
     };
     let mut objects: Vec<(i64, i32)> = ids.into_iter().map(pages).collect();

@@ -1,5 +1,6 @@
 //! Objects, indexes and partitions as the catalogue describes them: `mdfsck tables`.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use catalog::{Database, ExpressionKind, Index, Object, Rowset};
@@ -35,7 +36,8 @@ pub fn write(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Res
 }
 
 fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io::Write) -> io::Result<()> {
-    let is_listed = |id: i32| listed.iter().any(|entry| entry.rowset.object_id == id);
+    let objects: BTreeSet<i32> = listed.iter().map(|entry| entry.rowset.object_id).collect();
+    let is_listed = |id: i32| objects.contains(&id);
     let mut table = TextTable::new(&[]);
     let mut any = false;
     for expression in database.expressions.iter().filter(|expression| is_listed(expression.object_id)) {
@@ -69,8 +71,7 @@ pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io
     for entry in entries(database, all) {
         let rowset = entry.rowset;
         let expression = |kind: ExpressionKind, sub_id: i32| {
-            let wanted = |e: &&catalog::Expression| (e.kind, e.object_id, e.sub_id) == (kind, rowset.object_id, sub_id);
-            database.expressions.iter().find(wanted).and_then(|expression| expression.text.clone())
+            database.expression(rowset.object_id, kind, sub_id).and_then(|expression| expression.text.clone())
         };
         let computed = |column: &catalog::TableColumn| {
             let sub_id = column.id.cast_signed();

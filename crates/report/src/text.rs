@@ -1,9 +1,10 @@
 //! DBCC's own lines in DBCC's order, so that what parses them goes on working (checkdb.md 3.1).
 
+use std::collections::BTreeMap;
 use std::io;
 
 use check::registry::LEVEL;
-use check::{Group, Report, Scope};
+use check::{Group, IdentityResult, Report, Scope};
 
 use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
@@ -16,13 +17,19 @@ use crate::{Gate, View, not_verified, text_alloc};
 /// Those of `out`.
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let gate = Gate::new(view);
-    Text { report, view, gate, out }.run(&Listing::of(report))
+    let mut identities: BTreeMap<i32, Vec<&IdentityResult>> = BTreeMap::new();
+    for result in &report.beyond.identities {
+        identities.entry(result.table_id).or_default().push(result);
+    }
+    Text { report, view, gate, identities, out }.run(&Listing::of(report))
 }
 
 struct Text<'a> {
     report: &'a Report,
     view: View,
     gate: Gate,
+    /// By table.
+    identities: BTreeMap<i32, Vec<&'a IdentityResult>>,
     out: &'a mut dyn io::Write,
 }
 
@@ -123,8 +130,7 @@ impl Text<'_> {
 
     /// The identity columns of an object; those that stand wrong even without informational messages.
     fn identities(&mut self, object_id: i32) -> io::Result<()> {
-        let report = self.report;
-        for result in report.beyond.identities.iter().filter(|result| result.table_id == object_id) {
+        for result in self.identities.remove(&object_id).unwrap_or_default() {
             self.info(&message::identity(result))?;
             if result.is_behind() {
                 writeln!(self.out, "{}", printable(&message::identity_behind(result)))?;

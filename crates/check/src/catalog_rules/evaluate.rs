@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use catalog::{Database, Rowset, Unread, read_base_table};
+use catalog::{Database, Unread, read_base_table};
 use format::RecordId;
 use format::bytes::unsigned;
 use source::PageSource;
@@ -146,8 +146,7 @@ fn all_keys() -> Vec<&'static Keys> {
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let rows = |keys: &Keys| {
-        let of_base = |rowset: &&Rowset| rowset.object_id == keys.base.id && rowset.index_id <= 1;
-        let rowset = database.rowsets.iter().find(of_base)?;
+        let rowset = database.table_rowsets(keys.base.id).next()?;
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
         let pages = units.map(|unit| count(unit.used_pages)).fold(0, u64::saturating_add);
         Some(count(rowset.rows).min(pages.saturating_mul(MOST_ROWS_A_PAGE)))
@@ -272,7 +271,7 @@ const OF_THE_SERVER: &str = "they refer to what this catalogue does not have, an
 /// has built in. No such database was at hand.
 pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;
-    let has_rows = |id: i32| database.rowsets.iter().any(|rowset| rowset.object_id == id && rowset.rows > 0);
+    let has_rows = |id: i32| database.rowsets_of(id).any(|rowset| rowset.rows > 0);
     let has_logins = || database.objects.values().any(|object| object.name == "sysxlgns" && has_rows(object.id));
     database.boot.as_ref().is_some_and(|boot| boot.database_id == RESOURCE) || has_logins()
 }

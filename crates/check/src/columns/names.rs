@@ -35,8 +35,9 @@ pub(super) fn is_variable_int(column: &RowsetColumn) -> bool {
 
 /// The columns of the clustering key that a nonclustered index adds to its own, in their order.
 fn locators<'a>(database: &'a Database, rowset: &Rowset) -> Vec<&'a RowsetColumn> {
-    let clustered = |other: &&Rowset| other.object_id == rowset.object_id && other.index_id == 1;
-    let Some(clustered) = database.rowsets.iter().find(clustered) else { return Vec::new() };
+    let Some(clustered) = database.rowsets_of(rowset.object_id).find(|other| other.index_id == 1) else {
+        return Vec::new();
+    };
     let indexed = database.index_columns.get(&(rowset.object_id, rowset.index_id));
     let is_known = |id: u32| indexed.is_some_and(|indexed| indexed.iter().any(|own| own.column_id == id));
     let is_added = |column: &&RowsetColumn| column.key_ordinal > 0 && !is_uniquifier(column) && !is_known(column.id);

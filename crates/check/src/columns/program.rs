@@ -7,6 +7,8 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use super::sparse::SparseCheck;
 use super::{anti_matter, names};
 use crate::expanded::expansion;
+use crate::per_unit::PerUnit;
+use crate::survey::Survey;
 use crate::units::{Shape, Unit, Units};
 
 /// Internal version of SQL Server 2005.
@@ -20,24 +22,30 @@ const VERSION_2022: u16 = 957;
 const MAX_VARIANT_BYTES: u16 = 8016;
 
 /// What is known of each unit before the sweep.
+#[derive(Default)]
 pub(crate) struct Plans {
-    /// By unit ordinal.
-    programs: Vec<Option<Program>>,
+    /// Of the units that have pages.
+    programs: PerUnit<Option<Box<Program>>>,
     /// Columns whose undecided values are counted, in all programs.
     counters: usize,
 }
 
 impl Plans {
-    /// Plans for the units of a database.
-    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+    /// Plans for the units of a database that have pages.
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut counters = 0;
-        let programs = units.list().iter().map(|unit| program(database, unit, &mut counters)).collect();
+        let mut programs = PerUnit::new(units.list().len());
+        for (at, unit) in units.with_pages(survey) {
+            if let Some(place) = programs.get_mut(at as usize) {
+                *place = program(database, unit, &mut counters).map(Box::new);
+            }
+        }
         Self { programs, counters }
     }
 
     /// What is checked of the rows of a unit.
     pub(super) fn get(&self, unit: usize) -> Option<&Program> {
-        self.programs.get(unit)?.as_ref()
+        self.programs.get(unit)?.as_deref()
     }
 
     /// Number of counters in all programs.
@@ -173,8 +181,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         anti_matter: anti_matter::of_index(database, rowset),
     };
     // A column may have been made longer since the index was: that the catalogue then says so of both was never seen.
-    let of_table = |other: &&Rowset| !is_base && other.object_id == rowset.object_id && other.index_id <= 1;
-    let of_table = database.rowsets.iter().find(of_table);
+    let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
         if in_use && has_sparse && column.is_sparse() {

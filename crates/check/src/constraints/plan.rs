@@ -6,6 +6,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use crate::beyond::ConstraintResult;
 use crate::budget;
 use crate::index_match::{are_readable, units_of};
+use crate::per_unit::PerUnit;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
@@ -77,15 +78,14 @@ pub(crate) struct LeftOut {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: Vec<Vec<Work>>,
+    work: PerUnit<Vec<Work>>,
     left_out: Vec<(LeftOut, String)>,
 }
 
 impl Plans {
     /// Plans for all constraints.
     pub(crate) fn new(database: &Database, units: &Units) -> Self {
-        let mut plans = Self::default();
-        plans.work.resize_with(units.list().len(), Vec::new);
+        let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for constraint in &database.constraints {
             let table = rowsets_of(database, constraint.table_id);
             let result = ConstraintResult {
@@ -109,7 +109,7 @@ impl Plans {
                 Err(reason) => plans.left_out.push((LeftOut { result, units }, reason)),
             }
         }
-        for work in &mut plans.work {
+        for (_, work) in plans.work.touched_mut() {
             let share = budget::share(work.iter().filter(|work| work.formula.takes_steps()).count());
             work.iter_mut().for_each(|work| work.share = share);
         }
@@ -134,7 +134,7 @@ impl Plans {
 
 /// The partitions of a heap or clustered index.
 fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
-    database.rowsets.iter().filter(|rowset| rowset.object_id == object_id && rowset.index_id <= 1).collect()
+    database.table_rowsets(object_id).collect()
 }
 
 type Demanded = (Demand, Vec<(UnitIndex, Work)>);

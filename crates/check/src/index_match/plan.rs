@@ -1,6 +1,6 @@
 //! Which columns of which rows are compared: worked out from the catalogue once, before the sweep.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -9,6 +9,8 @@ use super::form::Form;
 use super::together::Together;
 use crate::budget;
 use crate::columns::may_be_paused;
+use crate::per_unit::PerUnit;
+use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
@@ -128,52 +130,72 @@ pub(crate) struct Named {
     pub(crate) units: Vec<UnitIndex>,
 }
 
+/// An index that can be compared, and has no pages, as its table has none: there is nothing to be compared.
+pub(crate) struct Empty {
+    /// Object.
+    pub(crate) object_id: i32,
+    /// Index.
+    pub(crate) index_id: i32,
+}
+
 /// All plans.
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: Vec<Vec<Work>>,
+    work: PerUnit<Vec<Work>>,
+    empty: Vec<Empty>,
     left_out: Vec<(Named, String)>,
 }
 
 impl Plans {
     /// Plans for all nonclustered rowstore indexes that are in use.
-    pub(crate) fn new(database: &Database, units: &Units) -> Self {
-        let mut plans = Self { work: vec![Vec::new(); units.list().len()], ..Self::default() };
-        let mut rowsets: BTreeMap<(i32, i32), Vec<&Rowset>> = BTreeMap::new();
-        for rowset in &database.rowsets {
-            rowsets.entry((rowset.object_id, rowset.index_id)).or_default().push(rowset);
-        }
-        for (&(object_id, index_id), index_rowsets) in rowsets.iter().filter(|((_, index_id), _)| *index_id > 1) {
-            let table: Vec<&Rowset> =
-                [0, 1].iter().filter_map(|id| rowsets.get(&(object_id, *id))).flatten().copied().collect();
-            let name = format!("{}.{}", database.object_name(object_id), index_name(database, object_id, index_id));
-            let builder = Builder { database, object_id, index_id, table: &table, index: index_rowsets };
-            match builder.build(plans.plans.len(), name.clone()) {
-                Ok((plan, work)) => {
-                    for (unit, work) in work {
-                        if let Some(of_unit) = plans.work.get_mut(unit as usize) {
-                            of_unit.push(work);
-                        }
-                    }
-                    plans.plans.push(plan);
-                }
-                Err(reason) => {
-                    let named = Named { text: name, units: units_of(database, index_rowsets) };
-                    plans.left_out.push((named, reason));
-                }
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
+        let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
+        let mut of_object: Vec<&Rowset> = database.rowsets.iter().collect();
+        of_object.sort_by_key(|rowset| (rowset.object_id, rowset.index_id));
+        for of_object in of_object.chunk_by(|a, b| a.object_id == b.object_id) {
+            let (table, indexes) = of_object.split_at(of_object.partition_point(|rowset| rowset.index_id <= 1));
+            let table = table.iter().copied().filter(|rowset| rowset.index_id >= 0).collect::<Vec<_>>();
+            for index in indexes.chunk_by(|a, b| a.index_id == b.index_id) {
+                plans.add(database, survey, &table, index);
             }
         }
-        for work in &mut plans.work {
+        for (_, work) in plans.work.touched_mut() {
             let share = budget::share(work.iter().filter(|work| work.takes_steps()).count());
             work.iter_mut().filter(|work| work.takes_steps()).for_each(|work| work.share = share);
         }
         plans
     }
 
+    fn add(&mut self, database: &Database, survey: &Survey, table: &[&Rowset], index: &[&Rowset]) {
+        let Some(&Rowset { object_id, index_id, .. }) = index.first().copied() else { return };
+        let name = || index_full_name(database, object_id, index_id);
+        let has_pages = |rowset: &&Rowset| rowset.units.iter().any(|unit| survey.has_pages(*unit as UnitIndex));
+        match (Builder { database, object_id, index_id, table, index }).build(self.plans.len()) {
+            Ok(_) if !table.iter().chain(index).any(has_pages) => self.empty.push(Empty { object_id, index_id }),
+            Ok((plan, work)) => {
+                for (unit, work) in work {
+                    if let Some(of_unit) = self.work.get_mut(unit as usize) {
+                        of_unit.push(work);
+                    }
+                }
+                self.plans.push(plan);
+            }
+            Err(reason) => {
+                let named = Named { text: name(), units: units_of(database, index) };
+                self.left_out.push((named, reason));
+            }
+        }
+    }
+
     /// The plans.
     pub(crate) fn plans(&self) -> &[Plan] {
         &self.plans
+    }
+
+    /// Indexes without pages.
+    pub(crate) fn empty(&self) -> &[Empty] {
+        &self.empty
     }
 
     /// What to do with the rows of a unit.
@@ -185,6 +207,25 @@ impl Plans {
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (&Named, &str)> {
         self.left_out.iter().map(|(name, reason)| (name, reason.as_str()))
     }
+}
+
+impl Empty {
+    /// `schema.table.index`.
+    pub(crate) fn name(&self, database: &Database) -> String {
+        index_full_name(database, self.object_id, self.index_id)
+    }
+
+    /// Its in-row units, and those of its table.
+    pub(crate) fn units(&self, database: &Database) -> [Vec<UnitIndex>; 2] {
+        let of_index: Vec<_> =
+            database.rowsets_of(self.object_id).filter(|rowset| rowset.index_id == self.index_id).collect();
+        let of_table: Vec<_> = database.table_rowsets(self.object_id).collect();
+        [units_of(database, &of_index), units_of(database, &of_table)]
+    }
+}
+
+fn index_full_name(database: &Database, object_id: i32, index_id: i32) -> String {
+    format!("{}.{}", database.object_name(object_id), index_name(database, object_id, index_id))
 }
 
 fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
@@ -250,7 +291,7 @@ enum Origin {
 }
 
 impl Builder<'_> {
-    fn build(&self, at: usize, name: String) -> Result<(Plan, Vec<(UnitIndex, Work)>), String> {
+    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, Work)>), String> {
         if !self.database.indexes_are_complete() {
             return Err("the tables that describe indexes could not be read".to_owned());
         }
@@ -306,7 +347,7 @@ impl Builder<'_> {
         work.iter_mut().for_each(|(_, work)| work.together = Together::of(work));
         let plan = Plan {
             object_id: self.object_id,
-            name,
+            name: index_full_name(self.database, self.object_id, self.index_id),
             index_name: index.name.clone(),
             table_units: units_of(self.database, self.table),
             index_units: units_of(self.database, self.index),

@@ -4,12 +4,15 @@ use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
 
 use crate::expanded::expansion;
+use crate::per_unit::PerUnit;
+use crate::survey::Survey;
 use crate::units::{Shape, UnitIndex, Units};
 
 /// What is known of each unit before the sweep.
+#[derive(Default)]
 pub(crate) struct Plans {
     /// By ordinal of an in-row unit.
-    rows: Vec<Option<RowPlan>>,
+    rows: PerUnit<Option<Box<RowPlan>>>,
     rowsets: Vec<RowsetPlan>,
     /// By ordinal of a LOB unit: some of its values are of ntext columns.
     has_ntext: Vec<bool>,
@@ -62,18 +65,17 @@ pub(super) enum ColumnRole {
 }
 
 impl Plans {
-    /// Plans for the units of a database.
-    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+    /// Plans for the units of a database; for the rows of those that have pages.
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let has_ntext = vec![false; units.list().len()];
-        let mut plans = Self { rows: Vec::new(), rowsets: Vec::new(), has_ntext };
-        plans.rows.resize_with(units.list().len(), || None);
+        let mut plans = Self { rows: PerUnit::new(units.list().len()), rowsets: Vec::new(), has_ntext };
         for rowset in &database.rowsets {
-            plans.add(database, units, rowset);
+            plans.add(database, (units, survey), rowset);
         }
         plans
     }
 
-    fn add(&mut self, database: &Database, units: &Units, rowset: &Rowset) {
+    fn add(&mut self, database: &Database, (units, survey): (&Units, &Survey), rowset: &Rowset) {
         let of_kind = |kind: UnitKind| {
             let mut found =
                 rowset.units.iter().filter(|unit| database.units.get(**unit).is_some_and(|u| u.kind == kind));
@@ -96,7 +98,10 @@ impl Plans {
         if !text_units.is_empty() {
             self.rowsets.push(RowsetPlan { in_row, text_units, why_not, is_unknown });
         }
-        if let Some(place) = self.rows.get_mut(in_row as usize).filter(|_| why_not.is_none()) {
+        if !survey.has_pages(in_row) || why_not.is_some() {
+            return;
+        }
+        if let Some(place) = self.rows.get_mut(in_row as usize) {
             let layout = &rowset.layout.columns;
             let sparse = (rowset.index_id <= 1 && layout.iter().any(RowsetColumn::is_sparse)).then(|| sparse(layout));
             let columns = columns(layout);
@@ -104,13 +109,13 @@ impl Plans {
             if let Some(units) = lob.filter(|_| has_ntext).and_then(|unit| self.has_ntext.get_mut(unit as usize)) {
                 *units = true;
             }
-            *place = Some(RowPlan { lob, overflow, columns, sparse, has_ntext });
+            *place = Some(Box::new(RowPlan { lob, overflow, columns, sparse, has_ntext }));
         }
     }
 
     /// How to read the rows of a unit.
     pub(crate) fn rows(&self, unit: UnitIndex) -> Option<&RowPlan> {
-        self.rows.get(unit as usize)?.as_ref()
+        self.rows.get(unit as usize)?.as_deref()
     }
 
     /// Whether some values of a LOB unit are of ntext columns.

@@ -12,6 +12,7 @@ use format::{RecordId, value};
 
 use crate::columns::table_columns;
 use crate::index_match::{are_readable, units_of};
+use crate::per_unit::PerUnit;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 
@@ -61,20 +62,20 @@ impl Work {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: Vec<Option<Work>>,
+    work: PerUnit<Option<Work>>,
     left_out: Vec<(Plan, String)>,
 }
 
 impl Plans {
     /// Plans for all heaps and indexes of several partitions.
     pub(crate) fn new(database: &Database, units: &Units, no_index: bool) -> Self {
-        let mut plans = Self::default();
-        plans.work.resize_with(units.list().len(), || None);
+        let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
+        let several = database.rowsets.iter().filter(|rowset| rowset.partition > 1);
         let mut rowsets: BTreeMap<(i32, i32), Vec<&Rowset>> = BTreeMap::new();
-        for rowset in &database.rowsets {
-            rowsets.entry((rowset.object_id, rowset.index_id)).or_default().push(rowset);
+        for (object, index) in several.map(|rowset| (rowset.object_id, rowset.index_id)) {
+            let partitions = || database.rowsets_of(object).filter(|rowset| rowset.index_id == index).collect();
+            rowsets.entry((object, index)).or_insert_with(partitions);
         }
-        rowsets.retain(|_, rowsets| rowsets.iter().any(|rowset| rowset.partition > 1));
         rowsets.retain(|index, _| !no_index || index.1 <= 1 || database.is_system_table(index.0));
         for (&index, rowsets) in &rowsets {
             let object = database.object_name(index.0);

@@ -35,8 +35,8 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut L
             });
         }
     }
-    for (tally, count) in swept.units.iter_mut().zip(undecided) {
-        tally.undecided += count;
+    for (at, tally) in swept.units.touched_mut() {
+        tally.undecided += undecided.get(at).copied().unwrap_or_default();
     }
 }
 

@@ -34,17 +34,13 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Ledger) {
     for unit in context.units.list().iter().filter(|unit| context.in_scope(unit)) {
         let Some(row) = unit.row.and_then(|row| context.database.units.get(row)) else { continue };
         let kind = row.kind.message_name();
-        let mut counts = vec![
-            (format!("{kind} USED page"), row.used_pages),
-            (format!("{kind} RSVD page"), row.reserved_pages),
-            (format!("{kind} DATA page"), row.data_pages),
-        ];
-        if row.kind == catalog::UnitKind::InRow
-            && let Some(rowset) = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset))
-        {
-            counts.push(("row".to_owned(), rowset.rows));
-        }
-        for (name, _) in counts.into_iter().filter(|(_, count)| *count < 0) {
+        let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
+        let rows = rowset.filter(|_| row.kind == catalog::UnitKind::InRow).map_or(0, |rowset| rowset.rows);
+        let pages =
+            [(" USED page", row.used_pages), (" RSVD page", row.reserved_pages), (" DATA page", row.data_pages)];
+        let counts = pages.map(|(what, count)| (kind, what, count)).into_iter().chain([("", "row", rows)]);
+        for (kind, what, _) in counts.filter(|(.., count)| *count < 0) {
+            let name = format!("{kind}{what}");
             findings.push(
                 Finding::new(&registry::COUNT_INCORRECT)
                     .owner(unit.owner)

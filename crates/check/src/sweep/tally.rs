@@ -9,6 +9,7 @@ use format::key::{IMAGE_BYTES, KeyImage};
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::hash::Sum;
+use crate::per_unit::PerUnit;
 use crate::spill::{Fact, Run};
 use crate::taken::Taken;
 use crate::units::UnitIndex;
@@ -17,7 +18,7 @@ use crate::{columns, computed, constraints, identity, index_match, lob, partitio
 /// The sums of one thread, or of all.
 pub(crate) struct Partial {
     /// By unit ordinal.
-    pub(crate) units: Vec<UnitTally>,
+    pub(crate) units: PerUnit<UnitTally>,
     /// What was found on single pages and not handed over yet.
     pub(crate) findings: Vec<Finding>,
     /// Non-leaf pages, a run a thread.
@@ -324,7 +325,7 @@ impl Partial {
     /// Nothing yet, of `units` units.
     pub(crate) fn new(units: usize) -> Self {
         Self {
-            units: vec![UnitTally::default(); units],
+            units: PerUnit::new(units),
             findings: Vec::new(),
             nodes: vec![Run::default()],
             bounds: vec![Run::default()],
@@ -345,9 +346,7 @@ impl Partial {
 
     /// Adds what another thread has.
     pub(crate) fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.units.iter_mut().zip(other.units) {
-            mine.merge(theirs);
-        }
+        self.units.merge(other.units, UnitTally::merge);
         self.findings.extend(other.findings);
         self.nodes.extend(other.nodes);
         self.bounds.extend(other.bounds);
@@ -369,7 +368,7 @@ impl Partial {
     pub(crate) fn take_taken(&mut self) -> Taken {
         let taken = std::mem::take(&mut self.taken).sorted();
         if taken.is_whole() {
-            self.units.iter_mut().for_each(|tally| tally.taken_pages = 0);
+            self.units.touched_mut().for_each(|(_, tally)| tally.taken_pages = 0);
         }
         taken
     }

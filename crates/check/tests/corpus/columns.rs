@@ -89,7 +89,7 @@ fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>)
         // SQL Server 2000 wrote index id 0 on data pages of a clustered index.
         let header = view.header();
         let unit = [header.alloc_unit(), AllocUnitId::from_header(1, header.object_id.get())];
-        let unit = unit.iter().find_map(|id| database.unit_by_id.get(id)).map(|at| &database.units[*at]);
+        let unit = unit.iter().find_map(|id| database.unit_index(*id)).map(|at| &database.units[at]);
         let rowset = unit.filter(|unit| unit.kind == UnitKind::InRow).and_then(|unit| database.rowset_of(unit));
         let Some((unit, rowset)) = unit.zip(rowset) else { continue };
         if view.header().kind() != Some(PageType::Data) || !is_plain_table(&database, rowset) {

@@ -22,6 +22,7 @@ fn define(database: &mut Database, column: &str, text: &str) {
     column.status |= 0x50;
     let (kind, sub_id) = (ExpressionKind::ComputedColumn, column.id.cast_signed());
     database.expressions.push(Expression { kind, object_id, sub_id, text: Some(text.to_owned()) });
+    database.expressions.sort_by_key(|expression| (expression.object_id, expression.kind, expression.sub_id));
 }
 
 fn orders(database: &mut Database) {

@@ -498,7 +498,7 @@ fn text_in_row(image: &Image) -> Result<(), Failed> {
     let (_, reference) = Values::find(&image, in_row);
     let database = image.database();
     let unit = Page::new(&image.page(reference.from.page.page)).header().alloc_unit();
-    let rowset = database.rowset_of(&database.units[database.unit_by_id[&unit]]).expect("rowset");
+    let rowset = database.rowset_of(&database.units[database.unit_index(unit).expect("unit")]).expect("rowset");
     let is_large = |column: &&catalog::RowsetColumn| {
         matches!(column.info.xtype, xtype::NVARCHAR | xtype::VARCHAR) && matches!(column.info.length, 0 | u16::MAX)
     };
@@ -583,7 +583,7 @@ fn overflow(image: &Image) -> (Image, Reference, Found) {
     let (values, (reference, piece)) = Values::find(&image, single);
     let database = image.database();
     let unit = Page::new(&image.page(piece.at.page.page)).header().alloc_unit();
-    let rowset = database.rowset_of(&database.units[database.unit_by_id[&unit]]).expect("rowset");
+    let rowset = database.rowset_of(&database.units[database.unit_index(unit).expect("unit")]).expect("rowset");
     for unit in rowset.units.iter().map(|unit| &database.units[*unit]).filter(|unit| unit.kind != UnitKind::InRow) {
         let kind = if unit.kind == UnitKind::Lob { 3 } else { 2 };
         image.edit_row(7, unit.id.0, |row| row[4 + 8] = kind);

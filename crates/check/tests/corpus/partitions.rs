@@ -90,7 +90,6 @@ fn partition(database: &mut Database, boundary: i32) {
         data_pages: 0,
         reserved_pages: 0,
     });
-    database.unit_by_id.insert(unit, database.units.len() - 1);
     let units = vec![database.units.len() - 1];
     database.rowsets.push(Rowset { id: rowset, partition: 2, rows: 0, units, ..first });
     let value = Boundary { info: TypeInfo::from_ti(xtype::INT.into()), value: Some(boundary.to_le_bytes().into()) };

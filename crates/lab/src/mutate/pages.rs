@@ -108,7 +108,7 @@ impl<'a> Pages<'a> {
 
     /// The rowset whose unit the page's header names.
     pub fn rowset(&self, unit: AllocUnitId) -> Option<&'a Rowset> {
-        let unit = self.database.unit_by_id.get(&unit).and_then(|at| self.database.units.get(*at))?;
+        let unit = self.database.unit_index(unit).and_then(|at| self.database.units.get(at))?;
         self.database.rowset_of(unit)
     }
 

@@ -202,6 +202,38 @@ fn a_catalogue_of_many_tables() {
     is_sound_within_its_grant(folder.path(), 0);
 }
 
+/// What the estimate may be above the peak: room for facts and findings, which a small database does not need, and buffers.
+const ROOM: u64 = 16 << 20;
+
+fn estimate_is_right(tables: u32, indexes: u16) {
+    let folder = tempfile::TempDir::new().unwrap();
+    let description = lab::many_tables::many_tables(lab::Version::V852, 7, tables, indexes, 100);
+    lab::write(&description, folder.path()).unwrap();
+    let (_, [peak, granted, _, findings]) = check(folder.path(), &["--memory", &least_grant(folder.path())]);
+    assert_eq!(findings, 0);
+    assert!(peak <= granted, "{tables} tables, {indexes} indexes: {peak} bytes of {granted}");
+    let most = peak / 20 * 21 + ROOM;
+    assert!(granted <= most, "{tables} tables, {indexes} indexes: {granted} bytes granted, {peak} needed");
+}
+
+#[test]
+fn the_estimate_follows_from_the_number_of_tables_and_indexes() {
+    for tables in [1, 100, 1000, 10_000] {
+        for indexes in [0, 5] {
+            estimate_is_right(tables, indexes);
+        }
+    }
+}
+
+/// Takes a minute and 1.4 GB of disk: set MDFSCK_MANY_TABLES to run it.
+#[test]
+fn the_estimate_is_right_for_100_000_tables() {
+    if std::env::var_os("MDFSCK_MANY_TABLES").is_some() {
+        estimate_is_right(100_000, 0);
+        estimate_is_right(100_000, 5);
+    }
+}
+
 /// Its pieces are read again and again, and none of them is kept.
 #[test]
 fn a_value_of_60_mb_off_the_row() {
