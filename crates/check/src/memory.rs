@@ -82,6 +82,8 @@ impl Needs {
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
         let reports = database.rowsets.len() as u64 * BYTES_A_ROWSET;
+        // Reports of rowsets are made when all rows are read, and what was made for them is given up.
+        let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
             Readers::Own => 0,
@@ -95,14 +97,13 @@ impl Needs {
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
             + database.units.len() as u64 * BYTES_A_UNIT
-            + rows
+            + in_turn
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;
-        // The keys of the catalogue are compared when facts and rows are done with. No page has more rows than it has bytes for.
+        // The keys of the catalogue are compared between the two, when facts are done with. Not all that was given up is in one
+        // piece. No page has more rows than it has bytes for.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
-        // Reports are made last. What was found is still there: an eighth of what grows.
-        let after_rows = keys.max(reports.saturating_mul(8) / 7).saturating_sub(rows);
-        Self { fixed, least: LEAST_FOR_FACTS.max(after_rows), pages }
+        Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), pages }
     }
 
     /// The least grant that works.
