@@ -397,7 +397,9 @@ fn with_database() -> Vec<(&'static str, Test)> {
         ("an encrypted database is not verified, never corrupt", |folder| {
             for page in 1..4 {
                 edit(&folder.join("a.mdf"), page, |bytes| {
+                    // As SQL Server marks maps: encrypted, and with which key.
                     bytes[4] |= 0x08;
+                    bytes[5] |= 0x08;
                     bytes[96..].iter_mut().for_each(|byte| *byte ^= 0x5A);
                 });
             }
