@@ -10,6 +10,7 @@ use crate::ids::RowId;
 use crate::layout::{Layout, Source};
 use crate::order::push_sort_key;
 use crate::row::Row;
+use crate::types::SqlType;
 use crate::values::Rows;
 
 /// Rows that are sorted in memory.
@@ -99,7 +100,7 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
         let column = table.columns.get(column)?;
-        (!descending && wide(column.ty.xtype) && !(column.nullable && column.nulls > 0)).then_some(&column.values)
+        (!descending && wide(column.ty) && !(column.nullable && column.nulls > 0)).then_some(&column.values)
     };
     match (values(0)?, values(1)) {
         (Values::Serial { step, .. }, _) if *step > 0 => Some(Uniquifiers::None),
@@ -111,9 +112,19 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// Types whose values rise with the number behind them over its whole range.
-fn wide(xtype: u8) -> bool {
-    matches!(xtype, 56 | 127 | 60 | 106 | 108 | 42 | 61 | 189 | 231 | 239 | 167 | 175)
+/// Digits that are enough for any row number that a description has: decimal ones, and those of base 36 in texts.
+const ENOUGH_DIGITS: u8 = 10;
+const ENOUGH_CHARACTERS: u16 = 7;
+
+/// Types whose values rise with the number behind them over its whole range; short ones begin again.
+fn wide(ty: SqlType) -> bool {
+    match ty.xtype {
+        56 | 127 | 60 | 42 | 61 | 189 => true,
+        106 | 108 => ty.precision >= ENOUGH_DIGITS,
+        167 | 175 => ty.length >= ENOUGH_CHARACTERS,
+        231 | 239 => ty.length / 2 >= ENOUGH_CHARACTERS,
+        _ => false,
+    }
 }
 
 /// The rows of a nonclustered index, in its order.
@@ -284,7 +295,7 @@ fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
 fn leading_groups(table: &Table, index: &Index) -> Option<Groups> {
     let &(at, _) = index.keys.first()?;
     let column = table.columns.get(at)?;
-    if !wide(column.ty.xtype) || column.computed.is_some() || column.nullable && column.nulls > 0 {
+    if !wide(column.ty) || column.computed.is_some() || column.nullable && column.nulls > 0 {
         return None;
     }
     let groups = match column.values {

@@ -8,9 +8,10 @@ use check::registry::Class;
 use check::{Finding, NotVerified, Report, Value};
 use format::protection::undo_torn_bits;
 use format::{Page, PageId};
-use lab::mutate::{PageRole, names_any};
+use lab::mutate::{PageRole, Pages, names_any};
 use source::PageSource;
 
+use crate::about::pages_about;
 use crate::mutant::Mutant;
 use crate::outcome::{Outcome, Verdict};
 use crate::subject::{Subject, check_pages};
@@ -32,6 +33,10 @@ pub(crate) struct Judged {
 pub(crate) struct Reach {
     /// The pages that are not what they were.
     pub(crate) pages: BTreeSet<PageId>,
+    /// What changed allocation pages say something else about.
+    pub(crate) about: BTreeSet<PageId>,
+    /// The indexes whose pages are whole, only older: a row that is not there has no page that a finding could name.
+    pub(crate) older_indexes: BTreeSet<(i32, i32)>,
     /// The objects that they belong to; `None` if it may be any, as of allocation pages and system tables.
     pub(crate) objects: Option<BTreeSet<i32>>,
 }
@@ -56,7 +61,33 @@ impl Reach {
             objects.extend(reached(subject, damaged, *page)?);
             Some(objects)
         });
-        Self { pages, objects }
+        let about = pages.iter().flat_map(|page| pages_about(&subject.files, damaged, *page)).collect();
+        Self { pages, about, older_indexes: BTreeSet::new(), objects }
+    }
+
+    /// Where nothing is known.
+    pub(crate) fn unknown() -> Self {
+        Self { pages: BTreeSet::new(), about: BTreeSet::new(), older_indexes: BTreeSet::new(), objects: None }
+    }
+
+    /// The same damage, if each changed page is whole and only older.
+    fn older(mut self, subject: &Subject) -> Self {
+        let index = |page: &PageId| {
+            let mut bytes = subject.files.read_page(*page)?;
+            undo_torn_bits(&mut bytes);
+            let unit = Page::new(&bytes).header().alloc_unit();
+            Pages::new(&subject.files, &subject.database).rowset(unit).map(|rowset| (rowset.object_id, rowset.index_id))
+        };
+        self.older_indexes = self.pages.iter().filter_map(index).collect();
+        self
+    }
+
+    /// Whether a finding names the damage.
+    fn is_named_by(&self, finding: &Finding, report: &Report) -> bool {
+        let index = finding.owner.map(|owner| (owner.object_id, owner.index_id));
+        names_any(finding, report, &self.pages)
+            || names_any(finding, report, &self.about)
+            || index.is_some_and(|index| self.older_indexes.contains(&index))
     }
 
     /// Whether a finding may follow from the damage.
@@ -125,8 +156,9 @@ pub(crate) fn judge_mutant(subject: &Subject, mutant: Mutant, seed: u64) -> Outc
     let files = mutant.files(subject);
     let reach = || match (&files, mutant.page()) {
         (Ok(files), Some(_)) => Reach::of_pages(subject, files, mutant.pages()),
+        (Ok(files), None) if mutant.is_older => Reach::of(subject, &subject.files, files).older(subject),
         (Ok(files), None) => Reach::of(subject, &subject.files, files),
-        (Err(_), _) => Reach { pages: BTreeSet::new(), objects: None },
+        (Err(_), _) => Reach::unknown(),
     };
     let check = || files.as_ref().ok().map(|files| check_pages(files, seed));
     let judged = judge(&subject.baseline, check, reach);
@@ -155,7 +187,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: impl FnOnce() -> Reach) 
             return Verdict::FalseAlarm(text(&finding));
         }
     }
-    let is_right = |finding: &Finding| is_of_the_container(finding) || names_any(finding, report, &reach.pages);
+    let is_right = |finding: &Finding| is_of_the_container(finding) || reach.is_named_by(finding, report);
     match report.findings.iter().any(|finding| is_right(&finding)) {
         true => Verdict::Right,
         false => Verdict::Elsewhere(report.findings.first().map(|finding| text(&finding)).unwrap_or_default()),

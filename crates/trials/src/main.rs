@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, reason = "an instrument: where it cannot work, no result means anything")]
 
+mod about;
 mod campaigns;
 mod faults;
 mod judge;

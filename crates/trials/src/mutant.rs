@@ -16,6 +16,8 @@ pub(crate) struct Mutant {
     pub(crate) what: String,
     /// Why nothing need be noticed; `None` of damage that must be.
     pub(crate) harmless: Option<String>,
+    /// What changed is as it was at an earlier time.
+    pub(crate) is_older: bool,
     pub(crate) damage: Damage,
 }
 

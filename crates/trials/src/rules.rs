@@ -5,7 +5,7 @@ use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageId};
 use lab::mutate::exemptions::{exemptions, matches};
-use lab::mutate::{Pages, seal};
+use lab::mutate::{PageRole, Pages, seal};
 
 use crate::subject::Subject;
 
@@ -41,8 +41,18 @@ fn holds(subject: &Subject, page: PageId, place: &str) -> bool {
             let indexes = subject.database.indexes.iter();
             indexes.filter(|((object, _), _)| *object == rowset.object_id).any(|(_, index)| index.is_filtered())
         }),
+        "empty file" => {
+            let mut used = subject.roles.iter().filter(|(role, _)| lies_in_a_unit(**role)).flat_map(|(_, pages)| pages);
+            !used.any(|own| own.file == page.file)
+        }
         _ => false,
     }
+}
+
+/// Whether such pages are of an allocation unit.
+fn lies_in_a_unit(role: PageRole) -> bool {
+    use PageRole::{Clustered, Heap, Iam, Leaf, Node, Text};
+    matches!(role, Heap | Clustered | Node | Leaf | Text | Iam)
 }
 
 /// Whether a page has a checksum, and the right one.
@@ -62,7 +72,7 @@ mod tests {
         for line in RULES.lines().skip(1) {
             let parts: Vec<&str> = line.split('\t').collect();
             assert_eq!(parts.len(), 4, "{line}");
-            assert!(["any", "compressed", "filtered"].contains(&parts[2]), "{line}");
+            assert!(["any", "compressed", "filtered", "empty file"].contains(&parts[2]), "{line}");
             assert!(parts.iter().all(|part| !part.is_empty()), "{line}");
         }
     }

@@ -97,5 +97,5 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
         format::fields::hex(&new, 16),
     );
     let kind = format!("{}, {}", choice.structure, choice.field);
-    Some(Mutant { kind, what, harmless, damage: Damage::Page(site.page, page) })
+    Some(Mutant { kind, what, harmless, is_older: false, damage: Damage::Page(site.page, page) })
 }

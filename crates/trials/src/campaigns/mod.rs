@@ -17,7 +17,7 @@ use clap::ValueEnum;
 
 use backups::Backups;
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subjects, store};
 
@@ -124,6 +124,13 @@ impl Campaign {
 
     /// The trial with this seed, which decides everything about it.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
+        if self != Self::Catalogs {
+            let subject = bench.subjects.of(seed);
+            if let Some(flaw) = &subject.flaw {
+                bench.keep(|| subject.contents.clone());
+                return Outcome::new("sound database", &subject.name, Verdict::FalseAlarm(flaw.clone()));
+            }
+        }
         match self {
             Self::Fields => fields::trial(bench, seed),
             Self::Sealed => sealed::trial(bench, seed),

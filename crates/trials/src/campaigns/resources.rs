@@ -186,7 +186,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::Threads => case.same(&faulty("t", &case.arguments(&["--maxdop", "8"]))),
         Kind::OpenFiles => {
             let mut run = case.program.run(&case.arguments(&[]));
-            run.limits = format!("ulimit -n {}; ", 3 + random.below(9));
+            // The loader needs one of its own.
+            run.limits = format!("ulimit -n {}; ", 4 + random.below(9));
             same_or_refused(case, &run.end())
         }
         Kind::FileSize => {

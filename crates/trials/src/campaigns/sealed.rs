@@ -94,5 +94,5 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
         })
         .collect();
     let what = format!("{page} {}", changes.join(", "));
-    Some(Mutant { kind, what, harmless, damage: Damage::Page(page, bytes) })
+    Some(Mutant { kind, what, harmless, is_older: false, damage: Damage::Page(page, bytes) })
 }

@@ -16,6 +16,8 @@ use crate::subject::{Content, Subject};
 
 /// The page's LSN.
 const LSN: std::ops::Range<usize> = 40..50;
+/// Why a whole file may that is older.
+const ALL_OLDER: &str = "The other files hold the same at both times: together they are the earlier database.";
 /// Why an older page that is whole may go unnoticed.
 const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be told without the log.";
 /// Why bytes of a page without a checksum may.
@@ -53,7 +55,8 @@ pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) 
             continue;
         };
         let harmless = harmless(subject, (fault, number), &contents, others.earlier);
-        return Mutant { kind: fault.name().to_owned(), what, harmless, damage: Damage::Files(contents) };
+        let kind = fault.name().to_owned();
+        return Mutant { kind, what, harmless, is_older: needs_earlier, damage: Damage::Files(contents) };
     }
 }
 
@@ -68,6 +71,9 @@ fn harmless(
     let (_, after) = contents.get(number)?;
     if after.len() < before.len() {
         return None;
+    }
+    if fault == Fault::EarlierFile && others_are_the_same(subject, number) {
+        return Some(ALL_OLDER.to_owned());
     }
     let file_id = subject.files.files().iter().find(|file| file.path == *path)?.file_id;
     let mut reason = NOT_IN_USE;
@@ -84,6 +90,23 @@ fn harmless(
         reason = page_reason(subject, page, now, then, is_earlier)?;
     }
     Some(reason.to_owned())
+}
+
+/// Whether the other files of the database were the same at the earlier time, but for LSNs.
+fn others_are_the_same(subject: &Subject, number: usize) -> bool {
+    let both = subject.contents.iter().zip(subject.earlier()).enumerate().filter(|(other, _)| *other != number);
+    let mut same = both.map(|(_, ((path, now), (_, then)))| {
+        let Some(file_id) = subject.files.files().iter().find(|file| file.path == *path).map(|file| file.file_id)
+        else {
+            return false;
+        };
+        let pages = (0..).zip(now.as_chunks().0.iter().zip(then.as_chunks().0));
+        now.len() == then.len()
+            && pages
+                .filter(|(_, (now, then))| now != then)
+                .all(|(page, (now, then))| !says_more(subject, PageId::new(file_id, page), now, then))
+    });
+    same.all(|same| same)
 }
 
 /// Whether a page of an earlier state differs in more than its LSN, and in what other files repeat: pages of the user's
