@@ -184,9 +184,12 @@ fn rough_bytes(table: &lab::description::Table) -> u64 {
     table.rows * (row + 20 * (1 + table.indexes.len() as u64))
 }
 
-/// The databases that trials share.
+/// A database that is written when the first trial wants it.
+type Place = Arc<OnceLock<Arc<Subject>>>;
+
+/// The databases that trials share, by number; the oldest first.
 #[derive(Default)]
-pub(crate) struct Subjects(Mutex<BTreeMap<u64, Arc<OnceLock<Arc<Subject>>>>>);
+pub(crate) struct Subjects(Mutex<Vec<(u64, Place)>>);
 
 impl Subjects {
     /// The database of the trial with this seed.
@@ -194,10 +197,15 @@ impl Subjects {
         let number = seed / TRIALS_PER_DATABASE;
         let place = {
             let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if kept.len() >= KEPT && !kept.contains_key(&number) {
-                kept.pop_first();
-            }
-            Arc::clone(kept.entry(number).or_default())
+            let known = kept.iter().find(|(own, _)| *own == number).map(|(_, place)| Arc::clone(place));
+            known.unwrap_or_else(|| {
+                if kept.len() >= KEPT {
+                    kept.remove(0);
+                }
+                let place = Place::default();
+                kept.push((number, Arc::clone(&place)));
+                place
+            })
         };
         Arc::clone(place.get_or_init(|| Arc::new(Subject::new(number))))
     }
