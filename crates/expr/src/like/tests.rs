@@ -127,7 +127,9 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
                 Some((b'^', set)) => (true, set),
                 _ => (false, set),
             };
-            if set.is_empty() || escape.is_some_and(|escape| set.contains(&escape)) {
+            // Ranges among other characters of a set are not modeled here.
+            let has_other_ranges = set.contains(&b'-') && !matches!(set, [_, b'-', _]);
+            if set.is_empty() || has_other_ranges || escape.is_some_and(|escape| set.contains(&escape)) {
                 return None;
             }
             let is_in = |unit: u8| match set {
