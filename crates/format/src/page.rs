@@ -201,9 +201,12 @@ impl PageHeader {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }
 
-    /// Whether all behind the header is encrypted (TDE).
+    /// Whether everything after the header is encrypted (TDE). Flags that claim both torn bits and a checksum are garbage and
+    /// prove nothing.
     pub fn is_encrypted(&self) -> bool {
-        self.flags.get() & page_flags::ENCRYPTED_KEYS != 0
+        const BOTH: u16 = page_flags::TORN_BITS | page_flags::CHECKSUM;
+        let flags = self.flags.get();
+        flags & page_flags::ENCRYPTED_KEYS != 0 && flags & BOTH != BOTH
     }
 
     /// The page type, if the number is a known one.
