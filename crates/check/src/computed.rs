@@ -42,7 +42,7 @@ struct Persisted {
 /// The persisted computed columns of all tables.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Of the units that have pages.
+    /// For the units that have pages.
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
     /// Columns that cannot be computed, their unit and why.

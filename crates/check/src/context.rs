@@ -36,7 +36,7 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
-    /// Of the units that have pages.
+    /// For the units that have pages.
     keys: PerUnit<Option<Box<Keys>>>,
     /// Accelerated database recovery is, or was, on.
     rows_hold_versions: bool,

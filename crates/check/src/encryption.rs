@@ -285,7 +285,7 @@ fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
         use PageType::{Boot, DiffMap, FileHeader, Gam, MlMap, Pfs, ServerConfig, Sgam};
         matches!(kind, Boot | DiffMap | FileHeader | Gam | MlMap | Pfs | ServerConfig | Sgam)
     };
-    // Numbers in between may be those of types that nobody has described.
+    // Numbers in between may belong to undocumented types.
     let is_possible = (1..=HIGHEST_PAGE_TYPE).contains(&header.page_type);
     if !is_possible || header.kind().is_some_and(is_of_place) {
         return Some(Finding::new(&registry::PAGE_TYPE).owner(owner).page(id).number("page_type", header.page_type));

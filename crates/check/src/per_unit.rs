@@ -13,7 +13,7 @@ pub(crate) struct PerUnit<T> {
 }
 
 impl<T: Default> PerUnit<T> {
-    /// Default values of so many units.
+    /// Default values, one per unit.
     pub(crate) fn new(units: usize) -> Self {
         let mut values = Vec::new();
         values.resize_with(units.div_ceil(TOGETHER), || None);

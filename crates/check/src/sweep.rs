@@ -119,7 +119,7 @@ impl Sweep<'_> {
             let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
             let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
             self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
-            // This thread does what no other does: it reads for readers that are missing, and judges if nobody else can.
+            // This thread does the work of missing threads: it reads for absent readers, and judges if no other thread can.
             for counter in counters.get(readers..).unwrap_or_default() {
                 self.read_and_work(counter);
                 queue.end_reader();

@@ -24,7 +24,7 @@ const MAX_VARIANT_BYTES: u16 = 8016;
 /// What is known of each unit before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Of the units that have pages.
+    /// For the units that have pages.
     programs: PerUnit<Option<Box<Program>>>,
     /// Columns whose undecided values are counted, in all programs.
     counters: usize,

@@ -313,7 +313,7 @@ mod tests {
         let object = |tag: &[u8; 4]| [&tag[..], &[8, 0, 0, 0]].concat();
         let with = |tag: &[u8; 4], count: usize| [object(b"SCIN"), object(tag).repeat(count)].concat();
         assert_eq!(read(&with(b"SFIN", MOST_FILES)).unwrap().files.len(), MOST_FILES);
-        for (tag, count) in [(b"SFIN", MOST_FILES + 1), (b"SFGI", MOST_FILES + 1), (b"XXXX", MOST_OBJECTS)] {
+        for (tag, count) in [(b"SFIN", MOST_FILES + 1), (b"SFGI", MOST_FILES + 1), (b"NONE", MOST_OBJECTS)] {
             let refused = read_with(&with(tag, count), None).unwrap_err();
             assert!(refused.to_string().starts_with("more than"), "{refused}");
         }
