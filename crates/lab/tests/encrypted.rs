@@ -245,6 +245,31 @@ fn pages_that_a_scan_has_encrypted_already_are_not_verified_and_no_damage() {
 }
 
 #[test]
+fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, _) = Image::plain(folder.path());
+    let flag = |bytes: &mut PageBytes| bytes[5] |= (ENCRYPTED >> 8) as u8;
+    let is_iam = |page: &u32| Page::new(plain.page(*page)).header().page_type == 10;
+    let iam_pages: Vec<u32> = (10..plain.pages()).filter(is_iam).collect();
+    // An IAM page that became a page of no known type with such a flag: the chain that it began is damaged.
+    let mut image = plain.clone();
+    image.edit(iam_pages[0], |bytes| {
+        flag(bytes);
+        bytes[1] = 224;
+    });
+    assert!(found(&image.check()).contains(&(2575, iam_pages[0])), "{:?}", image.check().findings);
+    // What an allocation page says in plain is judged whatever its flags say, and the contradiction is listed.
+    for page in [2, iam_pages[1]] {
+        let mut image = plain.clone();
+        image.edit(page, flag);
+        let report = image.check();
+        assert_eq!((found(&report), note(&report, "allocation", "but it is not")), (Vec::new(), 1), "page {page}");
+        image.edit(page, |bytes| bytes[194 + 8] ^= 0xFF);
+        assert_ne!(found(&image.check()), [], "page {page}");
+    }
+}
+
+#[test]
 fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let (_, files) = Image::plain(folder.path());

@@ -9,7 +9,7 @@ use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use super::claims::{Claim, Interval, Intervals};
-use super::maps::{Allocation, FileMap, Single};
+use super::maps::{self, Allocation, FileMap, Single};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
@@ -187,18 +187,13 @@ impl Follower<'_> {
             }
             return None;
         }
-        if header.is_encrypted() {
-            if by_pfs || header.kind() == Some(PageType::Iam) {
-                let (scope, reason) = (format!("file {}", id.file), "its allocation pages are encrypted (TDE)");
-                self.coverage.note("allocation", scope, reason, 1);
-                self.unread.push(id);
-            }
-            return None;
-        }
         match iam_page(&bytes, id) {
             Some((named, iam)) => {
                 if let Some(fault) = audit::idle_field_fault(page) {
                     self.report_invalid(id, header.page_type, Some(fault));
+                }
+                if header.is_encrypted() {
+                    self.coverage.note("allocation", format!("page {id}"), maps::PLAIN_BUT_FLAGGED, 1);
                 }
                 let unit = self.take_room(named);
                 if unit.is_none() {
@@ -206,6 +201,12 @@ impl Follower<'_> {
                     self.surplus += 1;
                 }
                 Some(IamPage { id, unit: unit?, named, prev: header.prev(), next: header.next(), header: iam })
+            }
+            // The header of an encrypted page still says what it is.
+            None if header.is_encrypted() && header.kind() == Some(PageType::Iam) => {
+                self.coverage.note("allocation", format!("file {}", id.file), maps::ENCRYPTED, 1);
+                self.unread.push(id);
+                None
             }
             None => {
                 if by_pfs && header.kind() == Some(PageType::Iam) {

@@ -30,6 +30,11 @@ pub(crate) enum Allocation {
     Unknown,
 }
 
+/// Why an allocation page is not judged.
+pub(super) const ENCRYPTED: &str = "its allocation pages are encrypted (TDE)";
+/// What is said of an allocation page that is judged although its flags call it encrypted: ciphertext has no such layout.
+pub(super) const PLAIN_BUT_FLAGGED: &str = "its flags say that it is encrypted (TDE), but it is not";
+
 const ONE_CLAIM: u8 = 1 << 2;
 /// Claimants of an extent that are listed besides its owner; more say nothing more.
 const MAX_CLAIMS: u8 = 7;
@@ -331,19 +336,19 @@ impl FixedPages<'_> {
             _ => bitmap(Page::new(&bytes)).is_some(),
         };
         let layout = if right_header { audit::fixed_fault(Page::new(&bytes)) } else { None };
-        let is_idle = audit::idle_field_fault(Page::new(&bytes)).is_none();
-        if fault.is_none() && right_header && header.is_encrypted() && is_idle {
-            self.unread.push(id);
-            self.coverage.note(
-                "allocation",
-                format!("file {}", id.file),
-                "its allocation pages are encrypted (TDE)",
-                1,
-            );
-            return None;
-        }
         let is_sound = fault.is_none() && right_header && content && layout.is_none();
-        let layout = if is_sound { audit::idle_field_fault(Page::new(&bytes)) } else { layout };
+        let idle = audit::idle_field_fault(Page::new(&bytes));
+        if fault.is_none() && right_header && header.is_encrypted() && idle.is_none() {
+            match is_sound {
+                true => self.coverage.note("allocation", format!("page {id}"), PLAIN_BUT_FLAGGED, 1),
+                false => {
+                    self.unread.push(id);
+                    self.coverage.note("allocation", format!("file {}", id.file), ENCRYPTED, 1);
+                    return None;
+                }
+            }
+        }
+        let layout = if is_sound { idle } else { layout };
         if is_sound && layout.is_none() {
             return Some(bytes);
         }
