@@ -12,6 +12,7 @@ mod judge;
 mod mutant;
 mod outcome;
 mod process;
+mod reach;
 mod rules;
 mod run;
 mod subject;
@@ -68,7 +69,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hours", "short", "count"])]
     keep: Option<PathBuf>,
 
-    /// Print trials too in which damage was found, but no finding names it
+    /// Print trials too in which damage was found, but no finding names it, or in which it is only not verified
     #[arg(long)]
     elsewhere: bool,
 }

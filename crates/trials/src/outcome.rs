@@ -32,6 +32,8 @@ pub(crate) enum Verdict {
     Refused,
     /// No finding; more is listed as not verified than of the sound database.
     NotVerified,
+    /// No finding; what is not verified, or why it was refused, has nothing to do with the damage. Counts as silent.
+    Unrelated(String),
     /// Nothing.
     Silent,
     /// A finding about something that the damage has nothing to do with.
@@ -68,8 +70,9 @@ impl Outcome {
     pub(crate) fn failure(&self) -> Option<String> {
         match &self.verdict {
             Verdict::Right | Verdict::Elsewhere(_) | Verdict::Refused | Verdict::NotVerified | Verdict::Kept => None,
-            Verdict::Silent if self.harmless.is_some() => None,
+            Verdict::Silent | Verdict::Unrelated(_) if self.harmless.is_some() => None,
             Verdict::Silent => Some("silent".to_owned()),
+            Verdict::Unrelated(text) => Some(format!("silent, but for what has nothing to do with it: {text}")),
             Verdict::FalseAlarm(text) => Some(format!("false alarm: {text}")),
             Verdict::Panicked => Some("panic".to_owned()),
             Verdict::Hung(seconds) => Some(format!("hang: {seconds:.1} s")),
@@ -85,12 +88,16 @@ impl Outcome {
 pub(crate) struct Tally {
     pub(crate) tried: u64,
     pub(crate) executions: u64,
+    /// Damage that must be noticed: it is one of the next five, or failed in another way.
     pub(crate) load_bearing: u64,
     pub(crate) right: u64,
     pub(crate) elsewhere: u64,
     pub(crate) refused: u64,
     pub(crate) not_verified: u64,
+    /// Nothing was said, or only what has nothing to do with the damage.
     pub(crate) silent: u64,
+    /// Damage that need not be noticed: it was, or it was not.
+    pub(crate) noticed_all_the_same: u64,
     pub(crate) harmless: u64,
     pub(crate) kept: u64,
     pub(crate) false_alarms: u64,
@@ -99,6 +106,9 @@ pub(crate) struct Tally {
     pub(crate) exceeded: u64,
     pub(crate) differences: u64,
     pub(crate) broken: u64,
+    /// Trials with findings, and those in which none names the damage, whether it must be noticed or not.
+    pub(crate) with_findings: u64,
+    pub(crate) named_elsewhere: u64,
     pub(crate) worst_time: f64,
     pub(crate) worst_peak: f64,
     pub(crate) seconds: f64,
@@ -113,16 +123,13 @@ impl Tally {
         // The rest was neither damaged nor judged by what it names.
         let is_load_bearing = outcome.harmless.is_none() && outcome.verdict != Verdict::Kept;
         self.load_bearing += u64::from(is_load_bearing);
+        let is_elsewhere = matches!(outcome.verdict, Verdict::Elsewhere(_));
+        self.named_elsewhere += u64::from(is_elsewhere);
+        self.with_findings += u64::from(is_elsewhere || outcome.verdict == Verdict::Right);
         let kind = self.kinds.entry(outcome.kind.clone()).or_default();
         kind.0 += 1;
-        kind.1 += u64::from(outcome.failure().is_some() || matches!(outcome.verdict, Verdict::Elsewhere(_)));
+        kind.1 += u64::from(outcome.failure().is_some() || is_elsewhere);
         *match &outcome.verdict {
-            Verdict::Right => &mut self.right,
-            Verdict::Elsewhere(_) => &mut self.elsewhere,
-            Verdict::Refused => &mut self.refused,
-            Verdict::NotVerified => &mut self.not_verified,
-            Verdict::Silent if outcome.harmless.is_some() => &mut self.harmless,
-            Verdict::Silent => &mut self.silent,
             Verdict::FalseAlarm(_) => &mut self.false_alarms,
             Verdict::Panicked => &mut self.panics,
             Verdict::Hung(_) => &mut self.hangs,
@@ -130,6 +137,13 @@ impl Tally {
             Verdict::Differs(_) => &mut self.differences,
             Verdict::Broke(_) => &mut self.broken,
             Verdict::Kept => &mut self.kept,
+            Verdict::Silent | Verdict::Unrelated(_) if is_load_bearing => &mut self.silent,
+            Verdict::Silent | Verdict::Unrelated(_) => &mut self.harmless,
+            _ if !is_load_bearing => &mut self.noticed_all_the_same,
+            Verdict::Right => &mut self.right,
+            Verdict::Elsewhere(_) => &mut self.elsewhere,
+            Verdict::Refused => &mut self.refused,
+            Verdict::NotVerified => &mut self.not_verified,
         } += 1;
         self.worst_time = self.worst_time.max(outcome.time_ratio.unwrap_or_default());
         self.worst_peak = self.worst_peak.max(outcome.peak_ratio.unwrap_or_default());
@@ -140,14 +154,19 @@ impl Tally {
         self.silent + self.false_alarms + self.panics + self.hangs + self.exceeded + self.differences + self.broken
     }
 
-    /// Share of what is load-bearing that was noticed, in per cent; `None` where nothing was.
-    pub(crate) fn detection(&self) -> Option<f64> {
-        share(self.load_bearing - self.silent.min(self.load_bearing), self.load_bearing)
+    /// Share of what is load-bearing that was found or refused, in per cent; `None` where nothing was.
+    pub(crate) fn found(&self) -> Option<f64> {
+        share(self.right + self.elsewhere + self.refused, self.load_bearing)
     }
 
-    /// Share of the trials with findings in which one names a damaged page, in per cent.
+    /// Share of what is load-bearing that was found, refused or listed as not verified, in per cent.
+    pub(crate) fn noticed(&self) -> Option<f64> {
+        share(self.right + self.elsewhere + self.refused + self.not_verified, self.load_bearing)
+    }
+
+    /// Share of the trials with findings in which one names the damage, in per cent.
     pub(crate) fn right_page(&self) -> Option<f64> {
-        share(self.right, self.right + self.elsewhere)
+        share(self.with_findings - self.named_elsewhere, self.with_findings)
     }
 }
 
@@ -170,6 +189,31 @@ mod tests {
         tally.add(&outcome);
         tally.add(&Outcome::new("field", "there", Verdict::Right));
         assert_eq!((tally.tried, tally.silent, tally.harmless, tally.failed()), (3, 1, 1, 1));
-        assert_eq!((tally.detection(), tally.right_page()), (Some(50.0), Some(100.0)));
+        assert_eq!((tally.noticed(), tally.right_page()), (Some(50.0), Some(100.0)));
+    }
+
+    #[test]
+    fn a_doubt_is_noticed_but_not_found_and_what_has_nothing_to_do_with_the_damage_is_neither() {
+        let mut tally = Tally::default();
+        for verdict in [
+            Verdict::Right,
+            Verdict::NotVerified,
+            Verdict::Unrelated("x".to_owned()),
+            Verdict::FalseAlarm("y".to_owned()),
+        ] {
+            tally.add(&Outcome::new("field", "here", verdict));
+        }
+        assert_eq!((tally.load_bearing, tally.failed()), (4, 2));
+        assert_eq!((tally.found(), tally.noticed()), (Some(25.0), Some(50.0)));
+    }
+
+    #[test]
+    fn damage_that_need_not_be_noticed_counts_for_no_share_but_that_of_the_right_page() {
+        let mut tally = Tally::default();
+        let harmless = |verdict| Outcome { harmless: Some("why".to_owned()), ..Outcome::new("field", "here", verdict) };
+        tally.add(&harmless(Verdict::Right));
+        tally.add(&harmless(Verdict::Elsewhere("there".to_owned())));
+        assert_eq!((tally.load_bearing, tally.noticed_all_the_same), (0, 2));
+        assert_eq!((tally.noticed(), tally.right_page()), (None, Some(50.0)));
     }
 }

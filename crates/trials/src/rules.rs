@@ -1,11 +1,13 @@
 //! Why damage may go unnoticed: the list of the mutation matrix, and what trials found beyond it.
 
+use std::collections::BTreeSet;
+
 use catalog::Rowset;
 use format::page::page_flags;
-use format::protection::undo_torn_bits;
+use format::protection::{PROTECTION_WORD, undo_torn_bits};
 use format::{Page, PageBytes, PageId};
 use lab::mutate::exemptions::{exemptions, matches};
-use lab::mutate::{PageRole, Pages, seal};
+use lab::mutate::{PageRole, Pages, Survey, seal};
 
 use crate::subject::Subject;
 
@@ -13,6 +15,9 @@ use crate::subject::Subject;
 const RULES: &str = include_str!("../exemptions.tsv");
 /// Why a page may change under a checksum that stays right.
 pub(crate) const BLIND_SPOT: &str = "The checksum is the same: it cannot see a change done twice in one sector.";
+
+/// Why bytes that no field has may change.
+const NO_FIELD: &str = "Space that no field has.";
 
 /// Why damage to a field of a page may go unnoticed.
 pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &str) -> Option<String> {
@@ -25,6 +30,29 @@ pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &s
         matches(of, structure) && fields.split("; ").any(|own| matches(own, field)) && holds(subject, page, place)
     };
     RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
+}
+
+/// What changed bytes of a page mean.
+pub(crate) struct Changes {
+    /// Structure and field: one that must be noticed, if there is one.
+    pub(crate) kind: String,
+    /// Why nothing need be noticed, if each field that changed has a reason.
+    pub(crate) harmless: Option<String>,
+}
+
+/// What these changes of a page, byte and flipped bits each, mean by the fields that they hit.
+pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<Item = (usize, u8)>) -> Changes {
+    let pages = Pages::new(&subject.files, &subject.database);
+    let survey = Survey::of_page(&pages, &subject.database, page);
+    let bits = flips.flat_map(|(at, flips)| (0..8).filter(move |bit| flips >> bit & 1 == 1).map(move |bit| (at, bit)));
+    let fields: BTreeSet<(&str, &str)> = bits.flat_map(|(at, bit)| survey.at(at, bit)).collect();
+    let name = |(structure, field): &(&str, &str)| format!("{structure}, {field}");
+    let reason_of = |(structure, field): &(&str, &str)| reason(subject, page, structure, field);
+    match (fields.iter().find(|field| reason_of(field).is_none()), fields.first()) {
+        (Some(field), _) => Changes { kind: name(field), harmless: None },
+        (None, Some(field)) => Changes { kind: name(field), harmless: reason_of(field) },
+        (None, None) => Changes { kind: "no field".to_owned(), harmless: Some(NO_FIELD.to_owned()) },
+    }
 }
 
 /// Whether a page lies where a rule is about.
@@ -61,6 +89,21 @@ pub(crate) fn is_checksum_right(page: &PageBytes) -> bool {
     undo_torn_bits(&mut sealed);
     seal(&mut sealed);
     Page::new(page).header().flags.get() & page_flags::CHECKSUM != 0 && sealed == *page
+}
+
+/// Whether a page as it lies on disk has a protection that does not fit.
+pub(crate) fn is_broken(page: &PageBytes) -> bool {
+    let flags = Page::new(page).header().flags.get();
+    match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {
+        (true, _) => !is_checksum_right(page),
+        (false, is_protected) => is_protected && is_torn(page),
+    }
+}
+
+/// Whether the last two bits of a sector are not those of the page's write.
+fn is_torn(page: &PageBytes) -> bool {
+    let pattern = page[PROTECTION_WORD] & 3;
+    page.chunks_exact(512).skip(1).any(|sector| sector.last().is_some_and(|last| last & 3 != pattern))
 }
 
 #[cfg(test)]

@@ -83,8 +83,15 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn report(campaign: Campaign, seed: u64, outcome: &Outcome, tell: bool) {
     if let Some(failure) = outcome.failure() {
         println!("FAILED {failure}; {}; {}: {}", outcome.kind, outcome.what, repeat(campaign, seed));
-    } else if let (Verdict::Elsewhere(text), true) = (&outcome.verdict, tell) {
-        println!("elsewhere: {text}; {}; {}: {}", outcome.kind, outcome.what, repeat(campaign, seed));
+        return;
+    }
+    let found = match &outcome.verdict {
+        Verdict::Elsewhere(text) => format!("elsewhere: {text}"),
+        Verdict::NotVerified if outcome.harmless.is_none() => "only not verified".to_owned(),
+        _ => return,
+    };
+    if tell {
+        println!("{found}; {}; {}: {}", outcome.kind, outcome.what, repeat(campaign, seed));
     }
 }
 

@@ -5,21 +5,23 @@ use std::fmt::Write as _;
 use crate::campaigns::Campaign;
 use crate::outcome::Tally;
 
-const HEADINGS: [&str; 16] = [
+const HEADINGS: [&str; 18] = [
     "campaign",
     "tried",
     "load-bearing",
     "found, right page",
     "found elsewhere",
     "refused",
-    "not verified",
-    "harmless by rule",
-    "kept",
+    "only not verified",
     "**silent**",
+    "not load-bearing: noticed",
+    "unnoticed",
+    "kept",
     "false alarms",
     "panics, hangs",
     "differences, breaches",
-    "detection",
+    "found",
+    "noticed",
     "right page",
     "worst time, peak",
 ];
@@ -72,20 +74,22 @@ fn cells(name: &str, tally: &Tally) -> Vec<String> {
         tally.elsewhere.to_string(),
         tally.refused.to_string(),
         tally.not_verified.to_string(),
+        tally.silent.to_string(),
+        tally.noticed_all_the_same.to_string(),
         tally.harmless.to_string(),
         tally.kept.to_string(),
-        tally.silent.to_string(),
         tally.false_alarms.to_string(),
         (tally.panics + tally.hangs).to_string(),
         (tally.differences + tally.exceeded + tally.broken).to_string(),
-        percent(tally.detection()),
+        percent(tally.found()),
+        percent(tally.noticed()),
         percent(tally.right_page()),
         format!("{}, {}", ratio(tally.worst_time), ratio(tally.worst_peak)),
     ]
 }
 
 /// What adds up.
-fn sums(tally: &mut Tally) -> [&mut u64; 16] {
+fn sums(tally: &mut Tally) -> [&mut u64; 19] {
     [
         &mut tally.tried,
         &mut tally.executions,
@@ -95,7 +99,10 @@ fn sums(tally: &mut Tally) -> [&mut u64; 16] {
         &mut tally.refused,
         &mut tally.not_verified,
         &mut tally.silent,
+        &mut tally.noticed_all_the_same,
         &mut tally.harmless,
+        &mut tally.with_findings,
+        &mut tally.named_elsewhere,
         &mut tally.kept,
         &mut tally.false_alarms,
         &mut tally.panics,

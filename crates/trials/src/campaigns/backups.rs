@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use check::Report;
 use lab::backup::{Base, Container, Form, Set, backup};
 use lab::mutate::Random;
 use source::PageSource;
@@ -11,8 +10,9 @@ use tempfile::TempDir;
 
 use super::Bench;
 use crate::faults::{Fault, Others, inflict};
-use crate::judge::{Baseline, Reach, clocked, judge};
+use crate::judge::{Baseline, changed_files, clocked, judge};
 use crate::outcome::Outcome;
+use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages, folder, store};
 
 /// Why bytes of a backup that no checksum covers may change.
@@ -162,11 +162,14 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     bench.keep(|| contents.clone());
     let made = folder();
     let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
-    let reopen = || source::open(&paths, &[], false).ok();
-    let check = || -> Option<Report> { reopen().map(|pages| check_pages(pages.as_ref(), seed)) };
-    let reach = || match reopen() {
-        Some(damaged) => Reach::of(&sound.subject, open(&sound.paths).as_ref(), damaged.as_ref()),
-        None => Reach::unknown(),
+    let reopen = || source::open(&paths, &[], false).map_err(|error| error.to_string());
+    let check = || reopen().map(|pages| check_pages(pages.as_ref(), seed));
+    let reach = || {
+        let reach = match reopen() {
+            Ok(damaged) => Reach::of(&sound.subject, open(&sound.paths).as_ref(), damaged.as_ref()),
+            Err(_) => Reach::default(),
+        };
+        reach.in_files(changed_files(&sound.contents, &contents))
     };
     let judged = judge(&sound.baseline, check, reach);
     Outcome {

@@ -1,6 +1,6 @@
 //! Bits and bytes changed anywhere on a page, whose protection is made right: nothing but what they mean tells of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use lab::mutate::{Pages, Random, Survey, seal};
 
@@ -10,9 +10,6 @@ use crate::mutant::{Damage, Mutant};
 use crate::outcome::Outcome;
 use crate::rules;
 use crate::subject::Subject;
-
-/// Why bytes that no field has may change.
-const NO_FIELD: &str = "Space that no field has.";
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
@@ -66,26 +63,15 @@ fn damage(subject: &Subject, random: &mut Random) -> Option<Mutant> {
     }
     // The word that protects is made right whatever is done to it.
     places.retain(|at, flips| !(60..64).contains(at) && *flips != 0);
-    let mut fields = BTreeSet::new();
     for (&at, &flips) in &places {
         *bytes.get_mut(at)? ^= flips;
-        for bit in (0..8).filter(|bit| flips >> bit & 1 == 1) {
-            fields.extend(survey.at(at, bit).map(|(structure, field)| (structure.to_owned(), field.to_owned())));
-        }
     }
     seal(&mut bytes);
-    if places.is_empty() || Some(&*bytes) == pages.read(page).as_deref() {
+    if places.is_empty() || bytes == sound {
         return None;
     }
-    let reason = |structure: &str, field: &str| rules::reason(subject, page, structure, field);
-    let must_be_noticed = fields.iter().find(|(structure, field)| reason(structure, field).is_none());
-    let harmless = match (must_be_noticed, fields.first()) {
-        (Some(_), _) => None,
-        (None, Some((structure, field))) => reason(structure, field),
-        (None, None) => Some(NO_FIELD.to_owned()),
-    };
-    let kind = must_be_noticed.or(fields.first());
-    let kind = kind.map_or("no field".to_owned(), |(structure, field)| format!("{structure}, {field}"));
+    let rules::Changes { kind, harmless } =
+        rules::of_changes(subject, page, places.iter().map(|(at, flips)| (*at, *flips)));
     let changes: Vec<String> = places
         .iter()
         .map(|(at, flips)| {

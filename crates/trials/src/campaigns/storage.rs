@@ -1,8 +1,8 @@
 //! Faults of storage in data files.
 
 use format::page::{PAGE_BYTES, page_flags};
-use format::protection::{PROTECTION_WORD, undo_torn_bits};
-use format::{Page, PageBytes, PageId};
+use format::protection::undo_torn_bits;
+use format::{Page, PageBytes, PageHeader, PageId};
 use lab::mutate::{PROTECTED_WORD, PageRole, Random};
 use source::PageSource;
 
@@ -69,11 +69,11 @@ fn harmless(
 ) -> Option<String> {
     let (path, before) = subject.contents.get(number)?;
     let (_, after) = contents.get(number)?;
-    if after.len() < before.len() {
-        return None;
-    }
     if fault == Fault::EarlierFile && others_are_the_same(subject, number) {
         return Some(ALL_OLDER.to_owned());
+    }
+    if after.len() < before.len() {
+        return None;
     }
     let file_id = subject.files.files().iter().find(|file| file.path == *path)?.file_id;
     let mut reason = NOT_IN_USE;
@@ -110,7 +110,7 @@ fn others_are_the_same(subject: &Subject, number: usize) -> bool {
 }
 
 /// Whether a page of an earlier state differs in more than its LSN, and in what other files repeat: pages of the user's
-/// tables and the maps do, the catalog has counts that may be stale.
+/// tables do, the catalog has counts that may be stale, and no row says what its values off the row are.
 fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
     let bare = |bytes: &PageBytes| {
         let mut bytes = *bytes;
@@ -120,14 +120,14 @@ fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes)
         bytes
     };
     let role = subject.role(page);
-    let is_of_a_table =
-        matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf | PageRole::Text);
+    let is_of_a_table = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Node | PageRole::Leaf);
     let object = subject.object(Page::new(then).header().alloc_unit());
     let is_system = object.is_none_or(|object| subject.database.is_system_table(object));
     is_of_a_table && !is_system && bare(now) != bare(then)
 }
 
-/// Why a changed page may go unnoticed: it is not in use, or says itself that nothing protects it.
+/// Why a changed page may go unnoticed: it is not in use, is as it was once, or neither its protection nor any field that changed
+/// must tell.
 fn page_reason(
     subject: &Subject,
     page: PageId,
@@ -138,25 +138,25 @@ fn page_reason(
     if subject.role(page) == PageRole::Free {
         return Some(NOT_IN_USE);
     }
-    let header = Page::new(now).header();
+    let (header, before) = (Page::new(now).header(), Page::new(then).header());
     if header.page_id() != page {
         return None;
     }
     if is_earlier {
-        return Some(LOST_WRITE);
+        // Of another index, or at another place in it, it contradicts its neighbors.
+        let place = |header: &PageHeader| (header.kind(), header.alloc_unit(), header.level);
+        return (place(header) == place(before)).then_some(LOST_WRITE);
     }
-    let flags = header.flags.get();
-    let had_checksum = Page::new(then).header().flags.get() & page_flags::CHECKSUM != 0;
-    match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {
-        (true, _) => rules::is_checksum_right(now).then_some(rules::BLIND_SPOT),
-        (false, true) if is_torn(now) => None,
-        (false, _) if had_checksum => Some(NO_CHECKSUM),
-        (false, _) => Some(CONTENT),
+    let claims = |header: &PageHeader, flag| header.flags.get() & flag != 0;
+    if claims(header, page_flags::CHECKSUM) {
+        return rules::is_checksum_right(now).then_some(rules::BLIND_SPOT);
     }
-}
-
-/// Whether the last two bits of a sector are not those of the page's write.
-fn is_torn(page: &PageBytes) -> bool {
-    let pattern = page[PROTECTION_WORD] & 3;
-    page.chunks_exact(512).skip(1).any(|sector| sector.last().is_some_and(|last| last & 3 != pattern))
+    if rules::is_broken(now) {
+        return None;
+    }
+    let mut changed: [PageBytes; 2] = [*then, *now];
+    changed.iter_mut().for_each(undo_torn_bits);
+    let flips = (0..PAGE_BYTES).map(|at| (at, changed[0][at] ^ changed[1][at]));
+    rules::of_changes(subject, page, flips).harmless?;
+    Some(if claims(before, page_flags::CHECKSUM) { NO_CHECKSUM } else { CONTENT })
 }
