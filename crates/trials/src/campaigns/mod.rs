@@ -2,6 +2,7 @@
 
 mod backups;
 mod catalogs;
+mod commands;
 mod fields;
 mod grant;
 mod hostile;

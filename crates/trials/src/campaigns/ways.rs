@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Readers, Report, Silent};
+use check::{Options, Readers, Scope, Silent};
 use lab::backup::{Base, Container, Form, Set, backup};
 use lab::mutate::{PageRole, Random};
-use report::{Format, View};
 use source::{PageSource, Throttled};
 
+use super::commands::{Answer, Commands};
 use super::{Bench, fields, sealed, storage};
 use crate::mutant::{Damage, Mutant};
 use crate::outcome::{Outcome, Verdict};
@@ -15,6 +15,8 @@ use crate::subject::{Content, Subject, folder, store};
 
 /// Ways that a trial compares with the first one.
 const WAYS: usize = 12;
+/// Runs of the program that it compares with it too.
+const COMMANDS: usize = 4;
 /// Bytes per second that no small database notices, but that take the other path.
 const IO_LIMIT: u64 = 4 << 30;
 
@@ -30,25 +32,14 @@ enum Input {
     Differential,
 }
 
-/// All that is printed, with the bits of the exit status.
-fn answer(report: &Report) -> String {
-    let mut out = Vec::new();
-    let view = View { no_infomsgs: false, max_findings: None };
-    if let Err(error) = report::write(Format::Text, report, view, &mut out) {
-        return format!("cannot be written: {error}");
-    }
-    let bits = (!report.findings.is_empty(), !report.read_errors.is_empty(), report.complete());
-    format!("{}{} read errors\n{bits:?}\n", String::from_utf8_lossy(&out), report.read_errors.len())
-}
-
-fn check(pages: &dyn PageSource, options: &Options) -> String {
+fn check(pages: &dyn PageSource, options: &Options) -> Answer {
     let database = catalog::load(pages);
     let mut options = options.clone();
     // A grant is asked for by its distance from the least one.
     if let Some(more) = options.memory_bytes {
         options.memory_bytes = Some(check::minimum_memory_bytes(pages, &database, &options) + more);
     }
-    answer(&check::run(pages, &database, &options, &Silent))
+    Answer::of(&check::run(pages, &database, &options, &Silent))
 }
 
 /// Damage to a database: one piece, or several.
@@ -113,15 +104,26 @@ fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
 }
 
 /// What all ways of a trial have in common: depth and scope.
-fn scope(random: &mut Random, options: Options) -> Options {
+fn scope(subject: &Subject, random: &mut Random, options: Options) -> Options {
     let is = |random: &mut Random, percent| random.below(100) < percent;
-    let physical_only = is(random, 10);
+    let tables: Vec<i32> =
+        subject.database.objects.values().filter(|object| object.type_code == "U").map(|object| object.id).collect();
+    let scope = match (random.below(16), random.pick(&tables)) {
+        (0, _) => Scope::Allocation,
+        (1, _) => Scope::Catalog,
+        (2, _) => Scope::Filegroup(1),
+        (3, Some(table)) => Scope::Tables(vec![*table]),
+        _ => Scope::Database,
+    };
+    let reads = scope.reads_pages();
+    let physical_only = scope != Scope::Catalog && is(random, 10);
     Options {
         physical_only,
-        no_index: is(random, 10),
-        extended_logical_checks: is(random, 20),
-        constraints: !physical_only && is(random, 30),
-        identities: !physical_only && is(random, 30),
+        no_index: reads && is(random, 10),
+        extended_logical_checks: !physical_only && reads && is(random, 20),
+        constraints: !physical_only && reads && is(random, 30),
+        identities: !physical_only && reads && is(random, 30),
+        scope,
         ..options
     }
 }
@@ -147,13 +149,20 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let (contents, what, can_be_backed_up) = damaged(&subject, &foreign, &mut random);
     let what = format!("{} {what}", subject.name);
     bench.keep(|| contents.clone());
-    let Ok(memory) = source::MemoryFiles::open(contents.clone()) else {
-        return Outcome::new("refused", what, Verdict::Kept);
-    };
     let made = folder();
+    let Ok(memory) = source::MemoryFiles::open(contents.clone()) else {
+        let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
+        let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let arguments: Vec<&str> = ["check"].into_iter().chain(shown.iter().map(String::as_str)).collect();
+        let done = bench.program().run(&arguments).end();
+        let is_refused = done.is_orderly() && matches!(done.code, Some(4 | 8)) && !done.stderr.trim().is_empty();
+        let verdict =
+            if is_refused { Verdict::Kept } else { Verdict::Differs(format!("not refused: {}", done.story())) };
+        return Outcome { executions: 2, ..Outcome::new("refused", what, verdict) };
+    };
     let place = Place { subject: &subject, folder: made.path().to_owned(), contents: &contents };
     let paths = store(&contents, made.path()).unwrap_or_else(|error| panic!("{error}"));
-    let common = scope(&mut random, Options { max_threads: 1, hash_seed: Some(seed), ..Options::default() });
+    let common = scope(&subject, &mut random, Options { max_threads: 1, hash_seed: Some(seed), ..Options::default() });
     let expected = check(&memory, &common);
     for way in 0..WAYS {
         let options = Options { scope: common.scope.clone(), ..options(&mut random, made.path().to_owned()) };
@@ -170,16 +179,31 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
             Input::Memory => Ok(check(&memory, &options)),
             _ => place.check(input, &paths, &options, way),
         };
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => format!("refused: {error}"),
+        let difference = match found {
+            Ok(found) => expected.difference(&found),
+            Err(error) => Some(format!("refused: {error}")),
         };
-        if found != expected {
-            let story = format!("{input:?} {}: {}", told(&options), difference(&expected, &found));
+        if let Some(difference) = difference {
+            let story = format!("{input:?} {}: {difference}", told(&options));
             return Outcome { executions: way as u64 + 2, ..Outcome::new("way", what, Verdict::Differs(story)) };
         }
     }
-    Outcome { executions: WAYS as u64 + 1, ..Outcome::new("way", what, Verdict::Kept) }
+    let commands = Commands {
+        program: bench.program(),
+        subject: &subject,
+        folder: made.path(),
+        files: &paths,
+        can_be_backed_up,
+        options: &common,
+        expected: &expected,
+    };
+    for way in 0..COMMANDS {
+        if let Some(story) = commands.differs(&mut random, way) {
+            let executions = (WAYS + way) as u64 + 2;
+            return Outcome { executions, ..Outcome::new("command", what, Verdict::Differs(story)) };
+        }
+    }
+    Outcome { executions: (WAYS + COMMANDS) as u64 + 1, ..Outcome::new("way", what, Verdict::Kept) }
 }
 
 /// Where the files of a trial lie.
@@ -190,7 +214,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn check(&self, input: Input, paths: &[PathBuf], options: &Options, way: usize) -> Result<String, String> {
+    fn check(&self, input: Input, paths: &[PathBuf], options: &Options, way: usize) -> Result<Answer, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let mut paths = match input {
             Input::Backup(..) | Input::Differential => self.back_up(input, paths, way)?,
@@ -245,15 +269,4 @@ fn told(options: &Options) -> String {
         options.constraints,
         options.identities,
     )
-}
-
-/// The first line that differs.
-fn difference(expected: &str, found: &str) -> String {
-    let (mut ours, mut theirs) = (expected.lines(), found.lines());
-    loop {
-        match (ours.next(), theirs.next()) {
-            (Some(ours), Some(theirs)) if ours == theirs => {}
-            (ours, theirs) => return format!("expected {ours:?}, found {theirs:?}"),
-        }
-    }
 }

@@ -1,0 +1,285 @@
+//! The same answer from the program: files in any order, folders, links, pipes, and every option that says how to read.
+
+use std::path::{Path, PathBuf};
+
+use check::{Options, Report, Scope};
+use lab::backup::{Base, Container, Form, Set, backup};
+use lab::mutate::Random;
+use report::{Format, View};
+
+use super::resources::least_grant;
+use crate::process::{Done, Program};
+use crate::subject::{Subject, store};
+
+/// Kinds of JSON lines that have times, memory, options and paths.
+const OF_THE_RUN: [&str; 4] = ["run", "statistics", "summary", "error"];
+
+/// All that a report becomes, and the bits of the exit status.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    text: String,
+    json: String,
+    csv: String,
+    code: i32,
+}
+
+impl Answer {
+    pub(super) fn of(report: &Report) -> Self {
+        let is_corrupt = !report.findings.is_empty();
+        let bits = [(1, is_corrupt), (4, !report.read_errors.is_empty()), (16, !report.complete())];
+        Self {
+            text: written(Format::Text, report),
+            json: lasting(&written(Format::Json, report)),
+            csv: written(Format::TableResults, report),
+            code: bits.iter().filter(|(_, is_set)| *is_set).map(|(bit, _)| bit).sum(),
+        }
+    }
+
+    /// The first line that differs, or the status; nothing if none does.
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        let code = || (self.code != other.code).then(|| format!("expected exit {}, found {}", self.code, other.code));
+        difference(&self.text, &other.text)
+            .or_else(|| difference(&self.json, &other.json))
+            .or_else(|| difference(&self.csv, &other.csv))
+            .or_else(code)
+    }
+
+    /// What is other about a run of the program in this format.
+    fn difference_of(&self, format: &str, done: &Done, results: &str) -> Option<String> {
+        let lines = match format {
+            "json" => difference(&self.json, &lasting(results)),
+            "tableresults" => difference(&self.csv, results),
+            _ => difference(&self.text, results),
+        };
+        let is_same = done.code == Some(self.code);
+        lines.or_else(|| (!is_same).then(|| format!("expected exit {}, found {}", self.code, done.story())))
+    }
+}
+
+fn written(format: Format, report: &Report) -> String {
+    let mut out = Vec::new();
+    let view = View { no_infomsgs: false, max_findings: None };
+    match report::write(format, report, view, &mut out) {
+        Ok(()) => String::from_utf8_lossy(&out).into_owned(),
+        Err(error) => format!("cannot be written: {error}"),
+    }
+}
+
+/// The lines of the JSON form that every run has in common.
+fn lasting(json: &str) -> String {
+    let is_lasting = |line: &&str| {
+        let kind = serde_json::from_str::<serde_json::Value>(line).map(|line| line["kind"].clone());
+        kind.is_ok_and(|kind| kind.as_str().is_some_and(|kind| !OF_THE_RUN.contains(&kind)))
+    };
+    json.lines().filter(is_lasting).map(|line| format!("{line}\n")).collect()
+}
+
+fn difference(expected: &str, found: &str) -> Option<String> {
+    let (mut ours, mut theirs) = (expected.lines(), found.lines());
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return None,
+            (ours, theirs) if ours == theirs => {}
+            (ours, theirs) => return Some(format!("expected {ours:?}, found {theirs:?}")),
+        }
+    }
+}
+
+/// What the program is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Given {
+    Files,
+    Folder,
+    Links,
+    FolderOfLinks,
+    /// A backup through a pipe.
+    Pipe(Option<Container>),
+    /// A full backup as a file, its differential through a pipe.
+    DifferentialPipe,
+    Stripes,
+}
+
+/// A database on disk, and what a check says of it.
+pub(super) struct Commands<'a> {
+    pub(super) program: &'a Program,
+    pub(super) subject: &'a Subject,
+    /// A folder of files of this trial's own.
+    pub(super) folder: &'a Path,
+    pub(super) files: &'a [PathBuf],
+    pub(super) can_be_backed_up: bool,
+    pub(super) options: &'a Options,
+    pub(super) expected: &'a Answer,
+}
+
+impl Commands<'_> {
+    /// Runs the program once, in a way of its own. Returns what it said otherwise, with the command line.
+    pub(super) fn differs(&self, random: &mut Random, way: usize) -> Option<String> {
+        let given = self.given(random);
+        let made = self.folder.join(format!("command{way}"));
+        let (paths, piped) = match self.lay_out(given, &made, random) {
+            Ok(done) => done,
+            Err(error) => return Some(format!("{given:?}: cannot be laid out: {error}")),
+        };
+        let output = made.join("answer");
+        let (arguments, format) = self.arguments(random, &paths, &made, piped.is_some());
+        let with_output = random.below(4) == 0;
+        let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        if with_output {
+            all.extend(["--output", output.to_str().unwrap_or_default()]);
+        }
+        let least = match random.below(4) {
+            0 if piped.is_none() => least_grant(self.program, &all),
+            1 => Some("256MB".to_owned()),
+            _ => None,
+        };
+        if let Some(least) = &least {
+            all.extend(["--memory", least]);
+        }
+        let mut run = self.program.run(&all);
+        run.limits = piped.as_ref().map_or(String::new(), |path| format!("cat '{}' | ", path.display()));
+        let done = run.end();
+        let results = match with_output {
+            true => std::fs::read_to_string(&output).unwrap_or_else(|error| format!("{}: {error}", output.display())),
+            false => done.stdout.clone(),
+        };
+        let _ = std::fs::remove_dir_all(&made);
+        let difference = self.expected.difference_of(format, &done, &results)?;
+        Some(format!("{given:?}, mdfsck {}: {difference}; {}", all.join(" "), done.story()))
+    }
+
+    fn given(&self, random: &mut Random) -> Given {
+        match random.below(if self.can_be_backed_up { 9 } else { 5 }) {
+            0 | 1 => Given::Files,
+            2 => Given::Folder,
+            3 => Given::Links,
+            4 => Given::FolderOfLinks,
+            5 => Given::Pipe(None),
+            6 => Given::Pipe(Some(Container::Version2)),
+            7 => Given::DifferentialPipe,
+            _ => Given::Stripes,
+        }
+    }
+
+    /// Puts what is given into `made`. Returns the paths for the command line, in any order, and what comes through a pipe.
+    fn lay_out(
+        &self,
+        given: Given,
+        made: &Path,
+        random: &mut Random,
+    ) -> Result<(Vec<String>, Option<PathBuf>), String> {
+        let text = |error: std::io::Error| error.to_string();
+        std::fs::create_dir(made).map_err(text)?;
+        std::fs::create_dir(made.join("temp")).map_err(text)?;
+        let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let write = |files: &[PathBuf], step, form, name: &str| {
+            backup(&[Set { files, step, form }], made, name).map(|done| done.files).map_err(|error| error.to_string())
+        };
+        let mut paths = match given {
+            Given::Files => shown(self.files),
+            Given::Folder => {
+                let folder = made.join("files");
+                std::fs::create_dir(&folder).map_err(text)?;
+                for file in self.files {
+                    std::fs::copy(file, folder.join(file.file_name().unwrap_or_default())).map_err(text)?;
+                }
+                vec![folder.display().to_string()]
+            }
+            Given::Links | Given::FolderOfLinks => {
+                let folder = made.join("links");
+                std::fs::create_dir(&folder).map_err(text)?;
+                let link = |file: &PathBuf| {
+                    let link = folder.join(file.file_name().unwrap_or_default());
+                    std::os::unix::fs::symlink(file, &link).map(|()| link)
+                };
+                let links = self.files.iter().map(link).collect::<Result<Vec<_>, _>>().map_err(text)?;
+                if given == Given::Links { shown(&links) } else { vec![folder.display().to_string()] }
+            }
+            Given::Pipe(container) => {
+                let form = Form { container, checksum: random.below(2) == 0, ..Form::default() };
+                return Ok((vec!["-".to_owned()], write(self.files, 1, form, "full")?.pop()));
+            }
+            Given::DifferentialPipe => {
+                let before = made.join("before");
+                std::fs::create_dir(&before).map_err(text)?;
+                let earlier = store(&self.subject.contents, &before).map_err(text)?;
+                let full = write(&earlier, 1, Form::default(), "full")?;
+                let form = Form { base: Some(Base { files: &earlier, step: 1 }), ..Form::default() };
+                let paths = shown(&full).into_iter().chain(["-".to_owned()]).collect();
+                return Ok((paths, write(self.files, 2, form, "differential")?.pop()));
+            }
+            Given::Stripes => {
+                let form = Form { stripes: 3, checksum: true, ..Form::default() };
+                shown(&write(self.files, 1, form, "stripe")?)
+            }
+        };
+        for last in (1..paths.len()).rev() {
+            paths.swap(last, random.below(last + 1));
+        }
+        Ok((paths, None))
+    }
+
+    fn arguments(
+        &self,
+        random: &mut Random,
+        paths: &[String],
+        made: &Path,
+        is_piped: bool,
+    ) -> (Vec<String>, &'static str) {
+        let mut arguments = vec!["check".to_owned()];
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
+        let format = *random.pick(&["text", "json", "tableresults"]).unwrap_or(&"text");
+        add(&["--format", format]);
+        let one_of: [(&str, &[&str]); 5] = [
+            ("--maxdop", &["1", "2", "3", "8"]),
+            ("--readers", &["1", "3", "per-file"]),
+            ("--batches", &["auto", "one", "2", "5", "17"]),
+            ("--progress", &["none", "lines", "json", "bar"]),
+            ("--io-limit", &["4GB"]),
+        ];
+        for (option, values) in one_of {
+            if let (0, Some(value)) = (random.below(2), random.pick(values)) {
+                add(&[option, value]);
+            }
+        }
+        for option in ["--nice", "--stats"] {
+            if random.below(4) == 0 {
+                add(&[option]);
+            }
+        }
+        let temp = made.join("temp").display().to_string();
+        if is_piped || random.below(2) == 0 {
+            add(&["--temp-dir", &temp]);
+        }
+        if is_piped && random.below(2) == 0 {
+            add(&["--spool-limit", "1GB"]);
+        }
+        let is_direct = |path: &String| source::open(&[PathBuf::from(path)], &[], true).is_ok();
+        // Memory has no file system that reads past the cache.
+        if !is_piped && random.below(4) == 0 && paths.len() == 1 && paths.iter().all(is_direct) {
+            add(&["--direct"]);
+        }
+        add(&scope(self.options).iter().map(String::as_str).collect::<Vec<_>>());
+        add(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+        (arguments, format)
+    }
+}
+
+/// What is checked, as options of the command line.
+fn scope(options: &Options) -> Vec<String> {
+    let mut words = match &options.scope {
+        Scope::Database => Vec::new(),
+        Scope::Tables(ids) => ids.iter().flat_map(|id| ["--table".to_owned(), id.to_string()]).collect(),
+        Scope::Filegroup(id) => vec!["--filegroup".to_owned(), id.to_string()],
+        Scope::Allocation => vec!["--alloc".to_owned()],
+        Scope::Catalog => vec!["--catalog".to_owned()],
+    };
+    let flags = [
+        (options.physical_only, "--physical-only"),
+        (options.no_index, "--noindex"),
+        (options.extended_logical_checks, "--extended-logical-checks"),
+        (options.constraints, "--constraints"),
+        (options.identities, "--identity"),
+    ];
+    words.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| (*flag).to_owned()));
+    words
+}
