@@ -13,6 +13,7 @@ use crate::units::Units;
 /// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
 /// stood for sysrscols.
 const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
+const SYSALLOCUNITS: i32 = 7;
 /// Tables without which objects and their layouts cannot be told: also sysschobjs, syscolpars, sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
@@ -26,8 +27,11 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
     let is_recovered = database.is_recovered(source);
     for gap in &database.gaps {
         let unread = matches!(gap.fault, Some(ChainFault::Unread { .. }));
+        let is_led_astray =
+            gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault));
         if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
-            findings.extend(primitive(gap, fault));
+            let finding = primitive(gap, fault);
+            findings.extend(finding.map(|finding| if is_led_astray { from_boot_page(finding) } else { finding }));
         }
         let damaged = gap.fault.is_some() || gap.bad_records > 0;
         unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
@@ -37,6 +41,9 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
             }
             (None, 0) if gap.missing_rows > 0 => "fewer rows than the catalogue counts",
             (Some(ChainFault::Unread { .. }), _) => "its pages could not be read, or are encrypted",
+            (Some(_), _) if is_led_astray => {
+                "the page to which dbi_firstSysIndexes of boot page (1:9) leads is not its first"
+            }
             (Some(_), _) if !is_recovered => {
                 "not shut down cleanly, and its log was not applied: read up to the first page that does not fit"
             }
@@ -54,9 +61,41 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
         // What is missing may lie in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
+    } else if is_of_another_version(database) {
+        let reason = "the catalog does not have the form that this version has";
+        coverage.note("catalogue", "boot page (1:9), dbi_version", reason, 0);
+        findings.push(Finding::new(&registry::CATALOG_INCONSISTENT).page(PageId::BOOT));
     } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
     }
+}
+
+/// Whether a walk over sysallocunits ended at the page to which the boot page leads.
+fn is_at_start(database: &Database, fault: ChainFault) -> bool {
+    let first = database.boot.as_ref().map(|boot| boot.first_sysallocunits);
+    match fault {
+        ChainFault::Unreadable { page } | ChainFault::PageType { page, .. } => Some(page) == first,
+        ChainFault::OtherUnit { page, .. } | ChainFault::Linkage { page, .. } => page.is_none(),
+        ChainFault::Unread { .. } | ChainFault::Loop { .. } => false,
+    }
+}
+
+/// The boot page stands for the page before the first.
+fn from_boot_page(finding: Finding) -> Finding {
+    match finding.ref_page {
+        None => finding.ref_page(PageId::BOOT),
+        Some(_) => finding.page(PageId::BOOT),
+    }
+}
+
+/// Whether the catalog is of 2005 and the boot page of a later version, or the other way round: sysrscols took the place of
+/// syshobtcolumns in 2008, in 258 of 258 databases.
+fn is_of_another_version(database: &Database) -> bool {
+    const SYSRSCOLS: u64 = 3 << 16;
+    const SYSHOBTCOLUMNS_2005: u64 = 13 << 16;
+    let has = |unit: u64| database.units.iter().any(|row| row.id.0 == unit);
+    let is_2005 = database.boot.as_ref().is_some_and(|boot| boot.version < 655);
+    [has(SYSRSCOLS), has(SYSHOBTCOLUMNS_2005)] == [is_2005, !is_2005]
 }
 
 /// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.

@@ -116,6 +116,13 @@ impl Checker<'_> {
             claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
         }
         if !claimants.is_empty() {
+            if extent == 0 {
+                // The pages by which all others are found lie here.
+                claimants.insert(0, Claimant::System);
+            } else if fixed {
+                let reason = "an IAM page claims the extent of the maps of a later interval, which was never seen";
+                self.coverage.note("allocation", format!("extent {first}"), reason, 1);
+            }
             if free {
                 claimants.insert(0, Claimant::Gam);
             }
@@ -130,7 +137,6 @@ impl Checker<'_> {
             return;
         }
         if free && fixed {
-            // The pages by which all others are found lie here.
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
             // What PFS says of the pages beside the maps of a later interval was never seen.

@@ -380,10 +380,27 @@ impl Follower<'_> {
         }
     }
 
+    /// The filegroup of each file by the units that have an IAM page for it, if there are several and all agree.
+    fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
+        let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
+        for page in self.sound.values() {
+            let row = self.units.get(page.unit).and_then(|unit| self.database.units.get(unit.row?));
+            if let Some(row) = row {
+                units.entry(page.header.start.file).or_default().insert((row.filegroup, page.unit));
+            }
+        }
+        let agreed = |units: BTreeSet<(u16, UnitIndex)>| {
+            let (&(first, _), &(last, _)) = (units.first()?, units.last()?);
+            (units.len() > 1 && first == last).then_some(first)
+        };
+        units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
+    }
+
     /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalogue and all
     /// who use the file is the one that is wrong (5250).
     fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
+        let agreed = self.filegroups_by_units();
         for (&id, page) in &self.sound {
             let Some(unit) = self.units.get(page.unit) else { continue };
             let row = unit.row.and_then(|row| self.database.units.get(row));
@@ -394,7 +411,7 @@ impl Follower<'_> {
             {
                 let is_of =
                     |known: &catalog::FileRow| known.file_id == file.file_id && known.filegroup == row.filegroup;
-                if self.database.files.iter().any(is_of) {
+                if self.database.files.iter().any(is_of) || agreed.get(&file.file_id) == Some(&Some(row.filegroup)) {
                     wrong_headers.insert(file.file_id);
                     continue;
                 }
@@ -402,6 +419,7 @@ impl Follower<'_> {
                     Finding::new(&registry::IAM_FILEGROUP)
                         .owner(unit.owner)
                         .page(id)
+                        .ref_page(PageId::new(file.file_id, 0))
                         .number("found_filegroup", file.filegroup)
                         .number("expected_filegroup", row.filegroup),
                 );
@@ -436,6 +454,10 @@ impl Follower<'_> {
                         self.partial.insert(page.unit);
                     }
                     None => self.findings.push(out_of_range(owner, slot).ref_page(id)),
+                    Some(file) if file.is_fixed(slot.page) => {
+                        let finding = Finding::new(&registry::PAGE_TWO_OWNERS).owner(owner).page(slot).ref_page(id);
+                        self.findings.push(finding.other_owner(Owner::unknown(AllocUnitId::SYSTEM)));
+                    }
                     Some(file) => {
                         if let Some(other) = file.claim_single(slot.page, single) {
                             let finding = self.claimed_twice(owner, slot, other, page.unit);

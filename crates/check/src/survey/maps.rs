@@ -263,15 +263,17 @@ impl FixedPages<'_> {
     fn heads(&mut self, file: &DataFile) {
         let mut invalid: Vec<(PageId, FixedPage, Option<FixedFault>)> = Vec::new();
         let header = PageId::new(file.file_id, 0);
-        match (file.header_is_sound, fetch(self.source, header)) {
-            (false, _) => invalid.push((header, FixedPage::FileHeader, None)),
-            (true, Fetched::Sound(bytes)) => {
-                let page = Page::new(&bytes);
-                if let Some(fault) = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)) {
-                    invalid.push((header, FixedPage::FileHeader, Some(fault)));
-                }
+        if !file.header_is_sound {
+            invalid.push((header, FixedPage::FileHeader, None));
+        } else if let Some(mut bytes) = self.source.read_page(header) {
+            // Its record was read, so it is not encrypted, whatever its flags say.
+            undo_torn_bits(&mut bytes);
+            let page = Page::new(&bytes);
+            if let Some(fault) = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)) {
+                invalid.push((header, FixedPage::FileHeader, Some(fault)));
             }
-            (true, _) => {}
+        } else {
+            self.unread(header);
         }
         if file.file_id == PageId::BOOT.file {
             match fetch(self.source, PageId::BOOT) {

@@ -43,6 +43,18 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             flip_map(image, 2, 0);
             vec![(8904, 0), (8913, 0), (8913, 0)]
         }),
+        ("the extent of the file header claimed by an IAM page", |image, facts| {
+            flip_map(image, facts.clustered.unit.first_iam.page, 0);
+            vec![(8904, 0), (8913, 0), (8913, 0)]
+        }),
+        ("the boot page in the list of an IAM page", |image, facts| {
+            list_single(image, facts.clustered.unit.first_iam.page, 9);
+            vec![(8910, 9), (ANY, 0)]
+        }),
+        ("the first GAM page in the list of an IAM page", |image, facts| {
+            list_single(image, facts.clustered.unit.first_iam.page, 2);
+            vec![(8910, 2), (ANY, 0)]
+        }),
         ("SGAM bit of a free extent set", |image, facts| {
             let extent = facts.free_page / 8;
             flip_map(image, 3, extent);
@@ -264,4 +276,14 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             expected
         }),
     ]
+}
+
+/// Lists a page in a slot of an IAM page, if possible in one that is not in use.
+fn list_single(image: &mut Image, iam: u32, page: u32) {
+    image.edit(iam, |bytes| {
+        let slots = IamHeader::read(Page::new(bytes)).expect("IAM page").slots;
+        let slot = slots.iter().position(|slot| slot.is_none()).unwrap_or(slots.len() - 1);
+        let at = offset_of(bytes, 0) + 46 + 6 * slot;
+        put_page(bytes, at, PageId::new(1, page));
+    });
 }

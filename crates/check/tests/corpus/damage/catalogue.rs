@@ -119,6 +119,17 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit_unsealed(page, |bytes| bytes.fill(0));
             vec![(7995, 0), (8909, page), (8928, page), (8980, page), (8978, right)]
         }),
+        ("file header whose record says that it is a moved row", |image, _| {
+            image.edit(0, |bytes| bytes[offset_of(bytes, 0)] |= 2);
+            vec![(5250, 0)]
+        }),
+        ("file header with a level, and flags of an encrypted page", |image, _| {
+            image.edit(0, |bytes| {
+                bytes[3] = 0x49;
+                bytes[4] |= 0xDB & !0x03;
+            });
+            vec![(5250, 0)]
+        }),
         ("file header damaged", |image, _| {
             image.edit_unsealed(0, |bytes| bytes.fill(0));
             vec![(5250, 0)]
