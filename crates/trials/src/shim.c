@@ -4,9 +4,13 @@
  * TRIALS_FAULTS   which, in one word: letters of
  *   e  a read fails with EIO         s  a read returns fewer bytes       i  a read is interrupted (EINTR)
  *   p  a read fails once and then succeeds                               w  a write fails with ENOSPC
- *   t  threads cannot be started after the first few
+ *   t  threads cannot be started after the first few                     c  calls are counted only
  * TRIALS_PATH     only files whose name contains this are affected, by reads
+ * TRIALS_WRITES   the same for writes; without it, all but stdout and stderr
  * TRIALS_EVERY    one call in so many
+ * TRIALS_FROM     calls before this one go well
+ * TRIALS_AT       this call only
+ * TRIALS_COUNT    a file for the numbers of affected reads and writes, a line each, at the end
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +24,7 @@
 #include <unistd.h>
 
 static atomic_ulong calls;
+static atomic_ulong writes;
 static atomic_ulong threads;
 
 static unsigned long number(const char *name, unsigned long otherwise) {
@@ -33,16 +38,18 @@ static int has(char fault) {
 }
 
 /* Whether this call is one that fails. */
-static int is_chosen(void) {
-    unsigned long at = atomic_fetch_add(&calls, 1) + number("TRIALS_SEED", 1) * 0x9E3779B97F4A7C15ul;
+static int is_chosen(atomic_ulong *of) {
+    unsigned long call = atomic_fetch_add(of, 1);
+    if (call < number("TRIALS_FROM", 0) || has('c')) return 0;
+    if (getenv("TRIALS_AT")) return call == number("TRIALS_AT", 0);
+    unsigned long at = call + number("TRIALS_SEED", 1) * 0x9E3779B97F4A7C15ul;
     at = (at ^ (at >> 30)) * 0xBF58476D1CE4E5B9ul;
     at = (at ^ (at >> 27)) * 0x94D049BB133111EBul;
     at ^= at >> 31;
     return at % number("TRIALS_EVERY", 10) == 0;
 }
 
-static int is_affected(int fd) {
-    const char *wanted = getenv("TRIALS_PATH");
+static int is_affected(int fd, const char *wanted) {
     char link[64], path[4096];
     if (!wanted) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -55,7 +62,7 @@ static int is_affected(int fd) {
 /* What a read does: 0 as always, -1 fails with errno set, 1 shortened. */
 static int fault_of_read(int fd, size_t count) {
     static _Thread_local int just_failed;
-    if (count < 2 || !is_affected(fd) || !is_chosen()) { just_failed = 0; return 0; }
+    if (count < 2 || !is_affected(fd, getenv("TRIALS_PATH")) || !is_chosen(&calls)) { just_failed = 0; return 0; }
     if (has('i') && !just_failed) { just_failed = 1; errno = EINTR; return -1; }
     if (has('p') && !just_failed) { just_failed = 1; errno = EIO; return -1; }
     just_failed = 0;
@@ -78,8 +85,11 @@ READ(pread, (int fd, void *buffer, size_t count, off_t offset), (fd, buffer, cou
 READ(read, (int fd, void *buffer, size_t count), (fd, buffer, count))
 
 static int fails_to_write(int fd) {
-    if (fd > 2 && has('w') && is_chosen()) { errno = ENOSPC; return 1; }
-    return 0;
+    const char *wanted = getenv("TRIALS_WRITES");
+    if (fd <= 2 || !(has('w') || has('c')) || (wanted && !is_affected(fd, wanted))) return 0;
+    if (!is_chosen(&writes)) return 0;
+    errno = ENOSPC;
+    return 1;
 }
 
 ssize_t write(int fd, const void *buffer, size_t count) {
@@ -99,4 +109,12 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     if (!real) real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
     if (has('t') && atomic_fetch_add(&threads, 1) >= number("TRIALS_EVERY", 1) - 1) return EAGAIN;
     return real(thread, attributes, start, argument);
+}
+
+__attribute__((destructor)) static void tell(void) {
+    const char *path = getenv("TRIALS_COUNT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%lu\n%lu\n", atomic_load(&calls), atomic_load(&writes));
+    fclose(file);
 }

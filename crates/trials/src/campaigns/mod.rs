@@ -1,6 +1,7 @@
 //! The campaigns: what is done to databases, to backups and to the program.
 
 mod backups;
+mod case;
 mod catalogs;
 mod commands;
 mod fields;
@@ -9,6 +10,7 @@ mod hostile;
 mod resources;
 mod sealed;
 mod storage;
+mod temp_dir;
 mod ways;
 
 use std::path::PathBuf;

@@ -1,14 +1,17 @@
 //! The program as a process, when what it needs fails: reads, temporary files, memory, threads, open files, the output,
 //! the process itself; and the file that changes while it is read.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
+use lab::backup::{Form, Set, backup};
 use lab::mutate::{PageRole, Pages, Random, seal};
 
+use super::case::{BEFORE, BLIND, Case, agrees};
 use super::{Bench, fields, sealed};
 use crate::outcome::{Outcome, Verdict};
 use crate::process::{Done, Program};
@@ -19,15 +22,18 @@ use crate::subject::{Subject, folder, store};
 enum Kind {
     ReadsFail,
     ReadsFailOnce,
+    ReadFails,
+    ReadsFailFrom,
     ReadsShort,
     ReadsInterrupted,
-    TempDirGone,
-    TempDirFull,
+    Pipe,
+    TempDir,
     OutputFull,
     Threads,
     OpenFiles,
     FileSize,
     Memory,
+    AddressSpace,
     Killed,
     ConcurrentWriter,
     StdoutClosed,
@@ -35,18 +41,23 @@ enum Kind {
     Grant,
 }
 
-const KINDS: [(Kind, &str); 16] = [
+const KINDS: [(Kind, &str); 21] = [
     (Kind::ReadsFail, "reads that fail"),
     (Kind::ReadsFailOnce, "reads that fail once"),
+    (Kind::ReadFails, "one read that fails"),
+    (Kind::ReadsFailFrom, "reads that fail from some moment on"),
     (Kind::ReadsShort, "short reads"),
     (Kind::ReadsInterrupted, "interrupted reads"),
-    (Kind::TempDirGone, "temp-dir that is gone"),
-    (Kind::TempDirFull, "temp-dir that is full"),
+    (Kind::Pipe, "a pipe with faulty reads"),
+    (Kind::TempDir, "temporary files"),
+    (Kind::TempDir, "temporary files"),
+    (Kind::TempDir, "temporary files"),
     (Kind::OutputFull, "output on a full disk"),
     (Kind::Threads, "threads that cannot be started"),
     (Kind::OpenFiles, "a limit on open files"),
     (Kind::FileSize, "a limit on file size"),
     (Kind::Memory, "a limit on memory"),
+    (Kind::AddressSpace, "a limit on address space"),
     (Kind::Killed, "killed"),
     (Kind::ConcurrentWriter, "a writer beside it"),
     (Kind::StdoutClosed, "stdout that nobody reads"),
@@ -54,69 +65,8 @@ const KINDS: [(Kind, &str); 16] = [
     (Kind::Grant, "a grant"),
 ];
 
-/// What was in the output file before.
-const BEFORE: &str = "what an earlier check said\n";
-/// Bits of the exit status.
-const CORRUPT: i32 = 1;
-const BLIND: i32 = 4;
 /// Memory that a process has besides what it is granted: its code, its stacks.
 const PROCESS_BYTES: u64 = 24 << 20;
-
-struct Case<'a> {
-    program: &'a Program,
-    folder: PathBuf,
-    paths: Vec<String>,
-    is_sound: bool,
-}
-
-impl Case<'_> {
-    fn arguments<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
-        let mut arguments = vec!["check"];
-        arguments.extend(more);
-        if !more.contains(&"--maxdop") {
-            arguments.extend(["--maxdop", "2"]);
-        }
-        arguments.extend(self.paths.iter().map(String::as_str));
-        arguments
-    }
-
-    fn undisturbed(&self) -> Done {
-        self.program.run(&self.arguments(&[])).end()
-    }
-
-    /// The answer is that of a run that nothing disturbs.
-    fn same(&self, done: &Done) -> Verdict {
-        let clean = self.undisturbed();
-        match done.code == clean.code && done.stdout == clean.stdout {
-            true => Verdict::Kept,
-            false => Verdict::Broke(format!("another answer: {} for {}", done.story(), clean.story())),
-        }
-    }
-
-    /// The answer is that of a run that nothing disturbs, or says that it could not look; nothing sound is called corrupt.
-    fn same_or_blind(&self, done: &Done) -> Verdict {
-        if !done.is_orderly() {
-            return Verdict::Broke(done.story());
-        }
-        let code = done.code.unwrap_or_default();
-        match code & BLIND {
-            0 => self.same(done),
-            _ if self.is_sound && code & CORRUPT != 0 => Verdict::Broke(format!("called corrupt: {}", done.story())),
-            _ if done.stderr.trim().is_empty() => Verdict::Broke("could not look, and does not say why".to_owned()),
-            _ => Verdict::Kept,
-        }
-    }
-
-    /// The output file has what was there before, or a whole answer.
-    fn whole(&self, output: &Path) -> Result<(), String> {
-        let clean = self.undisturbed().stdout;
-        match std::fs::read_to_string(output) {
-            Ok(text) if text == BEFORE || text == clean => Ok(()),
-            Ok(text) => Err(format!("--output has {} bytes of {}", text.len(), clean.len())),
-            Err(error) => Err(format!("--output is gone: {error}")),
-        }
-    }
-}
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
@@ -124,6 +74,9 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let program = bench.program();
     if kind == Kind::Grant {
         return super::grant::trial(program, &mut random, name);
+    }
+    if kind == Kind::TempDir {
+        return super::temp_dir::trial(program, seed, &mut random);
     }
     let subject = bench.subjects.of(seed);
     let made = folder();
@@ -168,12 +121,9 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::ReadsFailOnce => case.same_or_blind(&faulty("p", &case.arguments(&[]))),
         Kind::ReadsShort => case.same(&faulty("s", &case.arguments(&[]))),
         Kind::ReadsInterrupted => case.same(&faulty("i", &case.arguments(&[]))),
-        Kind::TempDirGone => {
-            let gone = case.folder.join("gone");
-            let done = case.program.run(&case.arguments(&["--temp-dir", gone.to_str().unwrap_or_default()])).end();
-            same_or_refused(case, &done)
-        }
-        Kind::TempDirFull => case.same_or_blind(&faulty("w", &case.arguments(&[]))),
+        Kind::ReadFails => case.same_or_blind(&at_some_moment(case, "TRIALS_AT", random)),
+        Kind::ReadsFailFrom => case.same_or_blind(&at_some_moment(case, "TRIALS_FROM", random)),
+        Kind::Pipe => piped(case, seed, random, what),
         Kind::OutputFull => {
             prepare();
             let done = faulty("w", &with_output);
@@ -188,7 +138,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             let mut run = case.program.run(&case.arguments(&[]));
             // The loader needs one of its own.
             run.limits = format!("ulimit -n {}; ", 4 + random.below(9));
-            same_or_refused(case, &run.end())
+            case.same_or_refused(&run.end())
         }
         Kind::FileSize => {
             prepare();
@@ -203,6 +153,21 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             }
         }
         Kind::Memory => memory(case),
+        Kind::AddressSpace => {
+            prepare();
+            let mut run = case.program.run(&with_output);
+            let kilobytes = (4 + random.below(200)) << 10;
+            what.push_str(&format!(", {kilobytes} KB"));
+            run.limits = format!("ulimit -v {kilobytes}; ");
+            let done = run.end();
+            // Where the loader has no room, the program never ran.
+            let is_started = done.code != Some(127) && done.signal != Some(11);
+            match case.whole(&output) {
+                Err(text) => Verdict::Broke(format!("{text}; {}", done.story())),
+                Ok(()) if is_started && !done.is_orderly() => Verdict::Broke(done.story()),
+                Ok(()) => agrees(&done, &output),
+            }
+        }
         Kind::Killed => {
             prepare();
             killed(case, &with_output, &output, random)
@@ -218,27 +183,48 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
                 false => Verdict::Broke(format!("results that nobody got: {}", done.story())),
             }
         }
-        Kind::Grant => Verdict::Kept,
+        Kind::Grant | Kind::TempDir => Verdict::Kept,
     }
 }
 
-/// A status without bit 4 means that the output is there.
-fn agrees(done: &Done, output: &Path) -> Verdict {
-    let is_written = std::fs::read_to_string(output).is_ok_and(|text| text != BEFORE);
-    match (done.code.unwrap_or(BLIND) & BLIND != 0, is_written) {
-        (false, false) => Verdict::Broke(format!("nothing was written, and that is not said: {}", done.story())),
-        _ => Verdict::Kept,
-    }
+/// One read of the data files fails, or all from that one on: which, of as many as there are.
+fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> Done {
+    let counted = case.folder.join("counted");
+    let arguments = case.arguments(&[]);
+    let mut run = case.program.run(&arguments);
+    run.faults = "c";
+    run.environment = vec![("TRIALS_PATH", "df".to_owned()), ("TRIALS_COUNT", counted.display().to_string())];
+    let _ = run.end();
+    let counts = std::fs::read_to_string(&counted).unwrap_or_default();
+    let reads = counts.lines().next().and_then(|count| count.parse::<usize>().ok()).unwrap_or(1);
+    let mut run = case.program.run(&arguments);
+    run.faults = "e";
+    run.environment = vec![
+        ("TRIALS_PATH", "df".to_owned()),
+        ("TRIALS_EVERY", "1".to_owned()),
+        (which, random.below(reads.max(1)).to_string()),
+    ];
+    run.end()
 }
 
-fn same_or_refused(case: &Case<'_>, done: &Done) -> Verdict {
-    let is_refused = done.is_orderly() && done.code.is_some_and(|code| code & (BLIND | 8) != 0);
-    match is_refused && !done.stderr.trim().is_empty() {
-        true if case.is_sound && done.code.is_some_and(|code| code & CORRUPT != 0) => {
-            Verdict::Broke(format!("called corrupt: {}", done.story()))
-        }
-        true => Verdict::Kept,
-        false => case.same(done),
+/// A backup comes through a pipe whose reads fail, are short or interrupted.
+fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> Verdict {
+    let files: Vec<PathBuf> = case.paths.iter().map(PathBuf::from).collect();
+    let set = Set { files: &files, step: 1, form: Form::default() };
+    let Ok(done) = backup(&[set], &case.folder, "full") else { return Verdict::Kept };
+    let Some(path) = done.files.first().map(|path| path.display().to_string()) else { return Verdict::Kept };
+    let clean = case.program.run(&["check", &path]).end();
+    let fault = *random.pick(&["e", "s", "i"]).unwrap_or(&"s");
+    what.push_str(&format!(", fault {fault}"));
+    let mut run = case.program.run(&["check", "-"]);
+    run.limits = format!("cat '{path}' | ");
+    run.faults = fault;
+    run.environment =
+        vec![("TRIALS_SEED", seed.to_string()), ("TRIALS_EVERY", "5".to_owned()), ("TRIALS_PATH", "pipe:".to_owned())];
+    let done = run.end();
+    match fault {
+        "e" => case.same_or_told(&clean, &done),
+        _ => case.same_as(&clean, &done),
     }
 }
 
@@ -278,10 +264,11 @@ fn killed(case: &Case<'_>, arguments: &[&str], output: &Path, random: &mut Rando
     }
 }
 
-/// While it reads, another process writes pages: it ends, and says something.
+/// While it reads, another process writes pages and cuts the file: it ends, and says something.
 fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> Verdict {
     let Some(path) = case.paths.first() else { return Verdict::Kept };
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
     let pages = Pages::new(&subject.files, &subject.database);
     let writable: Vec<_> = subject
         .roles
@@ -304,6 +291,10 @@ fn beside_a_writer(case: &Case<'_>, subject: &Subject, random: &mut Random) -> V
                 break None;
             }
             _ => {}
+        }
+        if random.below(500) == 0 {
+            // Cut, and as long as before again.
+            let _ = file.set_len(random.below(length as usize) as u64).and_then(|()| file.set_len(length));
         }
         let Some(&page) = random.pick(&writable) else { continue };
         let Some(mut bytes) = pages.read(page) else { continue };

@@ -1,0 +1,123 @@
+//! A database on disk and the program that is run on it: what may come out when something fails.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::outcome::Verdict;
+use crate::process::{Done, Program};
+
+/// What was in the output file before.
+pub(super) const BEFORE: &str = "what an earlier check said\n";
+/// Bits of the exit status.
+const CORRUPT: i32 = 1;
+pub(super) const BLIND: i32 = 4;
+/// The database, and whether it is sound.
+pub(super) struct Case<'a> {
+    pub(super) program: &'a Program,
+    pub(super) folder: PathBuf,
+    pub(super) paths: Vec<String>,
+    pub(super) is_sound: bool,
+}
+
+impl Case<'_> {
+    pub(super) fn arguments<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let mut arguments = vec!["check"];
+        arguments.extend(more);
+        if !more.contains(&"--maxdop") {
+            arguments.extend(["--maxdop", "2"]);
+        }
+        arguments.extend(self.paths.iter().map(String::as_str));
+        arguments
+    }
+
+    pub(super) fn undisturbed(&self) -> Done {
+        self.program.run(&self.arguments(&[])).end()
+    }
+
+    /// The answer is that of a run that nothing disturbs.
+    pub(super) fn same(&self, done: &Done) -> Verdict {
+        self.same_as(&self.undisturbed(), done)
+    }
+
+    pub(super) fn same_as(&self, clean: &Done, done: &Done) -> Verdict {
+        match done.code == clean.code && done.stdout == clean.stdout {
+            true => Verdict::Kept,
+            false => Verdict::Broke(format!("another answer: {} for {}", done.story(), clean.story())),
+        }
+    }
+
+    pub(super) fn same_or_blind(&self, done: &Done) -> Verdict {
+        self.same_or_told(&self.undisturbed(), done)
+    }
+
+    /// The answer is that of a run that nothing disturbs, or says that it could not look, and finds nothing that is not there.
+    pub(super) fn same_or_told(&self, clean: &Done, done: &Done) -> Verdict {
+        if !done.is_orderly() {
+            return Verdict::Broke(done.story());
+        }
+        let code = done.code.unwrap_or_default();
+        if code & BLIND == 0 {
+            return self.same_as(clean, done);
+        }
+        let known = findings(&clean.stdout);
+        let new = findings(&done.stdout).into_iter().find(|finding| !known.contains(finding));
+        match new {
+            _ if done.stderr.trim().is_empty() => Verdict::Broke("could not look, and does not say why".to_owned()),
+            _ if self.is_sound && code & CORRUPT != 0 => Verdict::Broke(format!("called corrupt: {}", done.story())),
+            Some(finding) => Verdict::Broke(format!("a finding that is not there: {finding}; {}", done.story())),
+            None => Verdict::Kept,
+        }
+    }
+
+    /// The findings are those of a run that nothing disturbs; what else there is may lack, if that is told. Or it is refused
+    /// before anything was read.
+    pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
+        let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
+        if is_told && done.code.is_some_and(|code| code & 8 != 0) {
+            return Verdict::Kept;
+        }
+        match done.code == clean.code || is_told {
+            true if !done.is_orderly() => Verdict::Broke(done.story()),
+            true if findings(&done.stdout) == findings(&clean.stdout) => Verdict::Kept,
+            true => Verdict::Broke(format!("findings are lost or others are there: {}", done.story())),
+            false => Verdict::Broke(format!("another answer: {} for {}", done.story(), clean.story())),
+        }
+    }
+
+    /// The output file has what was there before, or a whole answer.
+    pub(super) fn whole(&self, output: &Path) -> Result<(), String> {
+        let clean = self.undisturbed().stdout;
+        match std::fs::read_to_string(output) {
+            Ok(text) if text == BEFORE || text == clean => Ok(()),
+            Ok(text) => Err(format!("--output has {} bytes of {}", text.len(), clean.len())),
+            Err(error) => Err(format!("--output is gone: {error}")),
+        }
+    }
+
+    /// The answer is that of a run that nothing disturbs, or it is refused with a reason.
+    pub(super) fn same_or_refused(&self, done: &Done) -> Verdict {
+        let is_refused = done.is_orderly() && done.code.is_some_and(|code| code & (BLIND | 8) != 0);
+        match is_refused && !done.stderr.trim().is_empty() {
+            true if self.is_sound && done.code.is_some_and(|code| code & CORRUPT != 0) => {
+                Verdict::Broke(format!("called corrupt: {}", done.story()))
+            }
+            true => Verdict::Kept,
+            false => self.same(done),
+        }
+    }
+}
+
+/// A status without bit 4 means that the output is there.
+pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
+    let is_written = std::fs::read_to_string(output).is_ok_and(|text| text != BEFORE);
+    match (done.code.unwrap_or(BLIND) & BLIND != 0, is_written) {
+        (false, false) => Verdict::Broke(format!("nothing was written, and that is not said: {}", done.story())),
+        _ => Verdict::Kept,
+    }
+}
+
+/// The texts of the findings in the text form.
+fn findings(text: &str) -> BTreeSet<&str> {
+    let lines = text.lines().zip(text.lines().skip(1));
+    lines.filter(|(heading, _)| heading.starts_with("Msg ")).map(|(_, text)| text).collect()
+}
