@@ -25,27 +25,37 @@ pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Co
 }
 
 /// Findings of the container. Reads all of it that was not read yet.
-pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, errors: &mut Vec<String>) {
+pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, coverage: &mut Coverage, errors: &mut Vec<String>) {
     let Some(backup) = source.backup() else { return };
     // Damaged records of a compressed backup may be many: each goes where findings are kept as soon as it is known.
-    let unread = backup.container_damage(|damage| findings.push(finding(&damage)));
+    let unread = backup.container_damage(|damage| match finding(&damage) {
+        Some(finding) => findings.push(finding),
+        None => coverage.note(
+            "compressed records of the backup",
+            damage.path.file_name().unwrap_or_default().to_string_lossy(),
+            "they do not decompress to the size in their headers: these are damaged, or the compression is not known",
+            1,
+        ),
+    });
     errors.extend(unread.iter().map(ToString::to_string));
 }
 
-fn finding(damage: &Damage) -> Finding {
+/// What a place of damage is reported as; `None` where it need not be damage.
+fn finding(damage: &Damage) -> Option<Finding> {
     let about = |check: &'static Check| {
         let at = i64::try_from(damage.at).unwrap_or(i64::MAX);
         Finding::new(check).text_value("device", damage.path.display().to_string()).number("position", at)
     };
     let sums = |check, stored: u32, computed: u32| about(check).number("stored", stored).number("computed", computed);
     let tagged = |check, tag: &[u8; 4]| about(check).text_value("tag", String::from_utf8_lossy(tag));
-    match &damage.kind {
+    Some(match &damage.kind {
         DamageKind::BlockChecksum { tag } => tagged(&registry::BACKUP_BLOCK_CHECKSUM, tag),
         DamageKind::UnknownBlock { tag } => tagged(&registry::BACKUP_BLOCK_TYPE, tag),
         DamageKind::StreamChecksum { tag } => tagged(&registry::BACKUP_STREAM_CHECKSUM, tag),
         DamageKind::DataChecksum { stored, computed } => sums(&registry::BACKUP_DATA_CHECKSUM, *stored, *computed),
         DamageKind::RecordChecksum { stored, computed } => sums(&registry::BACKUP_RECORD_CHECKSUM, *stored, *computed),
         DamageKind::RecordLost => about(&registry::BACKUP_RECORD_LOST),
+        DamageKind::RecordForm => return None,
         DamageKind::LogBlock => about(&registry::BACKUP_LOG_BLOCK),
         DamageKind::Truncated => about(&registry::BACKUP_TRUNCATED),
         DamageKind::Lost => about(&registry::BACKUP_LOST_BYTES),
@@ -55,5 +65,5 @@ fn finding(damage: &Damage) -> Finding {
             .number("file", *file_id)
             .number("expected", i64::try_from(*expected).unwrap_or(i64::MAX))
             .number("found", i64::try_from(*found).unwrap_or(i64::MAX)),
-    }
+    })
 }

@@ -1,7 +1,6 @@
 //! What a run would take: what CHECKDB tells WITH ESTIMATEONLY, of this program.
 
 use catalog::Database;
-use format::allocation::EXTENT_PAGES;
 use format::page::PAGE_BYTES;
 use format::{PageId, PageType};
 use source::PageSource;
@@ -76,10 +75,10 @@ fn tree_pages(context: &Context<'_>) -> u64 {
         unit.is_some_and(|unit| context.checks_tree(unit) && unit.shape.allows(PageType::Index))
             && any_in_scope(context, page, 1)
     };
-    let claimed = ranges(context, EXTENT_PAGES).filter(|(first, _)| {
-        context.survey.file(first.file).is_some_and(|file| !file.is_blank(first.page / EXTENT_PAGES))
-    });
-    let pages = claimed
-        .flat_map(|(first, pages)| (first.page..).take(pages as usize).map(move |page| PageId::new(first.file, page)));
+    let pages = context
+        .survey
+        .files
+        .iter()
+        .flat_map(|file| file.claimed_pages(0..file.pages).map(move |page| PageId::new(file.file_id, page)));
     pages.filter(|page| is_of_tree(*page)).count() as u64
 }

@@ -88,7 +88,7 @@ fn extents_by_unit(context: &Context<'_>) -> BTreeMap<UnitIndex, (u64, u64)> {
                 totals.entry(unit).or_default().0 += 1;
             }
         }
-        for page in 0..file.pages {
+        for page in file.claimed_pages(0..file.pages) {
             let used = matches!(file.allocation(page), crate::survey::Allocation::Used(_));
             if let (true, Some(unit)) = (used, file.owner(page)) {
                 totals.entry(unit).or_default().1 += 1;

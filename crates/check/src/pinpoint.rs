@@ -59,7 +59,7 @@ impl Stretch {
 pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Stretch> {
     let mut stretches: BTreeMap<UnitIndex, Stretch> = units.iter().map(|unit| (*unit, Stretch::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
-        for page in 0..file.pages {
+        for page in file.claimed_pages(0..file.pages) {
             let id = PageId::new(file.file_id, page);
             if let Some(stretch) = context.unit_of(id).and_then(|unit| stretches.get_mut(&unit)) {
                 *stretch = Stretch { first: stretch.first.min(id), last: id };
@@ -78,7 +78,7 @@ fn for_each_sound(
 ) {
     let mut target = Target::default();
     for file in &context.survey.files {
-        for page in stretch.of(file.file_id, file.pages) {
+        for page in file.claimed_pages(stretch.of(file.file_id, file.pages)) {
             let id = PageId::new(file.file_id, page);
             if context.unit_of(id) != Some(unit) {
                 continue;
@@ -105,7 +105,7 @@ pub(crate) fn each_row(
 ) {
     let mut target = Target::default();
     for file in &context.survey.files {
-        for page in 0..file.pages {
+        for page in file.claimed_pages(0..file.pages) {
             let id = PageId::new(file.file_id, page);
             let Some(unit) = context.unit_of(id).filter(|unit| units.contains(unit)) else { continue };
             rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record));

@@ -47,7 +47,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         let looked = encryption::check(source, database, options, &mut findings, &mut coverage, progress);
         phases.end("sweep", &space);
         if options.scope == Scope::Database {
-            container::check(source, &mut findings, &mut read_errors);
+            container::check(source, &mut findings, &mut coverage, &mut read_errors);
         }
         read_errors.extend(lines(source, looked.unread));
         let mut kept = List::new(findings.limit_bytes(), &space);
@@ -118,7 +118,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     };
     phases.end("beyond", &space);
     if options.scope == Scope::Database {
-        container::check(source, &mut findings, &mut read_errors);
+        container::check(source, &mut findings, &mut coverage, &mut read_errors);
     }
 
     let findings = settle(&context, &swept, findings, &mut coverage);

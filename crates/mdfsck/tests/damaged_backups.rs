@@ -73,6 +73,31 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
     }
 }
 
+#[test]
+fn blocks_and_streams_that_were_wiped_with_zeros_are_found() {
+    // Zeros have a right checksum: neither what is wiped nor the blocks after it may be passed over as padding.
+    let (folder, database) = database(7);
+    let form = Form { checksum: true, in_flight: 4, ..Form::default() };
+    let done = write(&database, 1, form, folder.path(), "wiped");
+    let sound = std::fs::read(&done.files[0]).unwrap();
+    assert!(!finds(&done.files), "sound");
+    let mut tried = 0;
+    for place in &done.covered[0] {
+        for length in [512, 2560, 8192] {
+            let start = place.start as usize;
+            let end = (start + length).min(sound.len());
+            let mut bytes = sound.clone();
+            bytes[start..end].fill(0);
+            if bytes != sound {
+                std::fs::write(&done.files[0], &bytes).unwrap();
+                assert!(finds(&done.files), "{length} bytes from {start} on are zero, nothing found");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 50, "only {tried} places were wiped: the test does not test");
+}
+
 fn lab_dice(name: &str) -> impl FnMut() -> u64 {
     let mut state = name.bytes().fold(0x1234_5678_9ABC_DEF1u64, |state, byte| state.rotate_left(5) ^ u64::from(byte));
     move || {

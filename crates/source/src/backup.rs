@@ -23,6 +23,7 @@ mod places;
 mod records;
 mod room;
 mod sets;
+mod version;
 mod xpress;
 
 pub use chain::{Chain, ChainSet, DatabaseChains, chains};

@@ -1,6 +1,7 @@
 //! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; fixed pages checked for being what their place demands.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use catalog::{Fetched, fetch};
 use format::allocation::{
@@ -112,13 +113,23 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// Whether nothing tells what the pages of an extent are: their PFS page is damaged, and no IAM page claims them. A header
-    /// can claim a terabyte of them over a file that is nearly all hole, so what goes through a file passes them quickly.
-    pub(crate) fn is_blank(&self, extent: u32) -> bool {
-        let first = extent * EXTENT_PAGES;
-        !self.pfs_is_known(first)
-            && self.extent_owner(extent).is_none()
-            && self.singles.range(first..first + EXTENT_PAGES).next().is_none()
+    /// The pages of `range` that lie in extents of which a unit claims anything, ascending. Others have no owner: what goes
+    /// through a file for owners passes them quickly, as a header can claim a terabyte of them.
+    pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        let first = range.start / EXTENT_PAGES;
+        let mut singles = self.singles.range(first * EXTENT_PAGES..).map(|(page, _)| page / EXTENT_PAGES).peekable();
+        (first..)
+            .zip(self.owners.get(first as usize..).unwrap_or_default())
+            .take_while(move |(extent, _)| extent * EXTENT_PAGES < range.end)
+            .filter(move |(extent, owner)| {
+                let mut has_single = false;
+                while singles.next_if_eq(extent).is_some() {
+                    has_single = true;
+                }
+                **owner != 0 || has_single
+            })
+            .flat_map(|(extent, _)| extent * EXTENT_PAGES..(extent + 1) * EXTENT_PAGES)
+            .filter(move |page| (range.start..range.end).contains(page))
     }
 
     /// The unit that owns the whole extent.
@@ -146,7 +157,7 @@ impl FileMap {
     }
 
     /// Pages behind the end of the file in its last extent, of those that its header claims.
-    pub(crate) fn lost_pages(&self) -> std::ops::Range<u32> {
+    pub(crate) fn lost_pages(&self) -> Range<u32> {
         let end = self.pages.next_multiple_of(EXTENT_PAGES).min(self.pages.saturating_add(self.lost_from_header));
         self.pages..end
     }
@@ -208,7 +219,8 @@ pub(crate) fn load(
         unread: Vec::new(),
         config: None,
     };
-    let mut reader = FixedPages { source, units, findings, coverage, unread: Vec::new() };
+    let mut reader =
+        FixedPages { source, units, findings, coverage, unread: Vec::new(), unchecked: None, is_one_interval: true };
     reader.heads(file);
     for first in (0..file.pages).step_by(PFS_PAGES as usize) {
         let page = PageId::new(file.file_id, pfs_page_of(first));
@@ -221,6 +233,7 @@ pub(crate) fn load(
         }
         map.pfs_is_sound.push(source_bytes.is_some());
     }
+    reader.note_unchecked(file.file_id);
     for first in (0..file.pages).step_by(INTERVAL_PAGES as usize) {
         let gam_page = PageId::new(file.file_id, gam_page_of(first));
         let sgam_page = PageId::new(file.file_id, sgam_page_of(first));
@@ -245,6 +258,7 @@ pub(crate) fn load(
             }
         }
     }
+    reader.note_unchecked(file.file_id);
     map.config = reader.config(file);
     map.unread = reader.unread;
     map
@@ -256,6 +270,9 @@ struct FixedPages<'a> {
     findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
+    /// Pages of the intervals, one after another, that are unchecked and not told yet.
+    unchecked: Option<Range<u32>>,
+    is_one_interval: bool,
 }
 
 impl FixedPages<'_> {
@@ -384,11 +401,25 @@ impl FixedPages<'_> {
         let last = first.saturating_add(interval - 1).min(file_pages.saturating_sub(1));
         let (from, to) = (PageId::new(file, first), PageId::new(file, last));
         self.findings.push(Finding::new(&registry::INTERVAL_UNCHECKED).page(from).ref_page(to));
-        self.coverage.note(
-            "allocation",
-            format!("pages {from} to {to}"),
-            "an allocation page of the interval is damaged",
-            u64::from(last - first) + 1,
-        );
+        let start = match self.unchecked.clone().filter(|run| run.end == first) {
+            Some(run) => run.start,
+            None => {
+                self.note_unchecked(file);
+                first
+            }
+        };
+        self.unchecked = Some(start..last + 1);
+        self.is_one_interval = start == first;
+    }
+
+    /// Lists the intervals one after another that are unchecked, as one: a file that is nearly all hole has thousands.
+    fn note_unchecked(&mut self, file: u16) {
+        let Some(run) = self.unchecked.take() else { return };
+        let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));
+        let reason = match self.is_one_interval {
+            true => "an allocation page of the interval is damaged",
+            false => "an allocation page of each interval there is damaged",
+        };
+        self.coverage.note("allocation", format!("pages {from} to {to}"), reason, run.len() as u64);
     }
 }

@@ -1,6 +1,6 @@
 //! One page as the target of the sweep.
 
-use format::allocation::{EXTENT_PAGES, FixedPage};
+use format::allocation::{FixedPage, PFS_PAGES};
 use format::key::Ascent;
 use format::protection::undo_torn_bits;
 use format::record::{Record, RecordKind};
@@ -55,17 +55,12 @@ pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
 /// Whether any page of a range may be in scope: other ranges need not be read.
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
     let Some(file) = context.survey.file(first.file) else { return false };
-    let end = first.page.saturating_add(pages);
-    let mut page = first.page;
-    while page < end {
-        let extent = page / EXTENT_PAGES;
-        let next = (extent + 1).saturating_mul(EXTENT_PAGES).min(end);
-        if !file.is_blank(extent) && (page..next).any(|page| may_be_in_scope(context, PageId::new(first.file, page))) {
-            return true;
-        }
-        page = next;
-    }
-    false
+    let range = first.page..first.page.saturating_add(pages).min(file.pages);
+    let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
+    // Where the PFS page is damaged, only what a unit claims is in scope.
+    let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
+    let has_pfs = intervals.into_iter().any(|page| file.pfs_is_known(page));
+    if has_pfs { range.clone().any(is_in_scope) } else { file.claimed_pages(range).any(is_in_scope) }
 }
 
 impl Target {

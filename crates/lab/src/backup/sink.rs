@@ -115,6 +115,20 @@ impl Compressed {
         self.put(&packed)
     }
 
+    /// Goes on to a multiple of `unit` with a record that holds nothing, whose header has no checksum: so it is in all
+    /// compressed backups known. Where its header does not fit, it takes a unit more.
+    fn filler(&mut self, unit: u64) -> io::Result<()> {
+        let (tag, length) = if self.container == Container::Version1 { (0x84, 4) } else { (0x24, 24) };
+        if self.at.is_multiple_of(unit) {
+            return Ok(());
+        }
+        let mut filler = vec![0; length];
+        filler.resize(((self.at + length as u64).next_multiple_of(unit) - self.at) as usize, 0);
+        let size = ((filler.len() - length) as u16).to_le_bytes();
+        (filler[0], filler[2], filler[3]) = (tag, size[0], size[1]);
+        self.put(&filler)
+    }
+
     fn flush_records(&mut self) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         for data in waiting.chunks(RECORD) {
@@ -145,8 +159,8 @@ impl Sink for Compressed {
 
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush_records()?;
-        let at = self.at.next_multiple_of(bytes.len() as u64);
-        self.put(&vec![0; (at - self.at) as usize])?;
+        self.filler(bytes.len() as u64)?;
+        let at = self.at;
         self.places.push(at..at + 52);
         self.put(bytes)
     }

@@ -149,8 +149,11 @@ impl<'a> Walk<'a> {
             let first_stream = usize::from(u16_at(&fields, 8).unwrap_or_default());
             let is_known = BLOCKS.contains(&&tag) && first_stream >= HEADER_BYTES;
             if at > 0 && fields.iter().take(SECTOR_BYTES).all(|&byte| byte == 0) {
-                // Zeros behind the last block: room that a device rounds up to.
+                // Zeros after the last block: room that a device rounds up to. Between blocks they are blocks that were wiped.
                 self.search(at)?;
+                if self.at < self.media.length() {
+                    self.note(at, DamageKind::Lost)?;
+                }
                 continue;
             }
             if !is_sound {
@@ -208,6 +211,12 @@ impl<'a> Walk<'a> {
             if read < STREAM_BYTES {
                 self.truncated(at)?;
                 self.at = end;
+                return Ok(streams);
+            }
+            if header == [0; STREAM_BYTES] {
+                // Its checksum is right, but SPAD must come before anything that is not a stream.
+                self.note(at, DamageKind::Lost)?;
+                self.search(at)?;
                 return Ok(streams);
             }
             let tag = header.first_chunk::<4>().copied().unwrap_or_default();

@@ -14,55 +14,36 @@ use super::groups::{Entry, Groups};
 use super::media::Part;
 use super::records;
 use super::room::Room;
+use super::version::{MAX_SECTORS, Version, checksum};
 use super::xpress;
 use crate::positioned::read_fully_at;
 
 /// First bytes of the container.
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
-/// Largest record: what a byte can count in sectors is more than any writer puts into one.
-pub(super) const MAX_SECTORS: u8 = 128;
 /// Groups decompressed and kept.
 const CACHED: usize = 16;
 /// Entries of the index a step of the coarse index covers.
 const STEP: usize = 256;
 
-/// What differs between the versions of the container.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Version {
-    pub(super) first: u64,
-    pub(super) tag: u8,
-    pub(super) header: usize,
-    pub(super) checksum: usize,
-}
-
-impl Version {
-    /// By the words after the magic: 1, 1 or 2, 3; others hold other algorithms.
-    pub(super) fn of(words: &[u8]) -> Option<Self> {
-        match words {
-            [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
-            [2, 0, 0, 0, 3, 0, 0, 0] => Some(V2),
-            _ => None,
-        }
-    }
-
-    /// Bytes of the longest record.
-    fn most_bytes(self) -> u64 {
-        (self.header + usize::from(u16::MAX)) as u64
-    }
-}
-
-/// SQL Server 2008.
-const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4 };
-/// SQL Server 2008 R2 and later.
-const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24 };
-
-/// A record whose checksum is wrong, or that is none.
+/// A record that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadRecord {
     /// Where in the file.
     pub(crate) at: u64,
-    /// Checksum in its header and over its bytes; `None` when there is no such record at all.
-    pub(crate) checksums: Option<(u32, u32)>,
+    /// Why not.
+    pub(crate) fault: RecordFault,
+}
+
+/// Why a record cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordFault {
+    /// There is no record.
+    Lost,
+    /// Its checksum is another than that over its bytes.
+    Checksum { stored: u32, computed: u32 },
+    /// Its checksum is right, but its bytes do not decompress to as many sectors as its header says. The checksum does not
+    /// cover the header; but it could be another form of compression too.
+    Form,
 }
 
 /// What a group holds, and which sectors of it cannot be read, a bit each.
@@ -116,7 +97,7 @@ pub(crate) struct Compressed {
     pub(crate) length: u64,
     /// Whether the last record ends where the file does, but for the slack after a soft filemark.
     pub(crate) is_whole: bool,
-    /// Entries of which all checksums were compared and are right, a bit each.
+    /// Entries of which all records were read, a bit each.
     sound: Vec<AtomicU64>,
     cache: Mutex<VecDeque<Slot>>,
 }
@@ -218,21 +199,28 @@ impl Compressed {
         Ok(Part::Read(done))
     }
 
-    /// Compares the checksums of all records that were not read yet, and reports the bad ones, by place.
+    /// Looks at all records that were not read yet, and reports those that cannot be read, by place.
     pub(crate) fn verify_all(&self, file: &File, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
-        let mut raw = Vec::new();
+        let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
             if entry.is(Entry::LOST) {
-                found(BadRecord { at: entry.offset(), checksums: None });
+                found(BadRecord { at: entry.offset(), fault: RecordFault::Lost });
             } else if !entry.is(Entry::LITERAL) && !self.is_sound(number) {
                 self.fetch(file, number, &mut raw)?;
                 for record in Records::new(self.version, &raw, *entry) {
-                    record.payload.map_or_else(&mut found, |_| ());
+                    let room = room.get_mut(record.from..record.to).unwrap_or_default();
+                    match record.payload {
+                        Ok(payload) if !expand(payload, room) => {
+                            found(BadRecord { at: record.at, fault: RecordFault::Form });
+                        }
+                        Ok(_) => {}
+                        Err(bad) => found(bad),
+                    }
                 }
             }
         }
         if let Some(at) = self.lost_end {
-            found(BadRecord { at, checksums: None });
+            found(BadRecord { at, fault: RecordFault::Lost });
         }
         Ok(())
     }
@@ -320,15 +308,12 @@ impl Compressed {
             let mask = BadSectors::mask(record.from, record.to);
             let out = out.get_mut(record.from..record.to).unwrap_or_default();
             match record.payload {
-                // As large as what it holds: stored.
-                Ok(payload) if payload.len() == out.len() => out.copy_from_slice(payload),
-                // The checksum is right, so this is what was written: perhaps a form that is not known.
-                Ok(payload) if xpress::decompress(payload, out).is_err() => bad.unknown |= mask,
+                Ok(payload) if !expand(payload, out) => bad.unknown |= mask,
                 Ok(_) => {}
                 Err(_) => bad.damaged |= mask,
             }
         }
-        if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged == 0) {
+        if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged | bad.unknown == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }
         Ok(bad)
@@ -355,6 +340,16 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     taken
 }
 
+/// Decompresses what a record holds into `out`, which has its size; whether that could be done.
+fn expand(payload: &[u8], out: &mut [u8]) -> bool {
+    // As large as what it holds: stored.
+    if payload.len() == out.len() {
+        out.copy_from_slice(payload);
+        return true;
+    }
+    xpress::decompress(payload, out).is_ok()
+}
+
 /// The records of a group, in its bytes.
 struct Records<'a> {
     version: Version,
@@ -367,6 +362,8 @@ struct Records<'a> {
 
 /// A record of a group.
 struct Record<'a> {
+    /// Where in the file.
+    at: u64,
     /// What it holds of the group, in bytes.
     from: usize,
     to: usize,
@@ -397,59 +394,17 @@ impl<'a> Iterator for Records<'a> {
         let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
             // It was there when the file was opened.
             self.place = whole;
-            return Some(Record { from, to: whole, payload: Err(BadRecord { at, checksums: None }) });
+            return Some(Record { at, from, to: whole, payload: Err(BadRecord { at, fault: RecordFault::Lost }) });
         };
         self.at += self.version.header + size;
         self.place = to;
         let computed = checksum(payload);
-        let payload =
-            if computed == stored { Ok(payload) } else { Err(BadRecord { at, checksums: Some((stored, computed)) }) };
-        Some(Record { from, to, payload })
+        let fault = RecordFault::Checksum { stored, computed };
+        let payload = if computed == stored { Ok(payload) } else { Err(BadRecord { at, fault }) };
+        Some(Record { at, from, to, payload })
     }
 }
 
 fn damaged(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
-}
-
-/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last one is filled up with zeros.
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    // Words that lie 32 apart are rotated alike: they are added up side by side.
-    let (groups, rest) = bytes.as_chunks::<128>();
-    let mut lanes = [0u32; 32];
-    for group in groups {
-        for (lane, word) in lanes.iter_mut().zip(group.as_chunks::<4>().0) {
-            *lane ^= u32::from_le_bytes(*word);
-        }
-    }
-    let sum = lanes.iter().fold(0u32, |sum, lane| sum.rotate_left(1) ^ lane);
-    let (words, rest) = rest.as_chunks::<4>();
-    let sum = words.iter().fold(sum, |sum, word| sum.rotate_left(1) ^ u32::from_le_bytes(*word));
-    if rest.is_empty() {
-        return sum;
-    }
-    let last = rest.iter().rev().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
-    sum.rotate_left(1) ^ last
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checksum_pads_with_zeros() {
-        assert_eq!(checksum(&[]), 0);
-        assert_eq!(checksum(&[1, 0, 0, 0, 2]), 2 ^ 2);
-        assert_eq!(checksum(&[1, 0, 0, 0, 2, 0, 0, 0]), checksum(&[1, 0, 0, 0, 2]));
-        assert_eq!(checksum(&[0, 0, 0, 0x80, 0, 0, 0, 0]), 1, "the top bit comes back below");
-        let bytes: Vec<u8> = (0..1003u32).map(|n| (n * n / 8) as u8).collect();
-        for length in 0..bytes.len() {
-            let one_by_one = bytes[..length].chunks(4).fold(0u32, |sum, chunk| {
-                let mut word = [0; 4];
-                word[..chunk.len()].copy_from_slice(chunk);
-                sum.rotate_left(1) ^ u32::from_le_bytes(word)
-            });
-            assert_eq!(checksum(&bytes[..length]), one_by_one, "{length} bytes");
-        }
-    }
 }

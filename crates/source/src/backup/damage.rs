@@ -49,6 +49,9 @@ pub enum DamageKind {
     },
     /// No record of the compressed backup where one must be.
     RecordLost,
+    /// A record of the compressed backup that does not decompress to what its header says: its header is damaged, or its form
+    /// is not known.
+    RecordForm,
     /// A log block that is none, or whose checksum is wrong.
     LogBlock,
     /// The file ends before the backup does.

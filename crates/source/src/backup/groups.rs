@@ -1,7 +1,7 @@
 //! The index of a compressed container: which part of the file holds which part of the tape.
 
 use super::blocks::SECTOR_BYTES;
-use super::compressed::MAX_SECTORS;
+use super::version::MAX_SECTORS;
 
 /// What a group takes in memory: in a list that grows, with its bit and its part of a step.
 pub(super) const BYTES_A_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::compressed::{Compressed, MAGIC};
+use super::compressed::{Compressed, MAGIC, RecordFault};
 use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
 use super::room::Room;
@@ -146,9 +146,10 @@ impl Media {
         compressed.verify_all(file, |bad| {
             found(damage(
                 bad.at,
-                match bad.checksums {
-                    Some((stored, computed)) => DamageKind::RecordChecksum { stored, computed },
-                    None => DamageKind::RecordLost,
+                match bad.fault {
+                    RecordFault::Lost => DamageKind::RecordLost,
+                    RecordFault::Checksum { stored, computed } => DamageKind::RecordChecksum { stored, computed },
+                    RecordFault::Form => DamageKind::RecordForm,
                 },
             ));
         })?;

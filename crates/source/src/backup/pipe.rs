@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
-use super::compressed::{MAGIC, MAX_SECTORS, Version, checksum};
-use super::records::GAP_BYTES;
+use super::compressed::MAGIC;
+use super::records::END_BYTES;
+use super::version::Version;
 use super::xpress;
 
 /// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
@@ -41,6 +42,8 @@ struct State {
     /// The part of the tape that is at hand, and where it starts.
     window: Vec<u8>,
     start: u64,
+    /// Whether it ends with a soft filemark so far.
+    is_after_mark: bool,
     is_ended: bool,
 }
 
@@ -64,6 +67,7 @@ impl Pipe {
             is_input_ended: false,
             window: Vec::new(),
             start: 0,
+            is_after_mark: false,
             is_ended: false,
         };
         state.want(16)?;
@@ -167,7 +171,7 @@ impl State {
 
     /// The next record of a compressed container, or soft filemark.
     fn grow_by_record(&mut self, version: Version) -> io::Result<()> {
-        self.want(version.header + usize::from(u16::MAX) + GAP_BYTES)?;
+        self.want(version.most_bytes() as usize)?;
         if let Some((sectors, payload)) = version.record(self.input_bytes.get(self.used_bytes..).unwrap_or_default()) {
             let old = self.window.len();
             self.window.resize(old + usize::from(sectors) * SECTOR_BYTES, 0);
@@ -179,24 +183,47 @@ impl State {
             }
             let used = version.header + payload.len();
             self.used(used);
+            self.is_after_mark = false;
             return Ok(());
         }
-        // Behind a set: some old bytes, then a filemark at the next sector or some further on.
-        let to_sector = (self.raw_at.next_multiple_of(SECTOR_BYTES as u64) - self.raw_at) as usize;
-        let gap = self.raw().get(to_sector..).unwrap_or_default();
-        let marks = gap.chunks(SECTOR_BYTES).take(GAP_BYTES / SECTOR_BYTES).zip((to_sector..).step_by(SECTOR_BYTES));
-        if let Some((at, length)) = marks.into_iter().find_map(|(bytes, at)| Some((at, is_filemark(bytes)?))) {
-            self.want(at + length)?;
-            let mark = self.input_bytes.get(self.used_bytes..).and_then(|raw| raw.get(at..at + length));
+        if let Some(length) = self.filemark() {
+            let mark = self.input_bytes.get(self.used_bytes..).and_then(|raw| raw.get(..length));
             self.window.extend_from_slice(mark.unwrap_or_default());
-            self.used(at + length);
+            self.used(length);
+            self.is_after_mark = true;
             return Ok(());
         }
-        if self.is_input_ended && self.raw().len() < GAP_BYTES {
+        let is_rest_zero = (self.raw().len() as u64) < END_BYTES && self.raw().iter().all(|&byte| byte == 0);
+        if self.is_input_ended && (self.raw().is_empty() || self.is_after_mark && is_rest_zero) {
             self.is_ended = true;
             return Ok(());
         }
+        if let Some(filler) = version.filler(self.raw()) {
+            self.pass(filler)?;
+            self.want(version.most_bytes() as usize)?;
+            if self.raw().is_empty() || self.filemark().is_some() || version.record(self.raw()).is_some() {
+                return Ok(());
+            }
+        }
         Err(lost("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
+    }
+
+    /// Length of the soft filemark that comes next, if one does.
+    fn filemark(&self) -> Option<usize> {
+        is_filemark(self.raw()).filter(|_| self.raw_at.is_multiple_of(SECTOR_BYTES as u64))
+    }
+
+    /// Goes past so many bytes of the input, of any number.
+    fn pass(&mut self, bytes: u64) -> io::Result<()> {
+        let end = self.raw_at.saturating_add(bytes);
+        while self.raw_at < end {
+            self.want(1)?;
+            if self.raw().is_empty() {
+                break;
+            }
+            self.used(usize::try_from(end - self.raw_at).unwrap_or(usize::MAX));
+        }
+        Ok(())
     }
 
     /// Drops what lies too far before `at`.
@@ -215,19 +242,4 @@ impl State {
 /// Nothing behind this can be read: what is damaged in a file can be stepped over, not in a pipe.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
-}
-
-impl Version {
-    /// Sectors and payload of the sound record that `bytes` start with.
-    fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
-        let &[tag, sectors, low, high] = bytes.first_chunk()?;
-        let size = usize::from(u16::from_le_bytes([low, high]));
-        let payload = bytes.get(self.header..self.header + size)?;
-        let stored = bytes.get(self.checksum..)?.first_chunk::<4>()?;
-        let is_sound = tag == self.tag
-            && (1..=MAX_SECTORS).contains(&sectors)
-            && size > 0
-            && u32::from_le_bytes(*stored) == checksum(payload);
-        is_sound.then_some((sectors, payload))
-    }
 }

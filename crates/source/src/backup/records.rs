@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io;
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
-use super::compressed::{MAX_SECTORS, Version};
 use super::groups::{BYTES_A_GROUP, Groups};
 use super::room::Room;
+use super::version::{MAX_SECTORS, Version};
 use crate::positioned::read_fully_at;
 
-/// Between a record and the soft filemark after it lies less than two blocks of at most 4096 bytes.
-pub(super) const GAP_BYTES: usize = 2 * 4096 + SECTOR_BYTES;
+/// Fewer zeros than two blocks of 4096 bytes may follow the last soft filemark. None do in a file known, but devices round up.
+pub(super) const END_BYTES: u64 = 2 * 4096;
 /// How much is read at once where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
 /// Records closer than this are read together: their headers alone would cost a call each.
@@ -38,7 +38,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Hops from header to header. Between a record and a soft filemark lie old bytes, which may look like anything.
+    /// Hops from header to header. Between a record and a soft filemark stands a filler that says how long it is; anything
+    /// else there is damage.
     fn run(mut self) -> io::Result<Groups> {
         let (length, header) = (self.window.length, self.window.version.header);
         let mut at = self.window.version.first;
@@ -50,21 +51,19 @@ impl Walk<'_> {
             }
             if let Some((sectors, next)) = here {
                 let then = self.window.record(next)?;
-                // The last record of a file that was cut, one whose header lies, or the old bytes before a filemark.
-                let is_record = then.is_some()
-                    || self.window.filemark(next)?.is_some()
-                    || self.window.filemark(at)?.is_none() && self.window.is_sound(at)?;
-                if is_record {
+                // The last record of a file that was cut has only its checksum to prove it.
+                if then.is_some() || self.window.is_boundary(next)? || self.window.is_sound(at)? {
                     self.groups.add_record(at, sectors, next, header);
                     (at, here) = (next, then);
                     continue;
                 }
             }
-            if let Some((mark, bytes)) = self.window.filemark(at)? {
-                self.groups.add_filemark(mark, bytes);
-                at = mark + bytes as u64;
-            } else if self.groups.ends_with_filemark() && length - at < GAP_BYTES as u64 {
-                // After the last soft filemark less than a block may follow.
+            if let Some(bytes) = self.window.filemark(at)? {
+                self.groups.add_filemark(at, bytes);
+                at += bytes as u64;
+            } else if let Some(end) = self.window.filler(at)? {
+                at = end;
+            } else if self.groups.ends_with_filemark() && self.window.is_zero_to_end(at)? {
                 self.groups.is_whole = true;
                 break;
             } else {
@@ -144,18 +143,46 @@ impl<'a> Window<'a> {
         Ok((is_record && next <= length).then_some((sectors, next)))
     }
 
-    /// The soft filemark after a record that ends at `at`: at the next multiple of a sector, or some sectors on.
-    fn filemark(&mut self, at: u64) -> io::Result<Option<(u64, usize)>> {
-        let first = at.next_multiple_of(SECTOR_BYTES as u64);
-        if first >= self.length {
+    /// Length of the soft filemark that starts at `at`, if there is one.
+    fn filemark(&mut self, at: u64) -> io::Result<Option<usize>> {
+        if !at.is_multiple_of(SECTOR_BYTES as u64) || at >= self.length {
             return Ok(None);
         }
-        for (sector, bytes) in self.bytes(first, GAP_BYTES)?.chunks(SECTOR_BYTES).enumerate() {
-            if let Some(length) = is_filemark(bytes) {
-                return Ok(Some((first + (sector * SECTOR_BYTES) as u64, length)));
-            }
+        Ok(is_filemark(self.bytes(at, SECTOR_BYTES)?))
+    }
+
+    /// Where the filler that starts at `at` ends, if there is one that leads to a soft filemark or the end of the file.
+    fn filler(&mut self, at: u64) -> io::Result<Option<u64>> {
+        let version = self.version;
+        let Some(length) = version.filler(self.bytes(at, Version::FILLER_START)?) else { return Ok(None) };
+        let end = at + length;
+        if end >= self.length || !end.is_multiple_of(SECTOR_BYTES as u64) {
+            return Ok((end == self.length).then_some(end));
         }
-        Ok(None)
+        // Where it leads is looked at beside the window: a file may be full of what only looks like fillers.
+        let mut far = [0; SECTOR_BYTES];
+        let offset = end.checked_sub(self.start).map(|offset| offset as usize);
+        let near = offset.and_then(|offset| self.bytes.get(offset..offset + SECTOR_BYTES));
+        let bytes = match near {
+            Some(near) => near,
+            None => {
+                let read = read_fully_at(self.file, &mut far, end)?;
+                self.read_bytes += read as u64;
+                far.get(..read).unwrap_or_default()
+            }
+        };
+        Ok(is_filemark(bytes).map(|_| end))
+    }
+
+    /// Whether a row of records may end at `at`.
+    fn is_boundary(&mut self, at: u64) -> io::Result<bool> {
+        Ok(self.filemark(at)?.is_some() || self.filler(at)?.is_some())
+    }
+
+    /// Whether the file goes on with nothing but a few zeros from `at` on.
+    fn is_zero_to_end(&mut self, at: u64) -> io::Result<bool> {
+        let rest = self.length.saturating_sub(at);
+        Ok(rest < END_BYTES && self.bytes(at, rest as usize)?.iter().all(|&byte| byte == 0))
     }
 
     /// Whether the record at `at` has the right checksum.
@@ -168,7 +195,7 @@ impl<'a> Window<'a> {
         Ok(stored.is_some_and(|stored| Some(u32::from_le_bytes(stored)) == computed))
     }
 
-    /// The checksum over the bytes between two offsets of the window, as `compressed::checksum` gives it: the sums at its
+    /// The checksum over the bytes between two offsets of the window, as `version::checksum` gives it: the sums at its
     /// ends tell it, as words before it are in both of them.
     fn checksum(&mut self, from: usize, to: usize) -> Option<u32> {
         let tail = to.checked_sub(from)? % 4;
@@ -211,7 +238,11 @@ impl<'a> Window<'a> {
             };
             at += skipped as u64;
             let is_next = match rest.get(skipped) {
-                Some(b'S') => at.is_multiple_of(SECTOR_BYTES as u64) && self.filemark_at(at)?,
+                Some(b'S') if at.is_multiple_of(SECTOR_BYTES as u64) => {
+                    self.fetch(at, SECTOR_BYTES, WINDOW_BYTES)?;
+                    self.filemark(at)?.is_some()
+                }
+                Some(b'S') => false,
                 _ => self.is_sound(at)?,
             };
             if is_next {
@@ -221,19 +252,14 @@ impl<'a> Window<'a> {
         }
         Ok(None)
     }
-
-    /// Whether a soft filemark starts at `at`.
-    fn filemark_at(&mut self, at: u64) -> io::Result<bool> {
-        self.fetch(at, SECTOR_BYTES, WINDOW_BYTES)?;
-        Ok(is_filemark(self.bytes.get((at - self.start) as usize..).unwrap_or_default()).is_some())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::compressed::{BadRecord, Compressed, checksum};
+    use crate::backup::compressed::{BadRecord, Compressed, RecordFault};
     use crate::backup::media::Part;
+    use crate::backup::version::checksum;
     use std::io::Write;
 
     const MAGIC_V1: &[u8] = b"MSSQLBAK\x01\0\0\0\x01\0\0\0";
@@ -368,7 +394,7 @@ mod tests {
         opened.verify_all(&file, |record| bad.push(record)).unwrap();
         assert_eq!(bad.len(), 1);
         assert_eq!(bad[0].at as usize, MAGIC_V1.len() + records[..4].concat().len());
-        assert!(bad[0].checksums.is_some());
+        assert!(matches!(bad[0].fault, RecordFault::Checksum { .. }));
     }
 
     #[test]
@@ -392,7 +418,7 @@ mod tests {
             let mut bad = Vec::new();
             opened.verify_all(&file, |record| bad.push(record)).unwrap();
             let at = (MAGIC_V1.len() + sound.len()) as u64;
-            assert_eq!(bad, [BadRecord { at, checksums: None }], "the place of the damage");
+            assert_eq!(bad, [BadRecord { at, fault: RecordFault::Lost }], "the place of the damage");
         }
     }
 
@@ -405,5 +431,88 @@ mod tests {
         file.set_len(claimed).unwrap();
         let found = groups(&file, claimed, version, &Room::new(None, 0)).unwrap();
         assert!(!found.has_records() && found.read_bytes < 2 * FIRST_SEARCH_BYTES);
+    }
+
+    /// A soft filemark of one sector.
+    fn filemark() -> Vec<u8> {
+        let mut mark = vec![0; SECTOR_BYTES];
+        mark[..4].copy_from_slice(b"SFMB");
+        mark[9] = 2;
+        let sum = mark[..50].chunks(2).fold(0, |sum, word| sum ^ u16::from_le_bytes([word[0], word[1]]));
+        mark[50..52].copy_from_slice(&sum.to_le_bytes());
+        mark
+    }
+
+    /// What a server writes up to the next sector.
+    fn filler(at: usize) -> Vec<u8> {
+        let length = (at + 4).next_multiple_of(SECTOR_BYTES) - at;
+        let mut filler = vec![0; length];
+        filler[0] = 0x84;
+        filler[2..4].copy_from_slice(&u16::try_from(length - 4).unwrap().to_le_bytes());
+        filler
+    }
+
+    #[test]
+    fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
+        // Three sets of a record each, a filler and a filemark.
+        let mut bytes = MAGIC_V1.to_vec();
+        let mut starts = Vec::new();
+        let mut dice = dice();
+        for _ in 0..3 {
+            starts.push(bytes.len());
+            let payload: Vec<u8> = (0..SECTOR_BYTES).map(|_| dice() as u8).collect();
+            bytes.extend(record(1, &payload));
+            bytes.extend(filler(bytes.len()));
+            bytes.extend(filemark());
+        }
+        let sound = found(&bytes);
+        assert!(sound.is_whole && sound.losses.is_empty() && sound.lost_end.is_none());
+        assert_eq!(sound.length, 6 * SECTOR_BYTES as u64);
+        let damage = |bytes: &[u8]| {
+            let file = file(bytes);
+            let opened = Compressed::open(&file, bytes.len() as u64, &Room::new(None, 0)).unwrap().unwrap();
+            let mut bad = Vec::new();
+            opened.verify_all(&file, |record| bad.push(record.at as usize)).unwrap();
+            bad
+        };
+        assert_eq!(damage(&bytes), []);
+        for &start in &starts[1..] {
+            for at in 0..5 {
+                for flip in 1..=255u8 {
+                    let mut damaged = bytes.clone();
+                    damaged[start + at] ^= flip;
+                    assert_eq!(damage(&damaged), [start], "byte {at} of the record at {start} ^ {flip:02X}");
+                }
+            }
+            // All of it, up to the filemark.
+            for blank in [0, 0xFF] {
+                let mut damaged = bytes.clone();
+                let end = (start + 8 + SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
+                damaged[start..end].fill(blank);
+                assert_eq!(damage(&damaged), [start], "the record at {start} is {blank:02X}");
+            }
+        }
+        // After the last filemark nothing may follow but zeros.
+        assert!(found(&[&bytes[..], &[0; 4096]].concat()).is_whole);
+        let lost = found(&[&bytes[..], &[0; 100], b"x"].concat());
+        assert_eq!(lost.lost_end, Some(bytes.len() as u64));
+    }
+
+    #[test]
+    fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
+        // A record of nine bytes, and then a filler with contents that leads to a sector half a file further on.
+        let mut bytes = MAGIC_V1.to_vec();
+        let units = 50_000;
+        for _ in 0..units {
+            bytes.extend(record(1, b"x"));
+            let end = (bytes.len() + (1 << 19)).next_multiple_of(SECTOR_BYTES);
+            let size = u32::try_from(end - bytes.len() - 4).unwrap().to_le_bytes();
+            bytes.extend([0x8C, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, size[0], size[1], size[2], size[3]]);
+        }
+        let groups = found(&bytes);
+        assert_eq!(groups.losses.len(), units - 1);
+        // A sector is read for each of them, twice: where a record ends, and where there is none.
+        let most = 4 * bytes.len() as u64 + 2 * (units * SECTOR_BYTES) as u64;
+        assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} bytes", groups.read_bytes);
     }
 }

@@ -1,0 +1,126 @@
+//! The versions of the compressed container, and what its records look like (logs-backups-events.md 2.5 and 2.7).
+
+use format::bytes::{u16_at, u32_at};
+
+/// Largest record: what a byte can count in sectors is more than any writer puts into one.
+pub(super) const MAX_SECTORS: u8 = 128;
+
+/// What differs between the versions of the container.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version {
+    /// Where the first record starts.
+    pub(super) first: u64,
+    pub(super) tag: u8,
+    /// Length of a record's header, and where the checksum lies in it.
+    pub(super) header: usize,
+    pub(super) checksum: usize,
+    /// Tag of a filler, and the length of its header.
+    filler: u8,
+    filler_header: usize,
+}
+
+/// SQL Server 2008.
+const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
+/// SQL Server 2008 R2 and later.
+const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
+/// What the tag of a filler has more that is not zeros: places of the set's streams, as it seems.
+const CONTENTS: u8 = 8;
+
+impl Version {
+    /// Bytes of a filler that tell its length.
+    pub(super) const FILLER_START: usize = 24 + 12;
+
+    /// By the words after the magic: 1, 1 or 2, 3; others hold other algorithms.
+    pub(super) fn of(words: &[u8]) -> Option<Self> {
+        match words {
+            [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
+            [2, 0, 0, 0, 3, 0, 0, 0] => Some(V2),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the longest record.
+    pub(super) fn most_bytes(self) -> u64 {
+        (self.header + usize::from(u16::MAX)) as u64
+    }
+
+    /// Sectors and payload of the sound record that `bytes` start with.
+    pub(super) fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
+        let &[tag, sectors, low, high] = bytes.first_chunk()?;
+        let size = usize::from(u16::from_le_bytes([low, high]));
+        let payload = bytes.get(self.header..self.header + size)?;
+        let is_sound = tag == self.tag
+            && (1..=MAX_SECTORS).contains(&sectors)
+            && size > 0
+            && u32_at(bytes, self.checksum) == Some(checksum(payload));
+        is_sound.then_some((sectors, payload))
+    }
+
+    /// Length of the filler that `bytes` start with: a record of no sectors, whose header has no checksum. Before each of the
+    /// 29 soft filemarks in the 9 compressed files known, of both versions, there is one, up to the filemark, and there is
+    /// nothing else between records. Its size is where a record has its own, or, of one with contents, in their third word.
+    pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
+        let &[tag, 0] = bytes.first_chunk()? else { return None };
+        let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {
+            (0, size) => u32::from(size),
+            (CONTENTS, 0) => u32_at(bytes, self.filler_header + 8)?,
+            _ => return None,
+        };
+        Some(self.filler_header as u64 + u64::from(size))
+    }
+}
+
+/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last one is filled up with zeros.
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
+    // Words that lie 32 apart are rotated alike: they are added up side by side.
+    let (groups, rest) = bytes.as_chunks::<128>();
+    let mut lanes = [0u32; 32];
+    for group in groups {
+        for (lane, word) in lanes.iter_mut().zip(group.as_chunks::<4>().0) {
+            *lane ^= u32::from_le_bytes(*word);
+        }
+    }
+    let sum = lanes.iter().fold(0u32, |sum, lane| sum.rotate_left(1) ^ lane);
+    let (words, rest) = rest.as_chunks::<4>();
+    let sum = words.iter().fold(sum, |sum, word| sum.rotate_left(1) ^ u32::from_le_bytes(*word));
+    if rest.is_empty() {
+        return sum;
+    }
+    let last = rest.iter().rev().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
+    sum.rotate_left(1) ^ last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_pads_with_zeros() {
+        assert_eq!(checksum(&[]), 0);
+        assert_eq!(checksum(&[1, 0, 0, 0, 2]), 2 ^ 2);
+        assert_eq!(checksum(&[1, 0, 0, 0, 2, 0, 0, 0]), checksum(&[1, 0, 0, 0, 2]));
+        assert_eq!(checksum(&[0, 0, 0, 0x80, 0, 0, 0, 0]), 1, "the top bit comes back below");
+        let bytes: Vec<u8> = (0..1003u32).map(|n| (n * n / 8) as u8).collect();
+        for length in 0..bytes.len() {
+            let one_by_one = bytes[..length].chunks(4).fold(0u32, |sum, chunk| {
+                let mut word = [0; 4];
+                word[..chunk.len()].copy_from_slice(chunk);
+                sum.rotate_left(1) ^ u32::from_le_bytes(word)
+            });
+            assert_eq!(checksum(&bytes[..length]), one_by_one, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_filler_is_as_long_as_its_header_says_where_it_is_empty_and_its_contents_where_it_is_not() {
+        // First bytes of fillers of real files.
+        let old = [&[0x8C, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0x16, 2, 0, 0][..], &[0; 24]].concat();
+        let new = [&[0x2C, 0, 0, 0][..], &[0; 20], &[1, 0, 1, 0, 2, 0, 0, 0, 0x1C, 1, 0, 0]].concat();
+        assert_eq!((V1.filler(&old), V2.filler(&new)), (Some(538), Some(308)));
+        assert_eq!((V1.filler(&[0x84, 0, 0x82, 0]), V2.filler(&[0x24, 0, 0x8A, 0])), (Some(134), Some(162)));
+        assert_eq!(V2.filler(&[0x24, 1, 0x8A, 0]), None, "it holds something");
+        assert_eq!(V2.filler(&[0x21, 0, 0x8A, 0]), None, "a record");
+        assert_eq!(V1.filler(&[0x24, 0, 0x8A, 0]), None, "of the other version");
+        assert_eq!((V2.filler(&new[..35]), V2.filler(&[0; 36]), V2.filler(&[])), (None, None, None));
+    }
+}
