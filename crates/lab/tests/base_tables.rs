@@ -1,49 +1,36 @@
 //! Base tables whose stored counts are stale, and such that were cut short.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod image;
+
 use check::{Options, Report, Silent};
-use format::{PAGE_BYTES, Page, PageBytes};
-use lab::mutate::seal;
+use format::Page;
+use image::Image;
 use lab::{Version, orders};
 
 const SYSRSCOLS: u32 = 3;
 const SYSROWSETS: u32 = 5;
 
-struct Image {
-    folder: tempfile::TempDir,
-    bytes: Vec<u8>,
+/// A sample database.
+fn sample() -> Image {
+    let folder = tempfile::tempdir().unwrap();
+    Image::write(&orders::orders(Version::V904, 5, 1 << 20), folder.path())
 }
 
 impl Image {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let files = lab::write(&orders::orders(Version::V904, 5, 1 << 20), folder.path()).unwrap().files;
-        Self { bytes: std::fs::read(&files[0]).unwrap(), folder }
-    }
-
-    fn page(&self, page: u32) -> &PageBytes {
-        self.bytes[page as usize * PAGE_BYTES..].first_chunk().unwrap()
-    }
-
-    fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
-        let bytes = self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().unwrap();
-        change(bytes);
-        seal(bytes);
-    }
-
     /// The pages of a base table of this type.
-    fn pages(&self, table: u32, page_type: u8) -> Vec<u32> {
+    fn pages_of(&self, table: u32, page_type: u8) -> Vec<u32> {
         let is_its = |page: &u32| {
             let header = Page::new(self.page(*page)).header();
             header.page_type == page_type && header.object_id.get() == table && header.index_id.get() < 2
         };
-        (10..(self.bytes.len() / PAGE_BYTES) as u32).filter(is_its).collect()
+        (10..self.pages()).filter(is_its).collect()
     }
 
     /// Adds to the row count that sysrowsets keeps of sysrscols.
     fn count_more(&mut self, more: u64) {
         const ROWS: usize = 4 + 27;
-        for page in self.pages(SYSROWSETS, 1) {
+        for page in self.pages_of(SYSROWSETS, 1) {
             let slots = Page::new(self.page(page)).header().slot_count.get();
             for slot in 0..slots {
                 let at = usize::from(Page::new(self.page(page)).slot_offset(slot).unwrap());
@@ -63,13 +50,14 @@ impl Image {
     /// The last leaf of sysrscols and the one before.
     fn last_leaves(&self) -> (u32, u32) {
         let header = |page: u32| Page::new(self.page(page)).header();
-        let last = self.pages(SYSRSCOLS, 1).into_iter().find(|page| header(*page).next().is_none()).unwrap();
+        let last = self.pages_of(SYSRSCOLS, 1).into_iter().find(|page| header(*page).next().is_none()).unwrap();
         (header(last).prev().page, last)
     }
 
     /// What is known of the catalog, what a check says, and whether what does not fit there is damage.
     fn check(&self) -> (catalog::Database, Report, bool) {
-        let file = self.folder.path().join("changed.mdf");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("changed.mdf");
         std::fs::write(&file, &self.bytes).unwrap();
         let source = source::DataFiles::open(&[file]).unwrap();
         let database = catalog::load(&source);
@@ -81,7 +69,7 @@ impl Image {
 
 #[test]
 fn a_stored_row_count_above_the_rows_proves_nothing_where_tree_and_iam_chain_fit() {
-    let mut image = Image::new();
+    let mut image = sample();
     image.count_more(17);
     let (database, report, _) = image.check();
     assert!(database.gaps.is_empty() && report.findings.is_empty(), "{:?}", database.gaps);
@@ -92,7 +80,7 @@ fn a_stored_row_count_above_the_rows_proves_nothing_where_tree_and_iam_chain_fit
 
 #[test]
 fn a_chain_cut_short_is_noticed_by_the_tree_above_it() {
-    let mut image = Image::new();
+    let mut image = sample();
     let (before, _) = image.last_leaves();
     image.edit(before, |bytes| bytes[16..22].fill(0));
     let (database, report, is_damaged) = image.check();
@@ -103,10 +91,10 @@ fn a_chain_cut_short_is_noticed_by_the_tree_above_it() {
 
 #[test]
 fn a_chain_cut_short_together_with_its_tree_is_noticed_by_the_iam_chain() {
-    let mut image = Image::new();
+    let mut image = sample();
     let (before, last) = image.last_leaves();
     image.edit(before, |bytes| bytes[16..22].fill(0));
-    let parents = image.pages(SYSRSCOLS, 2);
+    let parents = image.pages_of(SYSRSCOLS, 2);
     let names_last = |page: &&u32| {
         let page = Page::new(image.page(**page));
         let slots = page.header().slot_count.get();
@@ -121,7 +109,7 @@ fn a_chain_cut_short_together_with_its_tree_is_noticed_by_the_iam_chain() {
 
 #[test]
 fn a_catalog_that_does_not_fit_is_not_called_damaged_where_the_log_was_not_applied() {
-    let mut image = Image::new();
+    let mut image = sample();
     let (_, last) = image.last_leaves();
     image.edit(last, |bytes| bytes[8..14].copy_from_slice(&[77, 0, 0, 0, 1, 0]));
     let (_, clean, is_damaged) = image.check();

@@ -2,53 +2,39 @@
 //! Page id, protection, type, level and links are judged without a key; nothing false is said of the rest.
 #![allow(clippy::unwrap_used)]
 
+mod image;
+
 use std::path::{Path, PathBuf};
 
 use check::{Options, Report, Silent};
 use format::page::page_flags;
 use format::protection::verify;
 use format::{PAGE_BYTES, Page, PageBytes};
+use image::Image;
 use lab::backup::{Form, Set, backup};
 use lab::mutate::seal;
-use lab::{Version, orders};
+use lab::{Description, Version, orders};
 
 /// The flag that servers were seen to set.
 const ENCRYPTED: u16 = 0x800;
 
-/// A lab database in memory.
-#[derive(Clone)]
-struct Image {
-    bytes: Vec<u8>,
+/// The database that is encrypted.
+fn sample() -> Description {
+    orders::orders(Version::V957, 5, 3 << 20)
 }
 
 impl Image {
-    fn plain(folder: &Path) -> (Self, Vec<PathBuf>) {
-        let files = lab::write(&orders::orders(Version::V957, 5, 3 << 20), folder).unwrap().files;
-        (Self { bytes: std::fs::read(&files[0]).unwrap() }, files)
+    fn plain(folder: &Path) -> Self {
+        Self::write(&sample(), folder)
     }
 
     fn encrypted() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (mut image, _) = Self::plain(folder.path());
+        let mut image = Self::plain(folder.path());
         for page in 0..image.pages() {
             image.encrypt(page);
         }
         image
-    }
-
-    fn pages(&self) -> u32 {
-        (self.bytes.len() / PAGE_BYTES) as u32
-    }
-
-    fn page(&self, page: u32) -> &PageBytes {
-        self.bytes[page as usize * PAGE_BYTES..].first_chunk().unwrap()
-    }
-
-    /// Changes a page as it is stored; its checksum is made right.
-    fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
-        let bytes = self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().unwrap();
-        change(bytes);
-        seal(bytes);
     }
 
     /// File header and boot page stay plain, and so do pages that were never written.
@@ -225,7 +211,7 @@ fn zeros_may_be_of_a_page_that_is_not_in_use() {
 #[test]
 fn pages_that_a_scan_has_encrypted_already_are_not_verified_and_no_damage() {
     let folder = tempfile::tempdir().unwrap();
-    let (plain, _) = Image::plain(folder.path());
+    let plain = Image::plain(folder.path());
     let header = |page: u32| *Page::new(plain.page(page)).header();
     // User pages only; IAM pages; pages of the base tables; of these the first ones.
     let some: [&dyn Fn(u32) -> bool; 4] = [
@@ -247,7 +233,7 @@ fn pages_that_a_scan_has_encrypted_already_are_not_verified_and_no_damage() {
 #[test]
 fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
     let folder = tempfile::tempdir().unwrap();
-    let (plain, _) = Image::plain(folder.path());
+    let plain = Image::plain(folder.path());
     let flag = |bytes: &mut PageBytes| bytes[5] |= (ENCRYPTED >> 8) as u8;
     let is_iam = |page: &u32| Page::new(plain.page(*page)).header().page_type == 10;
     let iam_pages: Vec<u32> = (10..plain.pages()).filter(is_iam).collect();
@@ -272,7 +258,7 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
 #[test]
 fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, files) = Image::plain(folder.path());
+    let files = lab::write(&sample(), folder.path()).unwrap().files;
     let set = Set { files: &files, step: 1, form: Form::default() };
     let written = backup(&[set], folder.path(), "orders").unwrap().files;
     // The pages lie in it as they are, at multiples of 512.

@@ -30,22 +30,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Those that need no earlier state of the same file.
-    pub(crate) const ANY_FILE: [Self; 12] = [
-        Self::ZeroedSectors,
-        Self::ShiftedSectors,
-        Self::DoubledSector,
-        Self::SwappedStripes,
-        Self::Cut,
-        Self::TailOfAnother,
-        Self::EncryptedBlocks,
-        Self::EncryptedStart,
-        Self::EncryptedFile,
-        Self::Intermittent,
-        Self::BitRot,
-        Self::NoisySectors,
-    ];
-    /// All of them.
+    /// All of them: first those that any file may have, then those of data files.
     pub(crate) const DATA_FILE: [Self; 16] = [
         Self::ZeroedSectors,
         Self::ShiftedSectors,
@@ -64,6 +49,8 @@ impl Fault {
         Self::EarlierFile,
         Self::MisdirectedWrite,
     ];
+    /// Those that need neither pages nor an earlier state of the same file.
+    pub(crate) const ANY_FILE: &[Self] = Self::DATA_FILE.split_at(12).0;
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {

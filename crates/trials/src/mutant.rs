@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
+use lab::mutate::Random;
 use source::{MemoryFiles, OpenError};
 
 use crate::subject::{Content, Subject};
@@ -66,5 +67,14 @@ impl Mutant {
     /// The same as a set; empty of damage to files.
     pub(crate) fn pages(&self) -> BTreeSet<PageId> {
         self.page().into_iter().collect()
+    }
+}
+
+/// Draws until there is damage: what changes nothing is none.
+pub(crate) fn drawn(random: &mut Random, mut damage: impl FnMut(&mut Random) -> Option<Mutant>) -> Mutant {
+    loop {
+        if let Some(mutant) = damage(random) {
+            return mutant;
+        }
     }
 }

@@ -5,10 +5,7 @@ use format::page::page_flags;
 use lab::mutate::{PROTECTED_WORD, PageRole, Pages, Random, Site, Survey, Verb, seal};
 use source::PageSource;
 
-use super::Bench;
-use crate::judge::judge_mutant;
-use crate::mutant::{Damage, Mutant};
-use crate::outcome::Outcome;
+use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;
 use crate::subject::Subject;
 
@@ -39,22 +36,9 @@ fn choose(subject: &Subject, random: &mut Random) -> Option<Choice> {
     })
 }
 
-pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
-    let subject = bench.subjects.of(seed);
-    let mutant = mutant(&subject, &mut Random::new(seed));
-    bench.keep(|| mutant.contents(&subject));
-    judge_mutant(&subject, mutant, seed)
-}
-
 /// A database with one field changed.
 pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
-    // A verb that changes nothing is no damage: another is drawn.
-    loop {
-        let choice = choose(subject, random);
-        if let Some(mutant) = choice.and_then(|choice| damage(subject, &choice, random)) {
-            return mutant;
-        }
-    }
+    drawn(random, |random| choose(subject, random).and_then(|choice| damage(subject, &choice, random)))
 }
 
 fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mutant> {

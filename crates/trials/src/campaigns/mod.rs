@@ -19,10 +19,13 @@ use std::sync::OnceLock;
 use clap::ValueEnum;
 
 use backups::Backups;
+use lab::mutate::Random;
 
+use crate::judge::judge_mutant;
+use crate::mutant::Mutant;
 use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
-use crate::subject::{Content, Subjects, store};
+use crate::subject::{Content, Subject, Subjects, store};
 
 /// So many seeds away is another database.
 const ANOTHER: u64 = 50;
@@ -135,9 +138,9 @@ impl Campaign {
             }
         }
         match self {
-            Self::Fields => fields::trial(bench, seed),
-            Self::Sealed => sealed::trial(bench, seed),
-            Self::Storage => storage::trial(bench, seed),
+            Self::Fields => damaged(bench, seed, |subject, _, random| fields::mutant(subject, random)),
+            Self::Sealed => damaged(bench, seed, |subject, _, random| sealed::mutant(subject, random)),
+            Self::Storage => damaged(bench, seed, storage::mutant),
             Self::Backups => backups::trial(bench, seed),
             Self::Ways => ways::trial(bench, seed),
             Self::Resources => resources::trial(bench, seed),
@@ -145,4 +148,13 @@ impl Campaign {
             Self::Hostile => hostile::trial(bench, seed),
         }
     }
+}
+
+/// A trial of a database with damage, which is made with another database at hand.
+fn damaged(bench: &Bench, seed: u64, mutant: impl FnOnce(&Subject, &Subject, &mut Random) -> Mutant) -> Outcome {
+    let subject = bench.subjects.of(seed);
+    let foreign = bench.subjects.of(seed + ANOTHER);
+    let mutant = mutant(&subject, &foreign, &mut Random::new(seed));
+    bench.keep(|| mutant.contents(&subject));
+    judge_mutant(&subject, mutant, seed)
 }

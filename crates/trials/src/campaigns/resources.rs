@@ -1,7 +1,6 @@
 //! The program as a process, when what it needs fails: reads, temporary files, memory, threads, open files, the output,
 //! the process itself; and the file that changes while it is read.
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

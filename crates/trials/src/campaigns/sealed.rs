@@ -4,27 +4,13 @@ use std::collections::BTreeMap;
 
 use lab::mutate::{Pages, Random, Survey, seal};
 
-use super::Bench;
-use crate::judge::judge_mutant;
-use crate::mutant::{Damage, Mutant};
-use crate::outcome::Outcome;
+use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;
 use crate::subject::Subject;
 
-pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
-    let subject = bench.subjects.of(seed);
-    let mutant = mutant(&subject, &mut Random::new(seed));
-    bench.keep(|| mutant.contents(&subject));
-    judge_mutant(&subject, mutant, seed)
-}
-
 /// A database with a few bits or bytes changed.
 pub(crate) fn mutant(subject: &Subject, random: &mut Random) -> Mutant {
-    loop {
-        if let Some(mutant) = damage(subject, random) {
-            return mutant;
-        }
-    }
+    drawn(random, |random| damage(subject, random))
 }
 
 /// Where a change begins: at a field, in the header, in the slots, or anywhere.

@@ -6,11 +6,8 @@ use format::{Page, PageBytes, PageHeader, PageId};
 use lab::mutate::{PROTECTED_WORD, PageRole, Random};
 use source::PageSource;
 
-use super::Bench;
 use crate::faults::{Fault, Others, inflict};
-use crate::judge::judge_mutant;
 use crate::mutant::{Damage, Mutant};
-use crate::outcome::Outcome;
 use crate::rules;
 use crate::subject::{Content, Subject};
 
@@ -26,14 +23,6 @@ const CONTENT: &str = "Content: only a checksum protects it.";
 const NOT_IN_USE: &str = "It is nobody's: whatever it holds means nothing.";
 /// Why a bit may that says whether there is a checksum.
 const NO_CHECKSUM: &str = "A page may carry a checksum, torn bits or neither.";
-
-pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
-    let subject = bench.subjects.of(seed);
-    let foreign = bench.subjects.of(seed + super::ANOTHER);
-    let mutant = mutant(&subject, &foreign, &mut Random::new(seed));
-    bench.keep(|| mutant.contents(&subject));
-    judge_mutant(&subject, mutant, seed)
-}
 
 /// A database one of whose files storage damaged.
 pub(crate) fn mutant(subject: &Subject, foreign: &Subject, random: &mut Random) -> Mutant {

@@ -1,0 +1,34 @@
+//! A data file in memory, whose pages tests change.
+
+use format::{PAGE_BYTES, PageBytes};
+use lab::Description;
+use lab::mutate::seal;
+
+/// A data file.
+#[derive(Clone)]
+pub(crate) struct Image {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Image {
+    /// The first file of a database, which is written into `folder`.
+    pub(crate) fn write(description: &Description, folder: &std::path::Path) -> Self {
+        let files = lab::write(description, folder).unwrap().files;
+        Self { bytes: std::fs::read(&files[0]).unwrap() }
+    }
+
+    pub(crate) fn pages(&self) -> u32 {
+        (self.bytes.len() / PAGE_BYTES) as u32
+    }
+
+    pub(crate) fn page(&self, page: u32) -> &PageBytes {
+        self.bytes[page as usize * PAGE_BYTES..].first_chunk().unwrap()
+    }
+
+    /// Changes a page as it is stored; its checksum is made right.
+    pub(crate) fn edit(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
+        let bytes = self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().unwrap();
+        change(bytes);
+        seal(bytes);
+    }
+}
