@@ -16,7 +16,6 @@ mod tape;
 mod xpress;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::BufWriter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,6 +25,7 @@ use crate::fixed::CREATED;
 use crate::ids::{EXTENT, PAGE, PageId};
 use crate::page::{self, Lsn, PageVerify, page_type};
 use crate::random::{Random, mix};
+use crate::staged::Staged;
 use facts::Facts;
 use log::{Change, Log, LogForm};
 use origin::{EXTENT_BYTES, MAP_BITS, Origin, change_bit};
@@ -119,12 +119,20 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
     for set in sets {
         prepared.push(Prepared::new(set)?);
     }
+    let mut written = Vec::new();
     for (stripe, path) in (0..stripes).zip(&done.files) {
         let failed = |failure| match failure {
             Failure::Output(source) => LabError::Io { path: path.clone(), source },
             Failure::Origin(error) => error,
         };
-        done.covered.push(write_stripe(&mut prepared, stripe, path, (first.form.container, device)).map_err(failed)?);
+        let (file, covered) =
+            write_stripe(&mut prepared, stripe, path, (first.form.container, device)).map_err(failed)?;
+        written.push(file);
+        done.covered.push(covered);
+    }
+    for file in written {
+        let path = file.path.clone();
+        file.publish().map_err(|source| LabError::Io { path, source })?;
     }
     done.in_flight = prepared.pop().map(|set| set.changes.in_flight).unwrap_or_default();
     Ok(done)
@@ -135,8 +143,9 @@ fn write_stripe(
     stripe: u16,
     path: &Path,
     (container, device): (Option<Container>, Device),
-) -> Result<Vec<Range<u64>>, Failure> {
-    let file = File::create_new(path)?;
+) -> Result<(Staged, Vec<Range<u64>>), Failure> {
+    let mut staged = Staged::create(path)?;
+    let file = staged.file().try_clone()?;
     let mut tape = match container {
         Some(container) => Tape::new(Box::new(sink::Compressed::new(file, container)?), device),
         None => Tape::new(Box::new(sink::Plain(BufWriter::with_capacity(1 << 20, file))), device),
@@ -150,7 +159,8 @@ fn write_stripe(
         let mut fetch = |region, extent| set.changes.fetch(&mut set.origin, region, extent);
         set::write(&mut tape, (facts, content), stripe.into(), &mut fetch, &mut catalog)?;
     }
-    Ok(tape.finish()?)
+    let covered = tape.finish()?;
+    Ok((staged, covered))
 }
 
 /// A set ready to be written.

@@ -1,11 +1,11 @@
 //! The data files: pages out in order, in large writes.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use crate::ids::{PAGE, PageId};
 use crate::page::{Lsn, Page, PageVerify};
+use crate::staged::Staged;
 
 /// Why a database could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +36,7 @@ pub(crate) struct Disk {
 }
 
 struct DataFile {
-    path: PathBuf,
-    handle: File,
+    staged: Staged,
     buffer: Vec<u8>,
     /// Page at which the buffer begins.
     from: u32,
@@ -45,13 +44,14 @@ struct DataFile {
 
 impl DataFile {
     fn failed(&self, source: std::io::Error) -> LabError {
-        LabError::Io { path: self.path.clone(), source }
+        LabError::Io { path: self.staged.path.clone(), source }
     }
 
     fn flush(&mut self) -> Result<(), LabError> {
         if !self.buffer.is_empty() {
             let at = u64::from(self.from) * PAGE as u64;
-            let done = self.handle.seek(SeekFrom::Start(at)).and_then(|_| self.handle.write_all(&self.buffer));
+            let handle = self.staged.file();
+            let done = handle.seek(SeekFrom::Start(at)).and_then(|_| handle.write_all(&self.buffer));
             done.map_err(|source| self.failed(source))?;
             self.buffer.clear();
         }
@@ -64,9 +64,8 @@ impl Disk {
     pub(crate) fn create(paths: &[PathBuf], verify: PageVerify) -> Result<Self, LabError> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
-            let handle = File::options().read(true).write(true).create_new(true).open(path);
-            let handle = handle.map_err(|source| LabError::Io { path: path.clone(), source })?;
-            files.push(DataFile { path: path.clone(), handle, buffer: Vec::with_capacity(BUFFER), from: 0 });
+            let staged = Staged::create(path).map_err(|source| LabError::Io { path: path.clone(), source })?;
+            files.push(DataFile { staged, buffer: Vec::with_capacity(BUFFER), from: 0 });
         }
         Ok(Self { files, verify, writes: 0 })
     }
@@ -117,17 +116,22 @@ impl Disk {
         file.flush()?;
         let mut bytes = Box::new([0; PAGE]);
         let at = u64::from(id.page) * PAGE as u64;
-        let done = file.handle.seek(SeekFrom::Start(at)).and_then(|_| file.handle.read_exact(&mut bytes[..]));
+        let handle = file.staged.file();
+        let done = handle.seek(SeekFrom::Start(at)).and_then(|_| handle.read_exact(&mut bytes[..]));
         done.map_err(|source| file.failed(source))?;
         Ok(bytes)
     }
 
-    /// Writes what is buffered and sets the length of each file in pages.
+    /// Writes what is buffered, sets the length of each file in pages, and gives the files their names.
     pub(crate) fn finish(mut self, pages: &[u32]) -> Result<(), LabError> {
         for (file, &pages) in self.files.iter_mut().zip(pages) {
             file.flush()?;
-            let done = file.handle.set_len(u64::from(pages) * PAGE as u64);
+            let done = file.staged.file().set_len(u64::from(pages) * PAGE as u64);
             done.map_err(|source| file.failed(source))?;
+        }
+        for DataFile { staged, .. } in self.files {
+            let path = staged.path.clone();
+            staged.publish().map_err(|source| LabError::Io { path, source })?;
         }
         Ok(())
     }

@@ -38,6 +38,7 @@ mod rowset;
 pub mod shapes;
 mod space;
 pub mod specimens;
+mod staged;
 mod tree;
 mod types;
 mod values;

@@ -321,11 +321,21 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     // Opened only to find the data files among what was given.
     let source = DataFiles::open(&arguments.paths)?;
     let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
-    let copies = copy(&files, &arguments.output)?;
+    // Damaged beside their place: a copy that has its name has the damage too.
+    let dir = &arguments.output;
+    fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
+    let staged = tempfile::Builder::new().prefix(".damage.").suffix(".partial").tempdir_in(dir);
+    let staged = staged.map_err(|cause| refused(dir, &cause))?;
+    let final_names = free_names(&files, dir)?;
+    let copies = copy(&files, staged.path())?;
     let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::blind)?;
+    for (copy, name) in copies.iter().zip(&final_names) {
+        let synced = fs::File::open(copy).and_then(|file| file.sync_all());
+        synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
+    }
     let messages: Vec<String> = done.messages.iter().map(ToString::to_string).collect();
     output::print(|out| {
-        for copy in &copies {
+        for copy in &final_names {
             writeln!(out, "{}", copy.display())?;
         }
         writeln!(out, "  {}", done.what)?;
@@ -336,16 +346,23 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
 
 /// Copies files into a folder; what is there is not replaced.
 pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let refused = |path: &Path, cause: &dyn Display| Failure::blind(format!("{}: {cause}", path.display()));
     fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
-    let mut copies = Vec::new();
-    for file in files {
-        let copy = folder.join(file.file_name().unwrap_or_default());
-        if copy.exists() {
-            return Err(refused(&copy, &"is there already"));
-        }
-        fs::copy(file, &copy).map_err(|cause| refused(&copy, &cause))?;
-        copies.push(copy);
+    let copies = free_names(files, folder)?;
+    for (file, copy) in files.iter().zip(&copies) {
+        fs::copy(file, copy).map_err(|cause| refused(copy, &cause))?;
     }
     Ok(copies)
+}
+
+/// What copies of files are called in a folder that has none of these names yet.
+fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
+    match names.iter().find(|name| name.exists()) {
+        Some(name) => Err(refused(name, &"is there already")),
+        None => Ok(names),
+    }
+}
+
+fn refused(path: &Path, cause: &dyn Display) -> Failure {
+    Failure::blind(format!("{}: {cause}", path.display()))
 }
