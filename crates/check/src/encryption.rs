@@ -240,7 +240,10 @@ impl Pass<'_> {
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {
-            let Some(mut bytes) = self.source.read_page(id) else { continue };
+            let Some(mut bytes) = self.source.read_page(id) else {
+                coverage.note("page", format!("page {id}"), "the page could not be read", 1);
+                continue;
+            };
             let fault = audit::identity(&bytes, id);
             undo_torn_bits(&mut bytes);
             if let Some(fault) = fault.filter(|_| self.linked.contains(id)) {

@@ -136,7 +136,7 @@ impl Documents {
         let unknown = Cell::new(0);
         let rows = [self.base, self.nodes].into_iter().filter_map(|unit| swept.units.get(unit as usize));
         let bounds = Bounds::within(context.bytes_for_facts(), rows.map(|tally| tally.rows).sum(), 1);
-        let unmatched = unmatched(bounds, |visit| {
+        let compared = unmatched(bounds, |visit| {
             unknown.set(0u64);
             pinpoint::each_row(context, &units, |unit, at, record| {
                 if !is_live(record) {
@@ -147,9 +147,10 @@ impl Documents {
                     Ok(None) => {}
                     Err(()) => unknown.set(unknown.get() + 1),
                 }
-            });
+            })
         });
         let name = context.database.object_name(self.object_id);
+        let Ok(unmatched) = compared else { return coverage.note(WHAT, name, pinpoint::UNREAD, 1) };
         if unknown.get() > 0 {
             return coverage.note(WHAT, name, "rows with keys or node ids that are not known", unknown.get());
         }

@@ -274,8 +274,10 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
     swept.indexes.compared = compared;
     for at in differing {
         let Some(plan) = context.indexes.plans().get(at) else { continue };
-        if pinpoint::index_rows(context, plan, at, swept.indexes.get(at), findings) {
-            coverage.note(what, &plan.name, "more rows without counterpart than are listed", 0);
+        match pinpoint::index_rows(context, plan, at, swept.indexes.get(at), findings) {
+            Ok(true) => coverage.note(what, &plan.name, "more rows without counterpart than are listed", 0),
+            Ok(false) => {}
+            Err(_) => coverage.note(what, &plan.name, "pages could not be read", 1),
         }
     }
 }

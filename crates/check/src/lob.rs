@@ -17,9 +17,10 @@ use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
+use crate::pinpoint::{self, Unread};
+use crate::registry;
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
-use crate::{pinpoint, registry};
 
 pub(crate) use facts::{Expects, Held, InRow, Kind, Reference, held, is_live, links};
 pub(crate) use free_space::free_space;
@@ -174,7 +175,7 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
 }
 
 /// After the sweep: what the sums say.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
     let mut planned = vec![false; context.units.list().len()];
     for plan in context.lob.rowsets() {
         for unit in &plan.text_units {
@@ -182,7 +183,12 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
                 *planned = true;
             }
         }
-        rowset(context, plan, swept, findings, coverage);
+        if rowset(context, plan, swept, findings, coverage).is_err() {
+            // Which of its pages it was means nothing: what leads to its values is not known as a whole.
+            for unit in plan.text_units.iter().chain([&plan.in_row]) {
+                pinpoint::note_unread(context, *unit, swept, coverage);
+            }
+        }
     }
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
@@ -198,32 +204,39 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
     }
 }
 
-fn rowset(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+fn rowset(
+    context: &Context<'_>,
+    plan: &RowsetPlan,
+    swept: &Partial,
+    findings: &mut Ledger,
+    coverage: &mut Coverage,
+) -> Result<(), Unread> {
     let sums = |unit: &UnitIndex| swept.lob.get(*unit);
     let differs = |sums: UnitSums| sums.named != sums.found || sums.expected != sums.actual;
     let weight: u64 = plan.text_units.iter().map(|unit| sums(unit).fragments.max(sums(unit).references)).sum();
     let lost: u64 =
         plan.text_units.iter().filter_map(|unit| swept.units.get(*unit as usize)).map(|t| t.bad_pages).sum();
-    let Some(unit) = context.units.get(plan.in_row).filter(|_| weight + lost > 0) else { return };
+    let Some(unit) = context.units.get(plan.in_row).filter(|_| weight + lost > 0) else { return Ok(()) };
     let left_out =
         context.options.no_index && unit.owner.index_id > 1 && !context.database.is_system_table(unit.owner.object_id);
     let mut units = plan.text_units.iter().chain([&plan.in_row]).filter_map(|unit| context.units.get(*unit));
     if left_out || !units.any(|unit| context.in_scope(unit)) {
-        return;
+        return Ok(());
     }
     if let Some(reason) = why_not(context, plan, swept) {
         coverage.note("LOB trees", context.index_name(unit), reason, weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
-        let doubts = pinpoint::lob(context, plan, weight, is_whole, findings);
+        let doubts = pinpoint::lob(context, plan, weight, is_whole, findings)?;
         if doubts > 0 {
             let reason = "fragments to which only deleted rows lead";
             coverage.note("LOB trees", context.index_name(unit), reason, doubts);
         }
         parity::note_damaged(context, plan, coverage);
     } else {
-        parity::reckon(context, plan, swept, findings, coverage);
+        parity::reckon(context, plan, swept, findings, coverage)?;
     }
+    Ok(())
 }
 
 /// Why nothing can be said of a rowset's off-row values.

@@ -15,7 +15,8 @@ use format::record::Record;
 use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
-use crate::sweep::{self, Target, Verdict};
+use crate::coverage::Coverage;
+use crate::sweep::{self, Partial, Target, Verdict};
 use crate::units::UnitIndex;
 
 pub(crate) use forwarding::forwarding;
@@ -69,13 +70,30 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
+/// What is said of pages that could not be read.
+pub(crate) const UNREAD: &str = "they could not be read";
+
+/// A second look met a page that could not be read, or no longer is what the sweep saw: what it found is no proof.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unread;
+
+/// Says that a second look at a unit met a page that could not be read: from now on not all of the unit is known.
+pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Partial, coverage: &mut Coverage) {
+    if let Some(tally) = swept.units.get_mut(unit as usize) {
+        tally.unread_pages += 1;
+    }
+    if let Some(unit) = context.units.get(unit) {
+        coverage.note("pages", context.index_name(unit), UNREAD, 1);
+    }
+}
+
 /// Calls `visit` with each sound page of `unit`, whose pages lie in `stretch`, in the order of pages.
 fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
     stretch: Stretch,
     mut visit: impl FnMut(PageId, Page<'_>, &Target),
-) {
+) -> Result<(), Unread> {
     let mut target = Target::default();
     for file in &context.survey.files {
         for page in file.claimed_pages(stretch.of(file.file_id, file.pages)) {
@@ -83,18 +101,36 @@ fn for_each_sound(
             if context.unit_of(id) != Some(unit) {
                 continue;
             }
-            if let Some(bytes) = sound(context, &mut target, unit, id) {
+            if let Some(bytes) = sound(context, &mut target, unit, id)? {
                 visit(id, Page::new(&bytes), &target);
             }
         }
     }
+    Ok(())
 }
 
 /// A page, if it is a sound one of `unit`; `target` then knows its records.
-fn sound(context: &Context<'_>, target: &mut Target, unit: UnitIndex, id: PageId) -> Option<Box<PageBytes>> {
-    let mut bytes = context.source.read_page(id)?;
-    let is_sound = matches!(target.look(context, id, &mut bytes), Verdict::Sound(found, _) if found == unit);
-    is_sound.then_some(bytes)
+pub(crate) fn sound(
+    context: &Context<'_>,
+    target: &mut Target,
+    unit: UnitIndex,
+    id: PageId,
+) -> Result<Option<Box<PageBytes>>, Unread> {
+    let found = look(context, target, id)?;
+    Ok(found.filter(|(found, _)| *found == unit).map(|(_, bytes)| bytes))
+}
+
+/// A page, if it is a sound one, with its unit.
+fn look(context: &Context<'_>, target: &mut Target, id: PageId) -> Result<Option<(UnitIndex, Box<PageBytes>)>, Unread> {
+    if !context.source.contains(id) {
+        return Ok(None);
+    }
+    let mut bytes = context.source.read_page(id).ok_or(Unread)?;
+    match target.look(context, id, &mut bytes) {
+        Verdict::Sound(unit, _) => Ok(Some((unit, bytes))),
+        Verdict::Unread => Err(Unread),
+        Verdict::Bad | Verdict::Passed => Ok(None),
+    }
 }
 
 /// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included, in the order of pages.
@@ -102,15 +138,16 @@ pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
     mut visit: impl FnMut(UnitIndex, RecordId, &Record<'_>),
-) {
+) -> Result<(), Unread> {
     let mut target = Target::default();
     for file in &context.survey.files {
         for page in file.claimed_pages(0..file.pages) {
             let id = PageId::new(file.file_id, page);
             let Some(unit) = context.unit_of(id).filter(|unit| units.contains(unit)) else { continue };
-            rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record));
+            rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record))?;
         }
     }
+    Ok(())
 }
 
 /// Calls `visit` with each record of a page, if it is a sound leaf page of `unit`.
@@ -120,15 +157,16 @@ fn rows_of_page(
     unit: UnitIndex,
     id: PageId,
     visit: &mut dyn FnMut(RecordId, &Record<'_>),
-) {
-    let Some(bytes) = sound(context, target, unit, id) else { return };
+) -> Result<(), Unread> {
+    let Some(bytes) = sound(context, target, unit, id)? else { return Ok(()) };
     let page = Page::new(&bytes);
     if !sweep::is_leaf_of(context, unit, page) {
-        return;
+        return Ok(());
     }
     for slot in 0..target.spans().len() {
         if let Some(record) = target.record(page, slot) {
             visit(RecordId { page: id, slot: slot as u16 }, &record);
         }
     }
+    Ok(())
 }

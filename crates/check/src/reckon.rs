@@ -34,6 +34,11 @@ pub(crate) fn reckon(
 ) {
     progress.phase("reckon", 0);
     let mut suspects = BTreeSet::new();
+    for unit in context.survey.sharing.iter().filter(|_| swept.has_unread_shared) {
+        if let Some(tally) = swept.units.get_mut(*unit as usize) {
+            tally.unread_pages += 1;
+        }
+    }
     for (at, unit) in context.units.list().iter().enumerate() {
         let index = at as UnitIndex;
         let Some(tally) = swept.units.get(at) else { continue };
@@ -59,10 +64,12 @@ pub(crate) fn reckon(
         bounds::note_lost(context, swept, coverage);
     }
     for (unit, stretch) in pinpoint::stretches(context, &suspects) {
-        if context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
-            pinpoint::forwarding(context, unit, stretch, findings);
-        } else {
-            pinpoint::tree(context, unit, stretch, findings);
+        let looked = match context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
+            true => pinpoint::forwarding(context, unit, stretch, findings),
+            false => pinpoint::tree(context, unit, stretch, findings),
+        };
+        if looked.is_err() {
+            pinpoint::note_unread(context, unit, swept, coverage);
         }
     }
     if !context.options.physical_only {
@@ -106,7 +113,7 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
         judged = false;
     }
     if tally.unread_pages > 0 {
-        coverage.note("pages", name(), "they could not be read", tally.unread_pages);
+        coverage.note("pages", name(), pinpoint::UNREAD, tally.unread_pages);
         judged = false;
     }
     if tally.unknown_pages > 0 {

@@ -1,8 +1,9 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
-use catalog::{Database, UnitKind, column_status};
+use catalog::{ChainFault, Database, Fetched, UnitKind, column_status, fetch};
 use format::page::PAGE_BYTES;
 use format::version::NEWEST;
+use format::{Page, PageId};
 use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
@@ -192,6 +193,16 @@ fn of_headers(
     }
 }
 
+/// Whether part of the catalogue, or the boot page that leads to it, could not be read when it was loaded.
+fn is_catalog_unread(context: &Context<'_>) -> bool {
+    let is_boot =
+        |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
+    let mut gaps = context.database.gaps.iter();
+    // A boot page that can be read now could not be read then.
+    gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. })))
+        || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
+}
+
 /// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
 fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Findings {
     type Depends = fn(&Finding) -> bool;
@@ -200,6 +211,8 @@ fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &m
         Some(("not shut down cleanly, and the log was not applied: it may settle this", depends_on_the_log))
     } else if !context.survey.unread.is_empty() {
         Some(("allocation pages could not be read: what they say is not known", depends_on_allocation))
+    } else if is_catalog_unread(context) {
+        Some(("part of the catalogue could not be read: who owns what is not known", depends_on_allocation))
     } else if context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST) {
         Some(("of a release that is newer than this program", depends_on_the_release))
     } else {

@@ -31,6 +31,8 @@ pub(crate) struct Survey {
     pub(crate) broken_chains: BTreeSet<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(crate) partial_units: BTreeSet<UnitIndex>,
+    /// Units that claim extents which others claim too.
+    pub(crate) sharing: BTreeSet<UnitIndex>,
     /// The interval of each IAM page.
     intervals: claims::Intervals,
     /// Allocation pages that the system could not read: what they say is not known.
@@ -73,17 +75,23 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// Of several units that claim the extent of `page`, the one that the page's header names.
+    /// Of several units that claim the extent of `page`, the one that the page's header names, if any; `None` if an IAM page
+    /// that tells could not be read.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
         page: PageId,
         header: &PageHeader,
-    ) -> Option<UnitIndex> {
+    ) -> Option<Option<UnitIndex>> {
         if !self.is_shared(page) {
-            return None;
+            return Some(None);
         }
-        units.named_by(header).find(|unit| self.intervals.claims(source, *unit, page))
+        for unit in units.named_by(header) {
+            if self.intervals.claims(source, unit, page)? {
+                return Some(Some(unit));
+            }
+        }
+        Some(None)
     }
 
     /// Whether a unit may have pages: no page is taken for one of a unit without IAM pages.
@@ -121,6 +129,7 @@ pub(crate) fn survey(
         iam_pages,
         partial_units: chains.partial,
         broken_chains: chains.broken.into_iter().collect(),
+        sharing: chains.sharing,
         intervals: chains.intervals,
         unread,
         totals,

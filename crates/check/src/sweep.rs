@@ -191,8 +191,12 @@ impl Sweep<'_> {
 
 /// A page that the system cannot read: not verified, and an error of the run if it is in use.
 fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Partial) {
-    // To whom a page belongs that several units claim is not known without it: it counts for the first.
-    if context.survey.allocation(id) == Allocation::Free || !context.covers(context.survey.owner(id)) {
+    if context.survey.allocation(id) == Allocation::Free {
+        return;
+    }
+    // To whom a page belongs that several units claim is not known without it.
+    partial.has_unread_shared |= context.survey.is_shared(id);
+    if !context.covers(context.survey.owner(id)) {
         return;
     }
     // The survey has told of those that it read.

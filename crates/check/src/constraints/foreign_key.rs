@@ -14,7 +14,7 @@ use super::key::{KeyValue, key_value, place};
 use super::plan::{Key, Named, Plan};
 use crate::context::Context;
 use crate::index_match::locator_of;
-use crate::pinpoint::each_row;
+use crate::pinpoint::{Unread, each_row};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 
@@ -28,10 +28,13 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
     let rows_of = |units: &mut dyn Iterator<Item = UnitIndex>| -> u64 {
         units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
     };
-    let mut verdict = Verdict { rows: rows_of(&mut plan.units.iter().copied()), ..Verdict::default() };
+    let rows = rows_of(&mut plan.units.iter().copied());
+    let mut verdict = Verdict { rows, ..Verdict::default() };
     if verdict.rows == 0 {
         return verdict;
     }
+    // Of the keys that were read some may lead to rows that were not.
+    let unread = || Verdict { rows, undecided: [("pages that could not be read", rows)].into(), ..Verdict::default() };
     let memory = context.bytes_for_facts() as u64;
     let keys_a_pass = (memory / 2 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
     let passes = rows_of(&mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
@@ -39,17 +42,18 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
         // Of such keys nobody knows which others they are equal to.
         let (mut has_uncertain, mut has_unknown) = (false, false);
-        each_key(context, &key.to, &mut |_, columns, record| match key_value(&context.hash, columns, record) {
-            KeyValue::Null => {}
-            KeyValue::Unknown => has_unknown = true,
-            KeyValue::Value { hash, is_certain } => {
-                has_uncertain |= !is_certain;
-                if hash.0 % passes == pass {
-                    keys.insert(hash);
+        let referred =
+            each_key(context, &key.to, &mut |_, columns, record| match key_value(&context.hash, columns, record) {
+                KeyValue::Null => {}
+                KeyValue::Unknown => has_unknown = true,
+                KeyValue::Value { hash, is_certain } => {
+                    has_uncertain |= !is_certain;
+                    if hash.0 % passes == pass {
+                        keys.insert(hash);
+                    }
                 }
-            }
-        });
-        each_key(context, &key.from, &mut |at, columns, record| {
+            });
+        let referring = each_key(context, &key.from, &mut |at, columns, record| {
             let undecided = match key_value(&context.hash, columns, record) {
                 KeyValue::Null => return,
                 // Told once.
@@ -67,6 +71,9 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
                 None => verdict.violation(at, || place(columns, record)),
             }
         });
+        if referred.and(referring).is_err() {
+            return unread();
+        }
     }
     verdict
 }
@@ -76,11 +83,11 @@ fn each_key(
     context: &Context<'_>,
     side: &[(UnitIndex, Vec<Named>)],
     visit: &mut dyn FnMut(RecordId, &[Named], &Record<'_>),
-) {
+) -> Result<(), Unread> {
     let units = side.iter().map(|(unit, _)| *unit).collect();
     each_row(context, &units, |unit, at, record| {
         if let (Some((_, columns)), Some(_)) = (side.iter().find(|(other, _)| *other == unit), locator_of(at, record)) {
             visit(at, columns, record);
         }
-    });
+    })
 }

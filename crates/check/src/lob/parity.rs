@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::pinpoint;
+use crate::pinpoint::{self, Unread};
 use crate::registry;
 use crate::sweep::Partial;
 
@@ -102,23 +102,19 @@ pub(super) fn reckon(
     swept: &Partial,
     findings: &mut Ledger,
     coverage: &mut Coverage,
-) {
-    let Some(unit) = context.units.get(plan.in_row) else { return };
+) -> Result<(), Unread> {
+    let Some(unit) = context.units.get(plan.in_row) else { return Ok(()) };
     let Some(rows) = context.lob.rows(plan.in_row).filter(|rows| rows.has_ntext && context.options.checks_purity())
     else {
-        return;
+        return Ok(());
     };
     let Some(suspects) = swept.lob.parity.suspects() else {
         let scope = format!("{}: ntext", context.index_name(unit));
-        return coverage.note(
-            "column values",
-            scope,
-            "off the row: too many to tell whether their lengths are even",
-            0,
-        );
+        coverage.note("column values", scope, "off the row: too many to tell whether their lengths are even", 0);
+        return Ok(());
     };
     if suspects.is_empty() {
-        return;
+        return Ok(());
     }
     pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), |_, at, record| {
         if !is_live(record) {
@@ -134,7 +130,7 @@ pub(super) fn reckon(
                 findings.push(finding.text_value("type", "ntext"));
             }
         });
-    });
+    })
 }
 
 /// Of a rowset whose off-row values are damaged, nothing is said.

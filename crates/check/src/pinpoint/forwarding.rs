@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use format::RecordId;
 
-use super::{Stretch, for_each_sound};
+use super::{Stretch, Unread, for_each_sound};
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
@@ -72,8 +72,16 @@ struct Row {
 }
 
 /// Names the pairs that do not match.
-pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, stretch: Stretch, findings: &mut Ledger) {
-    let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return };
+///
+/// # Errors
+/// [`Unread`]: then nothing is said.
+pub(crate) fn forwarding(
+    context: &Context<'_>,
+    unit: UnitIndex,
+    stretch: Stretch,
+    findings: &mut Ledger,
+) -> Result<(), Unread> {
+    let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return Ok(()) };
     let mut sorter = Sorter::new(context.bytes_for_facts(), context.space);
     for_each_sound(context, unit, stretch, |id, page, target| {
         for (slot, span) in target.spans().iter().enumerate() {
@@ -88,7 +96,7 @@ pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, stretch: Stretc
                 None => {}
             }
         }
-    });
+    })?;
     let lone = |row: &Row| {
         let back = row.back.filter(|_| !row.is_named)?;
         let finding = Finding::new(&registry::HEAP_ROW_WITHOUT_STUB).owner(owner);
@@ -123,4 +131,5 @@ pub(crate) fn forwarding(context: &Context<'_>, unit: UnitIndex, stretch: Stretc
         }
     }
     findings.extend(lone(&row));
+    Ok(())
 }

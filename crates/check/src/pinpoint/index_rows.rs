@@ -9,7 +9,7 @@ use format::record::Record;
 use format::{RecordId, value};
 
 use super::unmatched::{Bounds, unmatched};
-use super::{each_row, rows_of_page};
+use super::{Unread, each_row, rows_of_page};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{Cell, Desk, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
@@ -24,21 +24,24 @@ const MAX_LISTED: usize = 20_000;
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
 /// Names the rows without counterpart of a plan, the one at `plan_index`. Whether there are more than are listed.
+///
+/// # Errors
+/// [`Unread`]: then nothing is said of rows whose pages could not be read.
 pub(crate) fn index_rows(
     context: &Context<'_>,
     plan: &Plan,
     plan_index: usize,
     sums: PlanSums,
     findings: &mut Ledger,
-) -> bool {
+) -> Result<bool, Unread> {
     let units = plan.table_units.iter().chain(&plan.index_units);
     let work = |unit| context.indexes.work(unit).iter().find(|work| work.plan == plan_index);
     let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
     let look = Look { context, plan, work };
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
-    let unmatched = unmatched(bounds, |visit| look.each(visit));
-    look.findings(&unmatched.rows, findings);
-    unmatched.has_more
+    let unmatched = unmatched(bounds, |visit| look.each(visit))?;
+    look.findings(&unmatched.rows, findings)?;
+    Ok(unmatched.has_more)
 }
 
 /// Both sides of an index.
@@ -50,19 +53,25 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Calls `visit` with the hash of each row of either side, in the order of pages.
-    fn each(&self, visit: &mut dyn FnMut(Side, RecordId, RowHash)) {
+    fn each(&self, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
         let units: BTreeSet<UnitIndex> = self.work.keys().copied().collect();
         let mut desk = Desk::default();
+        let mut read = Ok(());
         each_row(self.context, &units, |unit, at, record| {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
-            if let Standing::Indexed(hash) = standing(self.context, work, record, locator, &mut desk) {
-                visit(work.side, at, hash);
+            match standing(self.context, work, record, locator, &mut desk) {
+                Standing::Indexed(hash) => visit(work.side, at, hash),
+                // The sweep knew all rows: a value off the row could not be read this time.
+                Standing::Unknown => read = Err(Unread),
+                Standing::LeftOut | Standing::TooExpensive => {}
             }
-        });
+        })?;
+        read
     }
 
     /// The messages about rows, with their values.
-    fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut Ledger) {
+    fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut Ledger) -> Result<(), Unread> {
+        let mut read = Ok(());
         let (mut target, mut desk) = (Target::default(), Desk::default());
         let owner = self.plan.index_units.first().and_then(|unit| self.context.units.get(*unit));
         let owner = owner.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
@@ -73,7 +82,7 @@ impl Look<'_> {
                 continue;
             };
             let Some(work) = self.work.get(&unit) else { continue };
-            rows_of_page(self.context, &mut target, unit, page, &mut |at, record| {
+            let of_rows = rows_of_page(self.context, &mut target, unit, page, &mut |at, record| {
                 if of_page.binary_search(&at).is_err() {
                     return;
                 }
@@ -88,7 +97,9 @@ impl Look<'_> {
                 findings.push(head.text_value("index", &self.plan.index_name));
                 findings.push(detail.text_value("identity", identity).text_value("values", values));
             });
+            read = read.and(of_rows);
         }
+        read
     }
 
     /// How messages print the row's identity and its values: `a = 1 and b = 'x'`.

@@ -12,7 +12,7 @@ use format::lob::Fragment;
 use format::{PageId, RecordId};
 
 use super::lob_facts::{From, Known, OfValue, Said, What};
-use super::{Stretch, for_each_sound, stretches};
+use super::{Stretch, Unread, for_each_sound, stretches};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
@@ -70,7 +70,16 @@ struct Place {
 
 /// Names what is wrong with a rowset's off-row values. `is_whole`: all its rows were seen, so that what no row refers to
 /// is an orphan. Gives the number of fragments to which only deleted rows refer.
-pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whole: bool, findings: &mut Ledger) -> u64 {
+///
+/// # Errors
+/// [`Unread`]: then nothing is said, or nothing of the rows that own values.
+pub(crate) fn lob(
+    context: &Context<'_>,
+    plan: &RowsetPlan,
+    weight: u64,
+    is_whole: bool,
+    findings: &mut Ledger,
+) -> Result<u64, Unread> {
     let units: BTreeSet<UnitIndex> = plan.text_units.iter().copied().chain([plan.in_row]).collect();
     let mut look = Look {
         context,
@@ -81,10 +90,10 @@ pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whol
         has_wrong: false,
         findings,
     };
-    let cells = look.cells(weight);
+    let cells = look.cells(weight)?;
     let mut doubts = 0;
     let mut place = Place::default();
-    for Said { about, what } in look.suspects(&cells).into_sorted() {
+    for Said { about, what } in look.suspects(&cells)?.into_sorted() {
         if about != place.at {
             doubts += look.close(&place, is_whole);
             place = Place { at: about, ..Place::default() };
@@ -92,8 +101,8 @@ pub(crate) fn lob(context: &Context<'_>, plan: &RowsetPlan, weight: u64, is_whol
         look.hear(&mut place, what);
     }
     doubts += look.close(&place, is_whole);
-    look.judge_values();
-    doubts
+    look.judge_values()?;
+    Ok(doubts)
 }
 
 impl Look<'_> {
@@ -107,10 +116,10 @@ impl Look<'_> {
     }
 
     /// Calls `visit` with all that the rowset's sound pages say.
-    fn each(&self, units: &[UnitIndex], visit: &mut dyn FnMut(Fact)) {
+    fn each(&self, units: &[UnitIndex], visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         for (&unit, &stretch) in self.stretches.iter().filter(|(unit, _)| units.contains(unit)) {
             if unit == self.plan.in_row {
-                self.each_row(stretch, visit);
+                self.each_row(stretch, visit)?;
                 continue;
             }
             for_each_sound(self.context, unit, stretch, |id, page, target| {
@@ -122,13 +131,14 @@ impl Look<'_> {
                     let from = From { at, unit };
                     links(unit, &fragment, |to| visit(Fact::Reference { from, live: true, to }));
                 }
-            });
+            })?;
         }
+        Ok(())
     }
 
-    fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) {
+    fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         let unit = self.plan.in_row;
-        let Some(plan) = self.context.lob.rows(unit) else { return };
+        let Some(plan) = self.context.lob.rows(unit) else { return Ok(()) };
         for_each_sound(self.context, unit, stretch, |id, page, target| {
             if !is_leaf_of(self.context, unit, page) {
                 return;
@@ -143,7 +153,7 @@ impl Look<'_> {
                     }
                 });
             }
-        });
+        })
     }
 
     fn place_of(&self, cells: &[Cell], at: RecordId) -> usize {
@@ -151,7 +161,7 @@ impl Look<'_> {
     }
 
     /// Spreads what is said over cells.
-    fn cells(&mut self, weight: u64) -> Vec<Cell> {
+    fn cells(&mut self, weight: u64) -> Result<Vec<Cell>, Unread> {
         let context = self.context;
         let most =
             (context.bytes_for_facts() as u64 / 4 / size_of::<Cell>() as u64).clamp(*CELLS.start(), *CELLS.end());
@@ -182,13 +192,13 @@ impl Look<'_> {
                 }
             }
             Fact::Reference { .. } => {}
-        });
+        })?;
         self.sound = sound;
-        cells
+        Ok(cells)
     }
 
     /// What is said of places in cells whose sides differ.
-    fn suspects(&self, cells: &[Cell]) -> Sorter<Said> {
+    fn suspects(&self, cells: &[Cell]) -> Result<Sorter<Said>, Unread> {
         let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
         let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
         let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
@@ -201,8 +211,8 @@ impl Look<'_> {
                 said.push(Said { about: to.target, what });
             }
             _ => {}
-        });
-        said
+        })?;
+        Ok(said)
     }
 
     fn know(&mut self, id: u64, what: Known) {
@@ -318,11 +328,12 @@ impl Look<'_> {
     }
 
     /// Orphans of values of which nothing was lost, and rows that own a value in which something is wrong.
-    fn judge_values(mut self) {
+    fn judge_values(mut self) -> Result<(), Unread> {
+        let mut read = Ok(());
         let empty = Sorter::new(0, self.context.space);
         let mut values = std::mem::replace(&mut self.values, empty);
         if self.has_wrong {
-            self.each(&[self.plan.in_row], &mut |fact| {
+            read = self.each(&[self.plan.in_row], &mut |fact| {
                 if let Fact::Reference { from, live: true, to } = fact {
                     values.push(OfValue { id: to.id, what: Known::Owner { at: from.at } });
                 }
@@ -341,5 +352,6 @@ impl Look<'_> {
                 Known::Orphan { .. } | Known::Owner { .. } => {}
             }
         }
+        read
     }
 }

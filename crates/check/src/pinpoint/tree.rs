@@ -6,14 +6,14 @@
 use format::{Page, PageId};
 
 use super::tree_facts::{End, EndKind, Said, What};
-use super::{Stretch, for_each_sound, sound};
+use super::{Stretch, Unread, for_each_sound, look, sound};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
 use crate::page_set::PageSet;
 use crate::registry;
 use crate::spill::Sorter;
-use crate::sweep::{Role, Target, TreeLevel, Verdict, child, level_of, role};
+use crate::sweep::{Role, Target, TreeLevel, child, level_of, role};
 use crate::units::{Shape, UnitIndex};
 
 /// A parent entry that names a page.
@@ -39,8 +39,16 @@ struct Tree<'a> {
 }
 
 /// Names what is wrong with the links of a B-tree.
-pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, stretch: Stretch, findings: &mut Ledger) {
-    let Some(unit) = context.units.get(index) else { return };
+///
+/// # Errors
+/// [`Unread`]: then nothing is said, or nothing of pages that others name and that could not be read.
+pub(crate) fn tree(
+    context: &Context<'_>,
+    index: UnitIndex,
+    stretch: Stretch,
+    findings: &mut Ledger,
+) -> Result<(), Unread> {
+    let Some(unit) = context.units.get(index) else { return Ok(()) };
     let tree = Tree {
         context,
         index,
@@ -51,14 +59,15 @@ pub(crate) fn tree(context: &Context<'_>, index: UnitIndex, stretch: Stretch, fi
         entries_are_known: !unit.compressed,
     };
     let mut judged = Judged::of(PageId::NONE);
-    for Said { about, what } in tree.gather().into_sorted() {
+    let mut read = Ok(());
+    for Said { about, what } in tree.gather()?.into_sorted() {
         if about != judged.page {
-            tree.close(&judged, findings);
+            read = read.and(tree.close(&judged, findings));
             judged = Judged::of(about);
         }
-        tree.hear(&mut judged, what, findings);
+        read = read.and(tree.hear(&mut judged, what, findings));
     }
-    tree.close(&judged, findings);
+    read.and(tree.close(&judged, findings))
 }
 
 /// What was said of the page looked at, in the order of [`What`].
@@ -71,7 +80,7 @@ struct Judged {
     /// The first page whose next pointer names it.
     left: Option<PageId>,
     /// Of a page that does not exist here: where it does, once that was looked up.
-    elsewhere: Option<Option<(Owner, PageId)>>,
+    elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
 impl Judged {
@@ -104,8 +113,8 @@ impl Tree<'_> {
     }
 
     /// All that the pages say.
-    fn gather(&self) -> Sorter<Said> {
-        let leaves = self.leaves_with_entries();
+    fn gather(&self) -> Result<Sorter<Said>, Unread> {
+        let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
         if !self.root.is_none() {
             let prev_child = Some(PageId::NONE);
@@ -144,7 +153,7 @@ impl Tree<'_> {
             if let Some(last) = prev_child {
                 ends.push(End { of: id, what: EndKind::LastChild(last) });
             }
-        });
+        })?;
         let mut last = None;
         for End { of, what } in ends.into_sorted() {
             match what {
@@ -155,14 +164,14 @@ impl Tree<'_> {
                 }
             }
         }
-        said
+        Ok(said)
     }
 
     /// Pages that by their place below the root are leaves name no children, whatever their level number says. Of a
     /// clustered index the type of the page tells.
-    fn leaves_with_entries(&self) -> Option<PageSet> {
+    fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
-            return None;
+            return Ok(None);
         }
         let files = &self.context.survey.files;
         // Pages with entries that were not reached yet, those of the level looked at, and of the one below.
@@ -175,7 +184,7 @@ impl Tree<'_> {
             if id == self.root {
                 number = Some(page.header().level);
             }
-        });
+        })?;
         if nodes.remove(self.root) {
             level.insert(self.root);
         }
@@ -183,7 +192,7 @@ impl Tree<'_> {
         for _ in 0..number.unwrap_or_default() {
             let mut below = PageSet::new(files);
             for id in level.iter() {
-                let Some(bytes) = sound(self.context, &mut target, self.index, id) else { continue };
+                let Some(bytes) = sound(self.context, &mut target, self.index, id)? else { continue };
                 self.children(Page::new(&bytes), &target, |_, child| {
                     if nodes.remove(child) {
                         below.insert(child);
@@ -193,11 +202,11 @@ impl Tree<'_> {
             level = below;
         }
         // A root of level 0 is a leaf by its number, and is left as it is.
-        number.filter(|number| *number > 0).map(|_| level)
+        Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
     /// Judges what is said of a page, as far as it is known when it is said.
-    fn hear(&self, judged: &mut Judged, what: What, findings: &mut Ledger) {
+    fn hear(&self, judged: &mut Judged, what: What, findings: &mut Ledger) -> Result<(), Unread> {
         match what {
             What::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
             What::Parent { by, slot, prev_child, level } => {
@@ -210,18 +219,20 @@ impl Tree<'_> {
                 judged.left = judged.left.or(Some(by));
                 match judged.seen {
                     Some(seen) => self.with_left(judged.page, seen, by, level, findings),
-                    None => self.unseen_next(judged, by, findings),
+                    None => self.unseen_next(judged, by, findings)?,
                 }
             }
         }
+        Ok(())
     }
 
     /// Judges a page of which all was said.
-    fn close(&self, judged: &Judged, findings: &mut Ledger) {
+    fn close(&self, judged: &Judged, findings: &mut Ledger) -> Result<(), Unread> {
         match judged.seen {
             Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
-            None => findings.extend(self.unseen(judged)),
+            None => findings.extend(self.unseen(judged)?),
         }
+        Ok(())
     }
 
     /// A page that exists.
@@ -318,27 +329,27 @@ impl Tree<'_> {
     }
 
     /// A page that others name and that does not exist in the tree: what its first parent entry says of it.
-    fn unseen(&self, judged: &Judged) -> Option<Finding> {
+    fn unseen(&self, judged: &Judged) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
-        let parent = judged.parents[0]?;
+        let Some(parent) = judged.parents[0] else { return Ok(None) };
         if !parent.page.is_none()
-            && let Some((other, prev)) = judged.elsewhere.unwrap_or_else(|| self.elsewhere(page))
+            && let Some((other, prev)) = judged.elsewhere.unwrap_or_else(|| self.elsewhere(page))?
         {
-            return Some(self.child_of_other(page, parent, other, prev));
+            return Ok(Some(self.child_of_other(page, parent, other, prev)));
         }
         let (check, other) = match judged.left {
             Some(left) => (&registry::TREE_CHILD_UNSEEN, left),
             None => (&registry::TREE_CHILDREN_UNSEEN, parent.prev_child.unwrap_or(PageId::NONE)),
         };
         let finding = self.finding(check, page).ref_at(parent.page, parent.slot);
-        Some(finding.page_value("other_page", other))
+        Ok(Some(finding.page_value("other_page", other)))
     }
 
     /// A page that does not exist in the tree and that is named by a next pointer.
-    fn unseen_next(&self, judged: &mut Judged, left: PageId, findings: &mut Ledger) {
+    fn unseen_next(&self, judged: &mut Judged, left: PageId, findings: &mut Ledger) -> Result<(), Unread> {
         let page = judged.page;
         let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
-        match elsewhere {
+        match elsewhere? {
             Some((other, _)) => {
                 findings.push(self.finding(&registry::TREE_NEXT_OF_OTHER, page).ref_page(left).other_owner(other))
             }
@@ -347,6 +358,7 @@ impl Tree<'_> {
             }
             None => {}
         }
+        Ok(())
     }
 
     fn child_of_other(&self, page: PageId, parent: Parent, other: Owner, prev: PageId) -> Finding {
@@ -357,16 +369,13 @@ impl Tree<'_> {
     }
 
     /// The unit to which a page that is not in this tree soundly belongs, and its left neighbour there.
-    fn elsewhere(&self, page: PageId) -> Option<(Owner, PageId)> {
-        let owner = self.context.unit_of(page)?;
-        let mut bytes = self.context.source.read_page(page)?;
-        match Target::default().look(self.context, page, &mut bytes) {
-            Verdict::Sound(unit, _) if unit == owner => {
-                let owner = self.context.units.get(unit)?.owner;
-                (owner != self.owner).then(|| (owner, Page::new(&bytes).header().prev()))
-            }
-            _ => None,
-        }
+    fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
+        let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
+        let found = look(self.context, &mut Target::default(), page)?;
+        Ok(found.filter(|(unit, _)| *unit == owner).and_then(|(unit, bytes)| {
+            let owner = self.context.units.get(unit)?.owner;
+            (owner != self.owner).then(|| (owner, Page::new(&bytes).header().prev()))
+        }))
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use format::RecordId;
 
+use super::Unread;
 use crate::hash::Sum;
 use crate::index_match::{RowHash, Side};
 
@@ -83,12 +84,18 @@ struct Alike {
 
 /// Of rows with one hash, those that one side has more of: the last. `each` calls its argument with all rows of both sides,
 /// each time in the same order.
+///
+/// # Errors
+/// The first of `each`.
 #[expect(clippy::indexing_slicing, reason = "a side is 0 or 1")]
-pub(crate) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, RecordId, RowHash))) -> Unmatched {
+pub(crate) fn unmatched(
+    bounds: Bounds,
+    each: impl Fn(&mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread>,
+) -> Result<Unmatched, Unread> {
     let mut cells = Cells(vec![Sum::default(); bounds.cells]);
-    each(&mut |side, _, hash| cells.add(side, hash));
+    each(&mut |side, _, hash| cells.add(side, hash))?;
     if cells.0.iter().all(|sum| *sum == Sum::default()) {
-        return Unmatched { rows: [Vec::new(), Vec::new()], has_more: false };
+        return Ok(Unmatched { rows: [Vec::new(), Vec::new()], has_more: false });
     }
     let mut listed = [Vec::new(), Vec::new()];
     let mut has_more = [false; 2];
@@ -105,7 +112,7 @@ pub(crate) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, Recor
                 }
                 suspects[side] += 1;
             }
-        });
+        })?;
         let hashes = batch.iter().flatten();
         let mut alike: HashMap<RowHash, Alike> = hashes.map(|(hash, _)| (*hash, Alike::default())).collect();
         let is_all = done == [0; 2] && [0, 1].iter().all(|&side| batch[side].len() == suspects[side]);
@@ -126,7 +133,7 @@ pub(crate) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, Recor
                 if cells.differs(hash) {
                     count(side as usize, hash);
                 }
-            });
+            })?;
         }
         for (side, rows) in batch.iter().enumerate() {
             for (hash, at) in rows {
@@ -145,7 +152,7 @@ pub(crate) fn unmatched(bounds: Bounds, each: impl Fn(&mut dyn FnMut(Side, Recor
         // Fewer suspects than before: the file changes while it is read.
         let is_stuck = batch.iter().all(Vec::is_empty);
         if is_stuck || [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
-            return Unmatched { rows: listed, has_more: has_more[0] || has_more[1] };
+            return Ok(Unmatched { rows: listed, has_more: has_more[0] || has_more[1] });
         }
     }
 }
@@ -172,7 +179,9 @@ mod tests {
                 hasher.add_bytes(&value.to_le_bytes());
                 visit(*side, place(number), hasher.finish());
             }
+            Ok(())
         })
+        .expect("all is read")
     }
 
     /// The same with all rows at hand.
@@ -240,6 +249,25 @@ mod tests {
                 hasher.add_bytes(&value.to_le_bytes());
                 visit(Side::Table, place(value as usize), hasher.finish());
             }
-        });
+            Ok(())
+        })
+        .expect("all is read");
+    }
+
+    #[test]
+    fn a_pass_that_cannot_be_read_leaves_no_row_without_counterpart() {
+        let hash = FactHash::new(Some(1));
+        let mut hasher = hash.hasher();
+        hasher.add_bytes(&[1]);
+        let row = hasher.finish();
+        for unread in 0..3 {
+            let passes = std::cell::Cell::new(0);
+            let found = unmatched(Bounds { cells: 16, batch_rows: 1, listed: 10 }, |visit| {
+                passes.set(passes.get() + 1);
+                (0..5).for_each(|number| visit(Side::Table, place(number), row));
+                if passes.get() > unread { Err(Unread) } else { Ok(()) }
+            });
+            assert!(found.is_err(), "{found:?}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! images do not decide are the keys themselves compared.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use format::key::{self, KeyImage};
 use format::record::Record;
@@ -13,20 +14,27 @@ use crate::context::{Context, Keys};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
+use crate::pinpoint;
 use crate::registry;
 use crate::spill::{Window, Windows};
-use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, Verdict, child, is_leaf, record};
+use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, child, is_leaf, record};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
 pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger) {
-    let mut undecided = vec![0u64; swept.units.len()];
+    let (mut undecided, mut unread) = (vec![0u64; swept.units.len()], BTreeSet::new());
     let mut nodes = std::mem::take(&mut swept.nodes);
     let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
-        let mut checker =
-            Checker { context, bounds: &window, target: Target::default(), findings, undecided: &mut undecided };
+        let mut checker = Checker {
+            context,
+            bounds: &window,
+            target: Target::default(),
+            findings,
+            undecided: &mut undecided,
+            unread: &mut unread,
+        };
         for run in &mut nodes {
             run.each(context.space, |node| {
                 if node.child_parts & parts != 0 {
@@ -37,6 +45,12 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut L
     }
     for (at, tally) in swept.units.touched_mut() {
         tally.undecided += undecided.get(at).copied().unwrap_or_default();
+    }
+    // From now on not all of the unit is known.
+    for unit in unread {
+        if let Some(tally) = swept.units.get_mut(unit as usize) {
+            tally.unread_pages += 1;
+        }
     }
 }
 
@@ -62,6 +76,8 @@ struct Checker<'a> {
     target: Target,
     findings: &'a mut Ledger,
     undecided: &'a mut [u64],
+    /// Units with pages that could not be read again.
+    unread: &'a mut BTreeSet<UnitIndex>,
 }
 
 /// A parent entry, or the first entry of the next parent, that bounds a child.
@@ -77,11 +93,11 @@ impl Checker<'_> {
     }
 
     fn read(&mut self, page: PageId, unit: UnitIndex) -> Option<Box<PageBytes>> {
-        let mut bytes = self.context.source.read_page(page)?;
-        match self.target.look(self.context, page, &mut bytes) {
-            Verdict::Sound(found, _) if found == unit => Some(bytes),
-            _ => None,
+        let found = pinpoint::sound(self.context, &mut self.target, unit, page);
+        if found.is_err() {
+            self.unread.insert(unit);
         }
+        found.ok().flatten()
     }
 
     fn node(&mut self, node: &NodePage) {

@@ -84,12 +84,15 @@ impl Intervals {
         self.of(unit, extent).last().map(|interval| interval.page)
     }
 
-    /// Whether a unit claims the extent of `page`.
-    pub(crate) fn claims(&self, source: &dyn PageSource, unit: UnitIndex, page: PageId) -> bool {
+    /// Whether a unit claims the extent of `page`; `None` if an IAM page that tells could not be read.
+    pub(crate) fn claims(&self, source: &dyn PageSource, unit: UnitIndex, page: PageId) -> Option<bool> {
         let index = page.page % INTERVAL_PAGES / EXTENT_PAGES;
-        self.of(unit, page).iter().any(|interval| {
-            let bitmap = source.read_page(interval.page).and_then(|bytes| iam_bitmap(&bytes));
-            bitmap.is_some_and(|bits| bit(&bits, index))
-        })
+        for interval in self.of(unit, page) {
+            let bytes = source.read_page(interval.page)?;
+            if iam_bitmap(&bytes).is_some_and(|bits| bit(&bits, index)) {
+                return Some(true);
+            }
+        }
+        Some(false)
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Chains {
     pub(super) broken: Vec<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(super) partial: BTreeSet<UnitIndex>,
+    /// Units that claim extents which others claim too.
+    pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
     /// IAM pages that were left out, as no database has so many.
@@ -67,6 +69,7 @@ struct Follower<'a> {
     /// Units whose chain goes on at a page that was left out.
     cut: BTreeSet<UnitIndex>,
     partial: BTreeSet<UnitIndex>,
+    sharing: BTreeSet<UnitIndex>,
     unread: Vec<PageId>,
 }
 
@@ -95,6 +98,7 @@ pub(super) fn follow(
         broken: BTreeSet::new(),
         cut: BTreeSet::new(),
         partial: BTreeSet::new(),
+        sharing: BTreeSet::new(),
         unread: Vec::new(),
     };
     follower.collect(files);
@@ -116,6 +120,7 @@ pub(super) fn follow(
         pages: follower.sound.into_values().collect(),
         broken: follower.broken.union(&follower.cut).copied().collect(),
         partial: follower.partial,
+        sharing: follower.sharing,
         unread: follower.unread,
         surplus: follower.surplus,
         intervals,
@@ -173,8 +178,7 @@ impl Follower<'_> {
             return None;
         }
         let Some(mut bytes) = self.source.read_page(id) else {
-            self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
-            self.unread.push(id);
+            self.unread(id);
             return None;
         };
         let fault = audit::identity(&bytes, id);
@@ -215,6 +219,12 @@ impl Follower<'_> {
                 None
             }
         }
+    }
+
+    /// An IAM page that the system could not read.
+    fn unread(&mut self, id: PageId) {
+        self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+        self.unread.push(id);
     }
 
     /// The unit of another IAM page, if there is room for that.
@@ -441,7 +451,7 @@ impl Follower<'_> {
 
     /// Enters the claims of all IAM pages; returns those to extents that another unit claimed before.
     fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
-        let mut claims = self.findings.sorter();
+        let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {
             let Some(owner) = self.units.get(page.unit).map(|unit| unit.owner) else { continue };
             if let Some(file) = files.iter_mut().find(|file| file.file_id == id.file) {
@@ -467,8 +477,10 @@ impl Follower<'_> {
                 }
             }
             let start = page.header.start;
-            let Some(bytes) = self.source.read_page(id) else { continue };
-            let Some(bits) = iam_bitmap(&bytes) else { continue };
+            let Some(bits) = self.source.read_page(id).and_then(|bytes| iam_bitmap(&bytes)) else {
+                unread.push(id);
+                continue;
+            };
             let file = files.iter_mut().find(|file| file.file_id == start.file);
             if file.is_none() && is_missing(self.source, self.database, start.file) {
                 self.partial.insert(page.unit);
@@ -487,8 +499,13 @@ impl Follower<'_> {
                             if beyond <= MAX_BEYOND_A_PAGE {
                                 self.findings.push(out_of_range(owner, first).ref_page(id));
                             }
-                        } else if file.claim_extent(extent, page.unit) {
+                            continue;
+                        }
+                        if file.claim_extent(extent, page.unit) {
                             claims.push(Claim { extent: first, unit: page.unit });
+                        }
+                        if let Some(other) = file.extent_owner(extent).filter(|other| *other != page.unit) {
+                            self.sharing.extend([page.unit, other]);
                         }
                     }
                     if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_A_PAGE) {
@@ -507,6 +524,7 @@ impl Follower<'_> {
                 ),
             }
         }
+        unread.into_iter().for_each(|id| self.unread(id));
         claims
     }
 

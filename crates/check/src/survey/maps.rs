@@ -290,7 +290,7 @@ impl FixedPages<'_> {
                 invalid.push((header, FixedPage::FileHeader, Some(fault)));
             }
         } else {
-            self.unread(header);
+            self.note_unread(header);
         }
         if file.file_id == PageId::BOOT.file {
             match fetch(self.source, PageId::BOOT) {
@@ -323,7 +323,11 @@ impl FixedPages<'_> {
         if file.file_id != CONFIG.file || file.pages <= CONFIG.page {
             return None;
         }
-        let bytes = self.source.read_page(CONFIG)?;
+        let Some(bytes) = self.source.read_page(CONFIG) else {
+            // Nobody owns the page if it is that one.
+            self.unread(CONFIG);
+            return None;
+        };
         let header = *Page::new(&bytes).header();
         if header.kind() != Some(PageType::ServerConfig) || header.page_id() != CONFIG {
             return None;
@@ -386,9 +390,13 @@ impl FixedPages<'_> {
         is_sound.then_some(bytes)
     }
 
-    /// A page that the system could not read.
+    /// An allocation page that the system could not read, or one without which they mean nothing.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
+        self.note_unread(id);
+    }
+
+    fn note_unread(&mut self, id: PageId) {
         self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
     }
 

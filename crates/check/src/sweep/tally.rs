@@ -49,6 +49,8 @@ pub(crate) struct Partial {
     pub(crate) pages_allocated: u64,
     /// Pages in use that no unit claims.
     pub(crate) unclaimed_pages: u64,
+    /// Of a page in an extent that several units claim it could not be read whose it is.
+    pub(crate) has_unread_shared: bool,
 }
 
 /// What was seen of a unit.
@@ -341,6 +343,7 @@ impl Partial {
             pages_read: 0,
             pages_allocated: 0,
             unclaimed_pages: 0,
+            has_unread_shared: false,
         }
     }
 
@@ -362,6 +365,7 @@ impl Partial {
         self.pages_read += other.pages_read;
         self.pages_allocated += other.pages_allocated;
         self.unclaimed_pages += other.unclaimed_pages;
+        self.has_unread_shared |= other.has_unread_shared;
     }
 
     /// The pages of extents that several units claim, to be looked up.

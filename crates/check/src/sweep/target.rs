@@ -40,6 +40,8 @@ pub(crate) enum Verdict {
     Bad,
     /// Not a page of any unit in scope.
     Passed,
+    /// Whose page it is could not be read: several units claim its extent.
+    Unread,
 }
 
 /// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header tells.
@@ -136,7 +138,11 @@ impl Target {
         // Of several units that claim an extent, the one that the page names has it.
         let claimant = match fault {
             None => context.survey.claimant((context.source, &context.units), id, header),
-            Some(_) => None,
+            Some(_) => Some(None),
+        };
+        let Some(claimant) = claimant else {
+            partial.has_unread_shared = true;
+            return Verdict::Unread;
         };
         let named = claimant.or(owner);
         if !context.covers(named) {

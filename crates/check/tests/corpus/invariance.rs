@@ -1,7 +1,7 @@
 //! The answer does not depend on the way: same findings at any degree of parallelism, with any grant of memory, whatever
 //! the order in which files and objects are named; and damage undone leaves nothing behind.
 
-mod damaged;
+pub mod damaged;
 mod ways;
 
 use std::path::PathBuf;

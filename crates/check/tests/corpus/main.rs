@@ -34,6 +34,7 @@ mod sound;
 mod sparse;
 mod together;
 mod twice;
+mod unread;
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ use libtest_mimic::{Arguments, Trial};
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
+    trials.extend(unread::trials());
     match corpus() {
         Some(corpus) => {
             trials.extend(sound::trials(&corpus));
