@@ -40,7 +40,10 @@ fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write
     let until = until(database, chain).unwrap_or_else(|| "an unknown time".to_owned());
     writeln!(out, "  can be restored until {}", printable(&until))?;
     let mut table = TextTable::new(&[]);
-    for set in chain.steps.iter().filter_map(|&index| database.sets.get(index)) {
+    for (number, set) in chain.steps.iter().filter_map(|&index| database.sets.get(index)).enumerate() {
+        if chain.omitted > 0 && number + 1 == chain.steps.len() {
+            table.row(vec![format!("{} more log backups", chain.omitted), String::new(), String::new()]);
+        }
         table.row(row(set));
     }
     table.write(4, out)?;
@@ -69,10 +72,14 @@ fn json_of(database: &DatabaseChains) -> Json {
         })
     };
     let chain = |chain: &Chain| {
-        json!({
+        let mut object = json!({
             "full": chain.full, "differentials": chain.differentials, "steps": chain.steps,
             "until": until(database, chain), "gap": chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
-        })
+        });
+        if chain.omitted > 0 {
+            object["omitted"] = chain.omitted.into();
+        }
+        object
     };
     json!({
         "v": crate::json::VERSION,

@@ -26,7 +26,7 @@ mod sets;
 mod version;
 mod xpress;
 
-pub use chain::{Chain, ChainSet, DatabaseChains, chains};
+pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, chains};
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use pages::BackupPages;

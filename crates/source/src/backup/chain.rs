@@ -8,6 +8,10 @@ use format::Lsn;
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
+/// Steps that are listed in all chains of a database but the newest, which is listed whatever its length: as many old full
+/// backups as there are log backups would make lists that grow with the square of both.
+pub const MOST_STEPS: usize = 1_000_000;
+
 /// A backup set of a database, all its stripes together.
 #[derive(Clone, Debug)]
 pub struct ChainSet {
@@ -37,6 +41,8 @@ pub struct Chain {
     pub differentials: Vec<usize>,
     /// What to restore to come as far as possible: the full backup, the last differential, log backups.
     pub steps: Vec<usize>,
+    /// Log backups before the last of the steps that are not listed: [`MOST_STEPS`] are, in all chains of a database.
+    pub omitted: usize,
     /// Where the log breaks off although there are later log backups: log from here to there is missing.
     pub gap: Option<(Lsn, Lsn)>,
 }
@@ -95,9 +101,14 @@ fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
     };
     let (fulls, differentials, logs) = (of_kind(SetKind::Full), of_kind(SetKind::Differential), of_kind(SetKind::Log));
     let by_fork = Logs::by_fork(&sets, logs);
-    let chains: Vec<Chain> = fulls.iter().map(|&full| chain(&sets, full, &differentials, &by_fork)).collect();
-    let used: HashSet<usize> =
-        chains.iter().flat_map(|chain| chain.steps.iter().chain(&chain.differentials)).copied().collect();
+    let (mut most, mut used) = (usize::MAX, HashSet::new());
+    let newest_first = fulls.iter().rev().map(|&full| {
+        let chain = chain((&sets, full), &differentials, &by_fork, (most, &mut used));
+        most = most.min(MOST_STEPS).saturating_sub(chain.steps.len());
+        chain
+    });
+    let mut chains: Vec<Chain> = newest_first.collect();
+    chains.reverse();
     let unused = (0..sets.len()).filter(|index| !used.contains(index)).collect();
     let server = sets.first().map(|set| set.set.config.server.clone()).unwrap_or_default();
     DatabaseChains { database, server, chains, unused, sets }
@@ -111,6 +122,8 @@ struct Logs {
     lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
     /// For each, the one up to it that leads farthest; of two that lead as far the later one.
     farthest: Vec<usize>,
+    /// What follows each.
+    ways: Vec<Way>,
 }
 
 impl Logs {
@@ -121,6 +134,7 @@ impl Logs {
             let Some(config) = sets.get(index).map(|set| &set.set.config) else { continue };
             forks.entry(config.recovery_fork_id.clone()).or_default().push(index, (config.first_lsn, config.last_lsn));
         }
+        forks.values_mut().for_each(Self::join);
         forks
     }
 
@@ -134,50 +148,90 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// The log backups that lead on from `at`, each starting early enough and leading farthest, and how far they lead.
-    fn steps_from(&self, mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
-        let (mut steps, mut before) = (Vec::new(), None);
-        while let Some(at) = reached {
-            let started = self.lsns.partition_point(|(first, _)| *first <= Some(at));
-            let best = started.checked_sub(1).and_then(|number| self.farthest.get(number)).copied();
-            let Some(best) = best.filter(|best| before.is_none_or(|before| *best > before)) else { break };
-            let (Some(&(_, last)), Some(&set)) = (self.lsns.get(best), self.sets.get(best)) else { break };
-            // One of an idle database adds no log, but time.
-            if last < Some(at) {
-                break;
+    /// The log backup that leads farthest on from `at`, of those that start early enough.
+    fn follows(&self, at: Option<Lsn>) -> Option<usize> {
+        let started = self.lsns.partition_point(|(first, _)| *first <= at);
+        let best = self.farthest.get(started.checked_sub(1)?).copied()?;
+        // One of an idle database adds no log, but time.
+        let (_, last) = self.lsns.get(best)?;
+        (at.is_some() && *last >= at).then_some(best)
+    }
+
+    /// Once all are there: what follows each depends on nothing before it, so that the ways from all full backups join.
+    fn join(&mut self) {
+        let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
+        for number in (0..self.sets.len()).rev() {
+            let reached = self.lsns.get(number).and_then(|(_, last)| *last);
+            let next = self.follows(reached).filter(|next| *next > number);
+            let rest = next.and_then(|next| ways.get(next)).copied().unwrap_or(Way { next, count: 0, end: number });
+            if let Some(way) = ways.get_mut(number) {
+                *way = Way { next, count: rest.count + 1, end: rest.end };
             }
-            (reached, before) = (last, Some(best));
-            steps.push(set);
         }
-        (reached, steps)
+        self.ways = ways;
+    }
+
+    /// How far the log backups lead that follow on `start`, and the first of them.
+    fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
+        let first = self.follows(start);
+        let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
+        (end.map_or(start, |(_, last)| *last), first)
+    }
+
+    /// The log backups from `first` on.
+    fn from(&self, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(first, |number| self.ways.get(*number).and_then(|way| way.next))
     }
 }
 
-fn chain(sets: &[ChainSet], full: usize, differentials: &[usize], by_fork: &HashMap<Option<String>, Logs>) -> Chain {
+/// Where a log backup leads.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    /// The one that follows it.
+    next: Option<usize>,
+    /// How many there are from here on, this one included.
+    count: usize,
+    /// The last of them.
+    end: usize,
+}
+
+/// The chain of a full backup, with at most so many steps if that can be; marks the sets that it uses.
+fn chain(
+    (sets, full): (&[ChainSet], usize),
+    differentials: &[usize],
+    by_fork: &HashMap<Option<String>, Logs>,
+    (most, used): (usize, &mut HashSet<usize>),
+) -> Chain {
     let set = |index: usize| sets.get(index).map(|set| &set.set);
     let last = |index: usize| set(index).and_then(|set| set.config.last_lsn);
     let is_of_this = |index: &usize| set(*index).zip(set(full)).is_some_and(|(set, full)| is_based_on(set, full));
     let differentials: Vec<usize> = differentials.iter().copied().filter(is_of_this).collect();
     let nothing = Logs::default();
     let logs = set(full).and_then(|set| by_fork.get(&set.config.recovery_fork_id)).unwrap_or(&nothing);
-    // The way over the last differential is the shortest; if its log breaks off sooner, the full backup's may go on.
+    // The way over the last differential is the shortest; if its log breaks off sooner, the full backup's may go on. Of two
+    // ways that lead as far the one with fewer steps comes first.
     let starts = differentials.last().into_iter().chain([&full]);
-    let ways = starts.map(|&start| {
-        let (reached, logs) = logs.steps_from(last(start));
-        let start = if start == full { vec![full] } else { vec![full, start] };
-        (reached, [start, logs].concat())
-    });
-    // Of two ways that lead as far the one with fewer steps comes first.
-    let (reached, steps) =
-        ways.reduce(|best, way| if way.0 > best.0 { way } else { best }).unwrap_or((None, vec![full]));
+    let ways = starts.map(|&start| (logs.reach(last(start)), start));
+    let best = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best });
+    let ((reached, first), start) = best.unwrap_or(((None, None), full));
+    let mut steps = if start == full { vec![full] } else { vec![full, start] };
+    used.extend(steps.iter().chain(&differentials));
+    // Those after one that is used are used too.
+    let numbers = logs.from(first).filter_map(|number| logs.sets.get(number));
+    let _ = numbers.take_while(|set| used.insert(**set)).count();
+    let way = first.and_then(|first| logs.ways.get(first)).copied().unwrap_or_default();
+    let listed = if way.count <= most { first } else { Some(way.end) };
+    steps.extend(logs.from(listed).filter_map(|number| logs.sets.get(number)));
+    let omitted = if way.count <= most { 0 } else { way.count - 1 };
     let later = logs.lsns.get(logs.lsns.partition_point(|(first, _)| *first <= reached)..);
     let later = later.unwrap_or_default().iter().find_map(|(first, _)| *first);
-    Chain { full, differentials, steps, gap: reached.zip(later) }
+    Chain { full, differentials, steps, omitted, gap: reached.zip(later) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backup::SetConfig;
 
     /// The steps as they are defined: of the log backups after the last one those that start early enough and lead as far at
     /// least, and of these the one that leads farthest.
@@ -212,8 +266,10 @@ mod tests {
             lsns.sort();
             let mut logs = Logs::default();
             lsns.iter().enumerate().for_each(|(number, lsns)| logs.push(number, *lsns));
+            logs.join();
             for start in 0..40 {
-                let steps = logs.steps_from(Some(lsn(start)));
+                let (reached, first) = logs.reach(Some(lsn(start)));
+                let steps = (reached, logs.from(first).collect());
                 assert_eq!(steps, steps_one_by_one(&lsns, Some(lsn(start))), "from {start} over {lsns:?}");
                 longest = longest.max(steps.1.len());
             }
@@ -221,13 +277,63 @@ mod tests {
         assert!(longest > 5);
     }
 
+    /// Backups of one line of restores: full ones at 0, 1, 2 ..., and log backups from each block to the next.
+    fn line(fulls: u32, logs: u32) -> Vec<ChainSet> {
+        let set = |kind, first: u32, last: u32| ChainSet {
+            set: BackupSet {
+                position: 1,
+                kind,
+                name: String::new(),
+                description: String::new(),
+                user: String::new(),
+                machine: String::new(),
+                software: (0, 0),
+                guid: None,
+                labelled: None,
+                files: Vec::new(),
+                filegroups: Vec::new(),
+                has_checksums: false,
+                is_copy_only: false,
+                is_encrypted: false,
+                copied: Vec::new(),
+                pages: Vec::new(),
+                log: Vec::new(),
+                config: SetConfig {
+                    first_lsn: Some(Lsn { vlf: 1, block: first, slot: 1 }),
+                    last_lsn: Some(Lsn { vlf: 1, block: last, slot: 1 }),
+                    ..SetConfig::default()
+                },
+            },
+            paths: Vec::new(),
+            missing_stripes: 0,
+            is_damaged: false,
+        };
+        let fulls = (0..fulls).map(|number| set(SetKind::Full, number, number + 1));
+        fulls.chain((0..logs).map(|number| set(SetKind::Log, number, number + 1))).collect()
+    }
+
+    #[test]
+    fn many_full_backups_share_their_log_backups_and_do_not_list_them_all() {
+        let start = std::time::Instant::now();
+        let found = of_database(String::new(), line(1_000, 10_000));
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+        assert_eq!(found.chains.len(), 1_000);
+        let listed: usize = found.chains.iter().map(|chain| chain.steps.len()).sum();
+        assert!(listed < MOST_STEPS + 10_000 + 2 * 1_000, "{listed} steps are kept");
+        // The newest in full, the oldest with its ends.
+        let (oldest, newest) = (found.chains.first().unwrap(), found.chains.last().unwrap());
+        assert_eq!((newest.steps.len(), newest.omitted), (1 + 9_000, 0));
+        assert_eq!((oldest.steps.len(), oldest.omitted), (2, 9_998));
+        assert_eq!(oldest.steps.last(), newest.steps.last());
+        // The log backup before the first full backup ends is of no use.
+        assert_eq!(found.unused.len(), 1);
+        let few = of_database(String::new(), line(3, 100));
+        assert!(few.chains.iter().all(|chain| chain.omitted == 0 && chain.steps.len() > 97));
+    }
+
     #[test]
     fn a_hundred_thousand_log_backups_are_gone_through_once() {
-        let mut logs = Logs::default();
-        let lsn = |block: u32| Some(Lsn { vlf: 1, block, slot: 1 });
-        for number in 0..100_000u32 {
-            logs.push(number as usize, (lsn(number), lsn(number + 1)));
-        }
-        assert_eq!(logs.steps_from(lsn(0)).1.len(), 100_000);
+        let found = of_database(String::new(), line(1, 100_000));
+        assert_eq!(found.chains.first().unwrap().steps.len(), 100_000);
     }
 }
