@@ -76,8 +76,8 @@ fn json_of(database: &DatabaseChains) -> Json {
             "full": chain.full, "differentials": chain.differentials, "steps": chain.steps,
             "until": until(database, chain), "gap": chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
         });
-        if chain.omitted > 0 {
-            object["omitted"] = chain.omitted.into();
+        if let Some(fields) = object.as_object_mut().filter(|_| chain.omitted > 0) {
+            fields.insert("omitted".to_owned(), chain.omitted.into());
         }
         object
     };
