@@ -173,6 +173,8 @@ pub struct Object {
     pub type_code: String,
     /// Parent object, 0 without.
     pub parent_id: i32,
+    /// intprop: of a table the highest column id it ever had; of a default its column.
+    pub number: i32,
 }
 
 /// sysidxstats.type.

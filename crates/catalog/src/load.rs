@@ -374,8 +374,14 @@ impl Loader<'_> {
             let id = row.int("id");
             let type_code = String::from_utf8_lossy(row.bytes("type").unwrap_or_default()).trim_end().to_owned();
             object_ids.insert(id);
-            let object =
-                Object { id, name: row.text("name"), schema_id: row.int("nsid"), type_code, parent_id: row.int("pid") };
+            let object = Object {
+                id,
+                name: row.text("name"),
+                schema_id: row.int("nsid"),
+                type_code,
+                parent_id: row.int("pid"),
+                number: row.int("intprop"),
+            };
             // Only class 1 rows name objects of schemas; others share the id space of their own class.
             if row.number("nsclass") == 0 {
                 objects.insert(id, object);

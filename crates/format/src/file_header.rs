@@ -57,6 +57,11 @@ impl<'a> FileHeader<'a> {
         u32_at(self.column(15), 0).unwrap_or_default()
     }
 
+    /// Identifies the file; zeros in files that SQL Server 2000 created.
+    pub fn file_guid(&self) -> [u8; 16] {
+        array_at(self.column(23), 0).unwrap_or_default()
+    }
+
     /// Logical name of the file.
     pub fn logical_name(&self) -> String {
         utf16(self.column(27)).trim_end_matches(['\0', ' ']).to_owned()

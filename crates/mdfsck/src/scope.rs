@@ -121,7 +121,8 @@ mod tests {
             (17, 1, "NoRows"),
         ];
         for (id, schema_id, name) in objects {
-            let object = Object { id, name: name.to_owned(), schema_id, type_code: "U".to_owned(), parent_id: 0 };
+            let object =
+                Object { id, name: name.to_owned(), schema_id, type_code: "U".to_owned(), parent_id: 0, number: 0 };
             database.objects.insert(id, object);
             let rowset = Rowset { id: id as u64, object_id: id, partition: 1, owner_type: 1, ..Rowset::default() };
             if id != 17 {

@@ -4,9 +4,12 @@
 
 mod codes;
 mod columns;
+mod files;
 mod index_columns;
 mod indexes;
 mod layouts;
+mod objects;
+mod storage;
 mod types;
 
 use std::collections::BTreeMap;
@@ -36,6 +39,9 @@ pub(super) fn check(tables: &Tables<'_>, findings: &mut Ledger, coverage: &mut C
     indexes::check(tables, &rowsets, &mut verdicts);
     layouts::check(tables.database, &mut verdicts);
     codes::check(tables, &mut verdicts);
+    objects::check(tables, &mut verdicts);
+    storage::check(tables, &mut verdicts);
+    files::check(tables, &mut verdicts);
 }
 
 /// Where the outcome of all pairs goes.
