@@ -306,7 +306,9 @@ pub(crate) struct CheckArguments {
     /// Use so much memory at most, such as 256MB or 2GB; less than the check needs is refused
     ///
     /// What does not fit is kept in temporary files. The findings do not depend on it. By default 128 MB and two bytes a
-    /// page of the database.
+    /// page of the database. A limit on address space (ulimit -v) should be 64 MB larger, and 68 MB more
+    /// per thread: code, stacks and what malloc reserves are not part of the grant. Under a smaller limit the run may end
+    /// without results.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
 
+mod address_space;
 mod lab;
 mod links;
 mod output;
