@@ -23,7 +23,7 @@ struct Parent {
     slot: u16,
     /// The child before; `None` when the page that would name it was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent; `None` for what names the root.
+    /// Level of the parent; `None` for what names the root, unless the root is a leaf with the level of a node.
     level: Option<TreeLevel>,
 }
 
@@ -116,19 +116,17 @@ impl Tree<'_> {
     fn gather(&self) -> Result<Sorter<Said>, Unread> {
         let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
-        if !self.root.is_none() {
-            let prev_child = Some(PageId::NONE);
-            said.push(Said {
-                about: self.root,
-                what: What::Parent { by: PageId::NONE, slot: 0, prev_child, level: None },
-            });
-        }
+        let mut above_root = None;
         for_each_sound(self.context, self.index, self.stretch, |id, page, target| {
             let header = page.header();
             let (level, prev, next) = (level_of(page), header.prev(), header.next());
             said.push(Said { about: id, what: What::Seen { level, prev, next } });
             if !next.is_none() {
                 said.push(Said { about: next, what: What::Left { by: id, level } });
+            }
+            if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
+                // It holds rows: whatever is above a root, here it is above a leaf.
+                above_root = Some(TreeLevel::Index(1));
             }
             if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
                 return;
@@ -154,6 +152,13 @@ impl Tree<'_> {
                 ends.push(End { of: id, what: EndKind::LastChild(last) });
             }
         })?;
+        if !self.root.is_none() {
+            let prev_child = Some(PageId::NONE);
+            said.push(Said {
+                about: self.root,
+                what: What::Parent { by: PageId::NONE, slot: 0, prev_child, level: above_root },
+            });
+        }
         let mut last = None;
         for End { of, what } in ends.into_sorted() {
             match what {

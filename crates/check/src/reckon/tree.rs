@@ -37,7 +37,8 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
             Some(expected) => number == expected,
         };
         let level = tree.get(TreeLevel::Index(number));
-        if !in_place || level.children != below.selves || !links_agree(&below, &level) {
+        // Nothing below: the page of an index that is one leaf, with a wrong level.
+        if below.pages == 0 || !in_place || level.children != below.selves || !links_agree(&below, &level) {
             return false;
         }
         below = level;
