@@ -290,7 +290,7 @@ impl FixedPages<'_> {
                 invalid.push((header, FixedPage::FileHeader, Some(fault)));
             }
         } else {
-            self.note_unread(header);
+            self.unread(header);
         }
         if file.file_id == PageId::BOOT.file {
             match fetch(self.source, PageId::BOOT) {
@@ -393,10 +393,6 @@ impl FixedPages<'_> {
     /// An allocation page that the system could not read, or one without which they mean nothing.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
-        self.note_unread(id);
-    }
-
-    fn note_unread(&mut self, id: PageId) {
         self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
     }
 
