@@ -301,7 +301,7 @@ impl Finding {
 
 /// Messages about pages, rows and columns that go away when an index is built anew.
 fn is_by_rows(msg: u16) -> bool {
-    matches!(msg, 8939..=8944 | 2537 | 5262 | 7961 | 8970)
+    matches!(msg, 8939..=8944 | 2537 | 5262 | 8970)
 }
 
 /// Names that every message of a run may insert.

@@ -83,7 +83,31 @@ impl RowCheck<'_, '_> {
     fn not_sparse(&mut self, id: u16) {
         if self.program.ordinary.binary_search(&id).is_ok() {
             self.record_check("sparse vector: column is sparse", id, 0);
-        } else if let Some(column) = self.program.columns.last() {
+        } else {
+            self.nobodys();
+        }
+    }
+
+    /// Whether the last variable column, complex and no vector, is the value of no column either: of none that the row has,
+    /// and not such as a dropped one leaves.
+    #[cold]
+    pub(super) fn is_nothing_known(&self, number: usize, bytes: &[u8]) -> bool {
+        match self.program.variable.get(number) {
+            None => true,
+            Some(Some(check)) if !self.is_null(check.null_bit) => false,
+            Some(_) => matches!(Pointer::read(bytes), Pointer::Malformed | Pointer::Undescribed),
+        }
+    }
+
+    /// What stands in the place of the vector, in a form that is not known.
+    #[cold]
+    pub(super) fn unknown_sparse(&mut self) {
+        self.sums.value(self.unit);
+        self.nobodys();
+    }
+
+    fn nobodys(&mut self) {
+        if let Some(column) = self.program.columns.last() {
             self.sums.not_verified(&self.context.columns, column);
         }
     }

@@ -594,11 +594,6 @@ checks! {
         must "The bytes of a value are one of the values of its type.",
         cause "A program wrote raw bytes past the server's checks, a defect of the server, or damage to the row.",
         action "Find the row by page and slot and update the column to a legal value; no repair does that.";
-    COLUMN_NULL_LENGTH = "column.null-length", 7961 state 1, Column, Consistency, AllowDataLoss, false,
-        "{owner} , page ID {page}, row ID {slot}. Column '{column}' is a var column with a NULL value and non-zero data length",
-        must "A NULL in a variable column takes no bytes.",
-        cause "The null bitmap or a variable offset of the row was changed.",
-        action "Restore the page from a backup; for an index, rebuild it.";
     COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false,
         "Row error: {owner}, page ID {page}, row ID {slot}. Column '{column}' was created NOT NULL, but is NULL in the row.",
         must "A column that is declared NOT NULL is not NULL in any row.",

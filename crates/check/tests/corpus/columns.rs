@@ -346,20 +346,6 @@ fn rules() -> Vec<(&'static str, &'static str, Damage)> {
             );
             vec![(8970, text)]
         }),
-        ("NULL with a length", NORTHWIND, |image| {
-            let [left, right] = neighbours(image, |[left, right], _| left > Some(2) && right.is_none());
-            image.edit(left.page, |bytes| {
-                let at = left.end_at(bytes);
-                put16(bytes, at, get16(bytes, at) - 2);
-            });
-            let owner = right.owner.replacen("object", "Object", 1);
-            let text = format!(
-                "{owner} , page ID (1:{}), row ID {}. Column '{}' is a var column with a NULL value and non-zero data \
-                 length",
-                right.page, right.slot, right.name
-            );
-            vec![(7961, text)]
-        }),
         ("longer than declared", NORTHWIND, |image| {
             let longest = |column: &RowsetColumn| usize::from(column.info.length);
             let [left, _] = neighbours(

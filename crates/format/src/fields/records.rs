@@ -16,7 +16,7 @@ fields! { DATA_RECORD: DataRecord, "format.md 7.1";
     "fixed", "fixed columns", P(Part::FixedColumns), Varies, Bytes, [2570, 2511, 2512, 8933, 8934, 8951, 8952],
         "values of fixed length, at the offsets the catalogue gives";
     "columnCount", "column count", P(Part::ColumnCount), B(2), Unsigned, [8944], "bits of the null bitmap";
-    "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [7961, 8970, 8951, 8952],
+    "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [8970, 8951, 8952],
         "a bit a column: 1 = NULL";
     "variableCount", "variable columns", P(Part::VariableCount), B(2), Unsigned, [8944], "entries that follow";
     "endOffset", "end of variable column", P(Part::EndOffset), B(2), Kind::EndOffset, [8944, 2537, 8960],
@@ -33,7 +33,7 @@ fields! { INDEX_RECORD: IndexRecord, "format.md 7.2";
     "child", "child page", P(Part::ChildPointer), B(6), PagePointer, [8926, 8937, 8976, 8977, 8979, 8980],
         "the page one level down whose keys are not below this entry's";
     "columnCount", "column count", P(Part::ColumnCount), B(2), Unsigned, [8944], "bits of the null bitmap";
-    "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [7961, 8970, 2511, 8951, 8952],
+    "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [8970, 2511, 8951, 8952],
         "a bit a column: 1 = NULL";
     "variableCount", "variable columns", P(Part::VariableCount), B(2), Unsigned, [8944], "entries that follow";
     "endOffset", "end of variable column", P(Part::EndOffset), B(2), Kind::EndOffset, [8944, 2537, 8960],
