@@ -10,6 +10,7 @@ use crate::bytes::{u8_at, u16_at};
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, type_flags};
 use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder};
+use crate::sparse::SparseVector;
 
 /// A field of a certain page.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -297,7 +298,7 @@ impl Walk<'_> {
         let word = self.u16(&bytes, bytes.start);
         if may_point_back && length == 10 && word == Some(0x0400) {
             self.plain(Structure::BackPointer, bytes, 0);
-        } else if length == 16 {
+        } else if length == 16 && !self.is_sparse_vector(&bytes) {
             self.plain(Structure::TextPointer, bytes, 0);
         } else if first == 2 && length == 24 {
             self.plain(Structure::OverflowPointer, bytes, 0);
@@ -308,6 +309,12 @@ impl Walk<'_> {
         } else {
             self.part(structure, Part::VariableColumn, bytes, Some(number));
         }
+    }
+
+    /// Whether bytes are a vector in all its parts. A text pointer begins with any number.
+    fn is_sparse_vector(&self, bytes: &Range<usize>) -> bool {
+        let vector = self.page.get(bytes.clone()).and_then(SparseVector::read);
+        vector.is_some_and(|vector| vector.values().count() > 0 && vector.fault().is_none())
     }
 
     fn sparse_vector(&mut self, space: &Range<usize>) {

@@ -204,6 +204,21 @@ fn a_lob_root_shows_the_links_in_use() {
 }
 
 #[test]
+fn a_vector_of_16_bytes_is_no_text_pointer() {
+    let with = |complex: [u8; 16]| {
+        let mut record = vec![0x30, 0, 8, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 31, 0x80];
+        record.extend(complex);
+        let found = slot_0(&page_of(PageType::Data, 8, &[&record]));
+        found.iter().map(|(name, ..)| *name).collect::<Vec<_>>()
+    };
+    let vector = [5, 0, 1, 0, 2, 0, 16, 0, 20, 0, 0, 0, 0, 0, 0, 0];
+    assert!(["id", "count", "columnId", "value"].iter().all(|name| with(vector).contains(name)), "{:?}", with(vector));
+    // Where a part does not fit, it is a number like any other.
+    let pointer = [5, 0, 1, 0, 2, 0, 15, 0, 20, 0, 0, 0, 0, 0, 0, 0];
+    assert!(!with(pointer).contains(&"columnId"), "{:?}", with(pointer));
+}
+
+#[test]
 fn maps_are_found_by_their_slots() {
     let mut map = vec![0u8; 7992];
     map[4] = 0b11;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use catalog::{Database, Level, Rowset, RowsetColumn, column_status};
-use format::fields::{FieldInstance, Part, Place, record_spaces};
+use format::fields::{FieldInstance, Part, Place, Structure, record_spaces};
 use format::record::{Record, RecordKind};
 use format::types::xtype;
 use format::{Page, PageBytes, PageId};
@@ -126,7 +126,9 @@ fn place(
         _ => of_slot
             .iter()
             .find(|instance| {
-                instance.field.place == Place::Part(Part::VariableColumn)
+                // Values of a vector are numbered too.
+                instance.field.structure != Structure::SparseVector
+                    && instance.field.place == Place::Part(Part::VariableColumn)
                     && instance.index == Some(offset.unsigned_abs() - 1)
             })
             .map(|instance| instance.bytes.clone()),
