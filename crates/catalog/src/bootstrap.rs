@@ -1,7 +1,5 @@
 //! The tables by which all others are found: their leading columns are the only ones whose places are fixed (format.md 10).
 
-use std::collections::HashMap;
-
 use format::bytes::{u16_at, u32_at, u64_at};
 use format::collation::CollationId;
 use format::record::Record;
@@ -117,23 +115,32 @@ mod status_2005 {
 /// The column id in sysrowsetcolumns (2005) of a column that was dropped and still has its place in the rows.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// A row of syshobtcolumns (2005); `ids` maps hobt columns to column ids.
-pub(crate) fn hobt_column_2005(record: &Record<'_>, ids: &HashMap<(u64, u32), u32>) -> Option<(u64, RowsetColumn)> {
+/// Gives a column of syshobtcolumns the column id that sysrowsetcolumns knows. Ids of the same size that other bits make are of
+/// columns in use: upgraded base tables have them.
+pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
+    column.id = id;
+    column.status &= !column_status::DROPPED;
+    if id == DROPPED_2005 {
+        column.status |= column_status::DROPPED;
+    }
+}
+
+/// A row of syshobtcolumns (2005), which does not tell the column's id.
+pub(crate) fn hobt_column_2005(record: &Record<'_>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 37)?;
     let (hobt, physical, status) = (u64_at(row, 0)?, u32_at(row, 8)?, u32_at(row, 12)?);
     let mut info =
         TypeInfo { xtype: *row.get(18)?, length: u16_at(row, 19)?, precision: *row.get(21)?, scale: *row.get(22)? };
     info.length = fixed_length(info).unwrap_or(info.length);
-    let id = ids.get(&(hobt, physical)).copied().unwrap_or_default();
     let translated =
         [(status_2005::UNIQUIFIER, column_status::UNIQUIFIER), (status_2005::NOT_NULL, column_status::NOT_NULL)]
             .into_iter()
             .filter(|(bit, _)| status & bit != 0)
-            .fold(if id == DROPPED_2005 { column_status::DROPPED } else { 0 }, |all, (_, bit)| all | bit);
+            .fold(0, |all, (_, bit)| all | bit);
     Some((
         hobt,
         RowsetColumn {
-            id,
+            id: 0,
             physical,
             info,
             collation: CollationId(u32_at(row, 23)?),
@@ -161,9 +168,12 @@ mod tests {
         (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
         (bytes[45], bytes[46]) = (1, 0);
         let record = Record::data(&bytes).unwrap();
-        let column = |id| hobt_column_2005(&record, &HashMap::from([((1, 13), id)])).unwrap().1;
+        let column = |id| {
+            let mut column = hobt_column_2005(&record).unwrap().1;
+            name_column_2005(&mut column, id);
+            column
+        };
         assert!(column(DROPPED_2005).is_dropped());
-        // Ids of the same size that other bits make are of columns in use: upgraded base tables have them.
         assert!(!column(13).is_dropped() && !column(0x0200_0001).is_dropped());
     }
 }

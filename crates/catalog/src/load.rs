@@ -199,21 +199,26 @@ fn load_layouts(source: &dyn PageSource, database: &mut Database) {
 }
 
 fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
-    let mut ids = HashMap::new();
-    let place = place_of(database, fixed_id(SYSROWSETCOLUMNS_2005));
-    let table = (SYSROWSETCOLUMNS_2005, "sysrowsetcolumns");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| {
-        ids.extend(bootstrap::rowset_column_2005(&record));
-    });
     let mut columns = Distributor::default();
     let place = place_of(database, fixed_id(SYSHOBTCOLUMNS_2005));
     let table = (SYSHOBTCOLUMNS_2005, "syshobtcolumns");
     bootstrap::table(source, &mut database.gaps, table, place, |record| {
-        let column = bootstrap::hobt_column_2005(&record, &ids);
+        let column = bootstrap::hobt_column_2005(&record);
         column.into_iter().for_each(|column| columns.add(&mut database.rowsets, column));
     });
     columns.hand_over(&mut database.rowsets);
     settle(database);
+    let place = place_of(database, fixed_id(SYSROWSETCOLUMNS_2005));
+    let table = (SYSROWSETCOLUMNS_2005, "sysrowsetcolumns");
+    bootstrap::table(source, &mut database.gaps, table, place, |record| {
+        let Some(((rowset_id, physical), id)) = bootstrap::rowset_column_2005(&record) else { return };
+        let rowset = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
+        let Some(rowset) = rowset.ok().and_then(|at| database.rowsets.get_mut(at)) else { return };
+        let columns = &mut rowset.layout.columns;
+        let first = columns.partition_point(|column| column.physical < physical);
+        let of_place = columns.iter_mut().skip(first).take_while(|column| column.physical == physical);
+        of_place.for_each(|column| bootstrap::name_column_2005(column, id));
+    });
 }
 
 /// Gives each rowset its columns as they are read, so that no list of all of them is made. Those of a rowset follow each

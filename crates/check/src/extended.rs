@@ -2,7 +2,7 @@
 //! Their own structure and columns are checked as those of any table, always.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, UnitKind, column_status};
 use format::record::Record;
@@ -23,6 +23,8 @@ use crate::{pinpoint, registry};
 const WHAT: &str = "extended logical checks";
 /// Binary XML starts with a signature, a version and a code page (format-rare.md 7): a document of no more has no nodes.
 const XML_HEADER_BYTES: usize = 5;
+/// How the names of the internal tables of XML indexes begin: ids of table and index follow.
+const NODES_TABLE: &str = "xml_index_nodes_";
 
 /// After the sweep.
 pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
@@ -31,14 +33,17 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
     }
     let database = context.database;
     let name = |index: &Index| format!("{}.{}", database.object_name(index.object_id), index.name);
+    let mut nodes = None;
+    let mut damaged = None;
     for index in database.indexes.values() {
         let is_view = database.objects.get(&index.object_id).is_some_and(|object| object.type_code == "V");
         match index.index_type {
-            IndexType::Xml => match Documents::of(database, index) {
+            IndexType::Xml => match Documents::of(database, index, nodes.get_or_insert_with(|| nodes_tables(database)))
+            {
                 Some(documents) if documents.is_in_scope(context) => {
                     let reason = "that each document has nodes was checked; what the nodes hold was not";
                     coverage.note(WHAT, name(index), reason, 0);
-                    let damaged = partly_known_units(context, swept, findings);
+                    let damaged = damaged.get_or_insert_with(|| partly_known_units(context, swept, findings));
                     if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
                         coverage.note(WHAT, name(index), "its table or the index itself is damaged", 0);
                     } else {
@@ -55,6 +60,13 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
             _ => {}
         }
     }
+}
+
+/// The internal tables of XML indexes, by the table that has the index and by their name.
+fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
+    let objects = database.objects.values().filter(|object| object.name.starts_with(NODES_TABLE));
+    // Of several, the one with the least id.
+    objects.rev().map(|object| ((object.parent_id, object.name.as_str()), object.id)).collect()
 }
 
 /// A row's document, as a hash of its key; `None` for rows that stand for none, or `Err` when that is not known.
@@ -76,10 +88,9 @@ struct Documents {
 }
 
 impl Documents {
-    fn of(database: &Database, index: &Index) -> Option<Self> {
-        let name = format!("xml_index_nodes_{}_{}", index.object_id, index.index_id);
-        let of_index = |object: &&catalog::Object| object.parent_id == index.object_id && object.name == name;
-        let object_id = database.objects.values().find(of_index)?.id;
+    fn of(database: &Database, index: &Index, nodes_tables: &BTreeMap<(i32, &str), i32>) -> Option<Self> {
+        let name = format!("{NODES_TABLE}{}_{}", index.object_id, index.index_id);
+        let object_id = *nodes_tables.get(&(index.object_id, name.as_str()))?;
         let (base, nodes) = (clustered(database, index.object_id)?, clustered(database, object_id)?);
         let document = database.index_columns.get(&(index.object_id, index.index_id))?.first()?.column_id;
         let mut key: Vec<&RowsetColumn> = base.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();

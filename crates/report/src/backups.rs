@@ -1,5 +1,6 @@
 //! What a backup file holds: `mdfsck info` of backups, what RESTORE LABELONLY, HEADERONLY and FILELISTONLY say.
 
+use std::collections::HashMap;
 use std::io;
 
 use format::{Lsn, version};
@@ -94,12 +95,13 @@ fn write_set(set: &BackupSet, out: &mut dyn io::Write) -> io::Result<()> {
     facts.write(0, out)?;
     let mut files = TextTable::new(&[0, 4, 5]);
     files.row(["file", "type", "name", "filegroup", "bytes", "pages copied", "path"]);
+    let filegroups = filegroups(set);
     for file in &set.files {
         files.row([
             file.file_id.to_string(),
             file_type(file).to_owned(),
             file.logical_name.clone(),
-            filegroup(set, file),
+            filegroups.get(&file.filegroup).copied().unwrap_or_default().to_owned(),
             file.bytes.to_string(),
             if file.is_data { file.pages_copied.to_string() } else { String::new() },
             file.physical_name.clone(),
@@ -116,8 +118,9 @@ fn file_type(file: &BackupFile) -> &'static str {
     }
 }
 
-fn filegroup(set: &BackupSet, file: &BackupFile) -> String {
-    set.filegroups.iter().find(|group| group.id == file.filegroup).map(|group| group.name.clone()).unwrap_or_default()
+/// The names of the filegroups of a set, by id; of several with one id the first.
+fn filegroups(set: &BackupSet) -> HashMap<u16, &str> {
+    set.filegroups.iter().rev().map(|group| (group.id, group.name.as_str())).collect()
 }
 
 /// An LSN as RESTORE HEADERONLY prints it: one number.
@@ -165,10 +168,11 @@ fn media_json(media: &BackupMedia) -> Json {
 fn set_json(set: &BackupSet) -> Json {
     let config = &set.config;
     let lsn = |lsn: Option<Lsn>| lsn.map(decimal);
+    let filegroups = filegroups(set);
     let file = |file: &BackupFile| {
         json!({
             "file_id": file.file_id, "type": file_type(file), "logical_name": file.logical_name,
-            "physical_name": file.physical_name, "filegroup_id": file.filegroup, "filegroup": filegroup(set, file),
+            "physical_name": file.physical_name, "filegroup_id": file.filegroup, "filegroup": filegroups.get(&file.filegroup).copied().unwrap_or_default(),
             "size": file.bytes, "pages_copied": file.is_data.then_some(file.pages_copied),
             "differential_base_lsn": lsn(file.differential_base_lsn),
         })
