@@ -9,12 +9,12 @@
 use format::PageId;
 
 /// Steps that the expressions of a table may take for the rows of one page: of its indexes, its computed columns, and its
-/// constraints each. A step is about a nanosecond, an ordinary expression takes less than a hundred for a row, and a page has
-/// some hundred rows.
+/// constraints each. A step is one to three nanoseconds. No expression of the tests' real databases takes more than
+/// 308 for a row and 11,725 for a page.
 const STEPS_PER_PAGE: u64 = 1 << 21;
 
 /// What one of them may take of it.
-const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 2;
+const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 4;
 
 /// Why something is not verified whose expression takes more.
 pub(crate) const TOO_EXPENSIVE: &str = "rows for which its expression is too expensive to evaluate";
@@ -67,7 +67,7 @@ mod tests {
         purse.put_back(2, 100, 0);
         assert_eq!(purse.left(first, 2, 100), 0);
         assert_eq!(purse.left(second, 2, 100), 100);
-        assert_eq!(share(1), share(2));
+        assert_eq!(share(1), share(4));
         assert_eq!(share(1000), STEPS_PER_PAGE / 1000);
         assert!(share(1) >= expr::STEPS_PER_ROW, "a row may take what its page has");
     }

@@ -13,7 +13,7 @@ use crate::convert;
 use crate::env::{Env, Field, Row, Scratch};
 use crate::integers::{Integers, Selection};
 use crate::program::{Comparison, Conversion, Node, Pred, Program, Root};
-use crate::steps::STEPS_PER_NODE;
+use crate::steps::{self, STEPS_PER_NODE};
 use crate::types::{ColumnType, Label, Ty, collate, common};
 use crate::value::Datum;
 
@@ -60,7 +60,7 @@ pub fn compile_within(
     };
     let mut program = Program { root, columns: compiler.names, ty, steps: 0 };
     if Integers::of(&program).is_none() && Selection::of(&program).is_none() {
-        program.steps = compiler.nodes as u64 * STEPS_PER_NODE;
+        program.steps = compiler.nodes as u64 * STEPS_PER_NODE + steps::of_operations(&program.root);
     }
     Ok(program)
 }

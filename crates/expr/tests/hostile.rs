@@ -101,6 +101,20 @@ fn ordinary_expressions_take_few_steps() {
     assert_eq!(cost(&cleaned, &mut scratch).0, Ok("0".to_owned()));
 }
 
+/// What takes longer than a look at a byte takes more steps: otherwise a page of such expressions costs ten times what its
+/// limit is meant to allow.
+#[test]
+fn a_slow_operation_takes_as_many_steps_as_it_takes_time() {
+    let mut scratch = Scratch::default();
+    let mut steps = |text: &str| cost(&compile(text, &|_| None).unwrap(), &mut scratch).1;
+    let value = "len(replicate('a',5))";
+    let plain = steps(&format!("{value}+{value}"));
+    let quotient = steps(&format!("convert(decimal(9,2),{value})/convert(decimal(9,2),{value})"));
+    assert!(quotient >= plain + 2 * 128 + 32, "{quotient} and {plain}");
+    let converted = steps(&format!("convert(varchar(9),{value})"));
+    assert!(converted >= steps(value) + 128, "{converted}");
+}
+
 #[test]
 fn a_program_is_no_longer_than_its_text_allows() {
     let literal = "x".repeat(4000);
