@@ -1,51 +1,22 @@
-//! Objects (sysschobjs): their dates, their parents, and what intprop says of columns.
+//! Objects (sysschobjs): their parents, and what intprop says of columns. Their dates prove nothing: they are in local time,
+//! which goes back each autumn.
 
 use catalog::Object;
 
 use super::super::evaluate::Tables;
 use super::Verdicts;
 
-const SYSSCHOBJS: i32 = 34;
 const SYSCOLPARS: i32 = 41;
-/// Base tables whose rows have a date of creation and one of modification, and their names. In 433,013 of 433,013 rows nothing
-/// was modified before it was created.
-const DATED: [(i32, &str); 6] = [
-    (SYSSCHOBJS, "sys.sysschobjs, dates"),
-    (27, "sys.sysowners, dates"),
-    (44, "sys.sysnsobjs, dates"),
-    (50, "sys.sysscalartypes, dates"),
-    (58, "sys.sysbinobjs, dates"),
-    (64, "sys.sysclsobjs, dates"),
-];
 /// What may have constraints, and triggers.
 const WITH_ROWS: [&str; 6] = ["U", "TT", "TF", "IT", "S", "V"];
 
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
-    dates(tables, verdicts);
     for object in tables.database.objects.values() {
         let place = || format!("object {} of type {}", tables.database.object_name(object.id), object.type_code);
         parent(tables, object, place, verdicts);
         column_number(tables, object, place, verdicts);
     }
     defaults(tables, verdicts);
-}
-
-fn dates(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
-    for (table, scope) in DATED {
-        let read = tables.each(table, &["created", "modified"], |at, row| {
-            let &[Some(created), Some(modified)] = row else { return };
-            if moment(modified) < moment(created) {
-                verdicts.doubt(scope, || format!("page {}, slot {}: modified before it was created", at.page, at.slot));
-            }
-        });
-        // An incomplete table is noted with the rules about it.
-        let _: Result<(), catalog::Unread> = read;
-    }
-}
-
-/// Day, and 300ths of a second: a datetime in the order of time.
-fn moment(datetime: i64) -> (i64, i64) {
-    (datetime >> 32, datetime & 0xFFFF_FFFF)
 }
 
 /// Constraints belong to a table, 3,259 of 3,259; objects of their own to nothing, 399,692 of 399,692.
