@@ -116,6 +116,12 @@ pub(crate) fn survey(
     let mut files: Vec<FileMap> =
         source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
     let (chains, claims) = iam::follow(source, database, units, &mut files, findings, coverage);
+    for file in &mut files {
+        if let Some(page) = file.unread_config().filter(|page| !chains.unread.contains(page)) {
+            file.unread.push(page);
+            coverage.note("allocation", format!("page {page}"), "the page could not be read", 1);
+        }
+    }
     let totals = extents::check((source, database), &files, (&chains, claims), units, findings, coverage);
     let mut iam_pages = vec![0; units.list().len()];
     for page in &chains.pages {

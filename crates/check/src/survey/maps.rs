@@ -65,6 +65,8 @@ pub(crate) struct FileMap {
     pub(crate) unread: Vec<PageId>,
     /// The page with the settings of the server, in master.
     config: Option<u32>,
+    /// Whether there is one could not be read.
+    config_is_unread: bool,
 }
 
 /// Where master has the settings of the server (format.md 1).
@@ -188,6 +190,11 @@ impl FileMap {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
 
+    /// The page that may be the one with the settings of the server, as it could not be read and nobody claims it.
+    pub(crate) fn unread_config(&self) -> Option<PageId> {
+        (self.config_is_unread && self.owner(CONFIG.page).is_none()).then_some(CONFIG)
+    }
+
     /// Whether `page` is an IAM page of a chain.
     pub(crate) fn is_iam(&self, page: u32) -> bool {
         self.singles.get(&page).is_some_and(|single| single.is_iam)
@@ -218,9 +225,18 @@ pub(crate) fn load(
         singles: BTreeMap::new(),
         unread: Vec::new(),
         config: None,
+        config_is_unread: false,
     };
-    let mut reader =
-        FixedPages { source, units, findings, coverage, unread: Vec::new(), unchecked: None, is_one_interval: true };
+    let mut reader = FixedPages {
+        source,
+        units,
+        findings,
+        coverage,
+        unread: Vec::new(),
+        config_is_unread: false,
+        unchecked: None,
+        is_one_interval: true,
+    };
     reader.heads(file);
     for first in (0..file.pages).step_by(PFS_PAGES as usize) {
         let page = PageId::new(file.file_id, pfs_page_of(first));
@@ -260,6 +276,7 @@ pub(crate) fn load(
     }
     reader.note_unchecked(file.file_id);
     map.config = reader.config(file);
+    map.config_is_unread = reader.config_is_unread;
     map.unread = reader.unread;
     map
 }
@@ -270,6 +287,7 @@ struct FixedPages<'a> {
     findings: &'a mut Ledger,
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
+    config_is_unread: bool,
     /// Pages of the intervals, one after another, that are unchecked and not told yet.
     unchecked: Option<Range<u32>>,
     is_one_interval: bool,
@@ -324,8 +342,7 @@ impl FixedPages<'_> {
             return None;
         }
         let Some(bytes) = self.source.read_page(CONFIG) else {
-            // Nobody owns the page if it is that one.
-            self.unread(CONFIG);
+            self.config_is_unread = true;
             return None;
         };
         let header = *Page::new(&bytes).header();
@@ -390,7 +407,7 @@ impl FixedPages<'_> {
         is_sound.then_some(bytes)
     }
 
-    /// An allocation page that the system could not read, or one without which they mean nothing.
+    /// A page that the system could not read.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
         self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
