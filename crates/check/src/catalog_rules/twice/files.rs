@@ -1,6 +1,6 @@
 //! Files: the tables that list them (sysprufiles, in 2005 sysdbfiles; sysfiles1) against each other and against the file headers.
 //!
-//! In 258 databases all 454 rows of sysprufiles agree with sysfiles1 in id, name, path and kind, and all 221 data files with
+//! In 227 databases all 454 rows of sysprufiles agree with sysfiles1 in id, name, path and kind, and all 221 data files with
 //! their headers in filegroup, size, limit, growth and name; 218 in the GUID, which 3 created by SQL Server 2000 lack. The
 //! binding GUID of a header is not that of the boot page.
 
