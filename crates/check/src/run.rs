@@ -3,7 +3,7 @@
 use catalog::{ChainFault, Database, Fetched, UnitKind, column_status, fetch};
 use format::page::PAGE_BYTES;
 use format::version::NEWEST;
-use format::{Page, PageId};
+use format::{Page, PageBytes, PageId};
 use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
@@ -193,13 +193,18 @@ fn of_headers(
     }
 }
 
-/// Whether part of the catalogue, or the boot page that leads to it, could not be read when it was loaded.
+/// Whether part of the catalog, or the boot page that leads to it, could not be read when it was loaded. A pointer into a file
+/// that was not given, or to a page whose flags call it encrypted, is no failed read: damage makes both.
 fn is_catalog_unread(context: &Context<'_>) -> bool {
     let is_boot =
         |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
+    let is_encrypted = |bytes: &PageBytes| Page::new(bytes).header().is_encrypted();
+    let is_failed_read = |page: PageId| {
+        context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
+    };
     let mut gaps = context.database.gaps.iter();
     // A boot page that can be read now could not be read then.
-    gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. })))
+    gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
