@@ -113,6 +113,7 @@ impl Reach {
             _ => None,
         });
         owner.into_iter().chain(other).any(|object| objects.contains(&object))
+            || finding.evidence.iter().any(|(_, value)| matches!(value, Value::Text(key) if names_one(key, objects)))
             || names_any(finding, report, &self.pages)
             || names_any(finding, report, &self.about)
     }
@@ -146,6 +147,12 @@ impl Reach {
             .iter()
             .any(|(name, changed)| device(finding).ends_with(name.as_str()) && (is_whole || holds(changed)))
     }
+}
+
+/// Whether the key of a row of the catalog, as in `object_id=5,index_id=1`, has the id of one of the objects.
+fn names_one(key: &str, objects: &BTreeSet<i32>) -> bool {
+    let ids = key.split(',').filter_map(|part| part.split_once('=')?.1.parse().ok());
+    ids.into_iter().any(|id: i32| objects.contains(&id))
 }
 
 /// Findings about a backup name a place in its file, not a page.
@@ -207,7 +214,10 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
         _ => count(bitmap(then)?, bitmap(new)?),
     };
     let protection = count(before.get(PROTECTED_WORD)?, now.get(PROTECTED_WORD)?);
-    let is_known = within > 0 && within + protection == count(&*before, &*now);
+    let is_known = within > 0
+        && within + protection == count(&*before, &*now)
+        // Otherwise the bits that are compared do not stand in the same place.
+        && (0..2).all(|slot| then.slot_offset(slot) == new.slot_offset(slot));
     let about = pages_about(&subject.files, damaged, page);
     let others = about.iter().filter_map(|page| owner(subject, &subject.files, *page));
     is_known.then(|| others.chain(owner(subject, &subject.files, page)).collect())
