@@ -145,6 +145,7 @@ pub(crate) fn reckon(
         return results;
     }
     let damaged = partly_known_units(context, swept, findings);
+    let places = foreign_key::Places::of(context, swept, context.constraints.plans().iter());
     for (at, plan) in context.constraints.plans().iter().enumerate() {
         if !context.constraints_in_scope(&plan.units) {
             continue;
@@ -160,7 +161,7 @@ pub(crate) fn reckon(
             }
             None => match &plan.demand {
                 Demand::Condition => std::mem::take(swept.constraints.verdict(at)),
-                Demand::Key(key) => foreign_key::verdict(context, swept, plan, key),
+                Demand::Key(key) => foreign_key::verdict(context, swept, plan, key, &places),
             },
         };
         results.push(settle(context, plan, verdict, findings, coverage));

@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
         let computed = computed::Plans::new(database, &units, &survey);
         let indexes = index_match::Plans::new(database, &units, &survey);
         let constraints = match options.constraints && !options.physical_only {
-            true => constraints::Plans::new(database, &units),
+            true => constraints::Plans::new(database, &units, &survey),
             false => constraints::Plans::default(),
         };
         let identities = match options.identities && !options.physical_only {

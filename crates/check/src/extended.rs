@@ -149,7 +149,7 @@ impl Documents {
         let bounds = Bounds::within(context.bytes_for_facts(), rows.map(|tally| tally.rows).sum(), 1);
         let compared = unmatched(bounds, |visit| {
             unknown.set(0u64);
-            pinpoint::each_row(context, &units, |unit, at, record| {
+            pinpoint::each_row(context, &units, pinpoint::Stretch::ALL, |unit, at, record| {
                 if !is_live(record) {
                     return;
                 }

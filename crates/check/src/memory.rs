@@ -1,6 +1,6 @@
 //! The memory grant: how much of it is spoken for, and what is left for facts that grow with the database.
 
-use catalog::{AllocUnit, Database, Rowset};
+use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
 use format::types::xtype;
 use source::{BackupPages, PageSource};
@@ -9,6 +9,7 @@ use crate::lob::PARITY_BYTES_A_THREAD;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
 use crate::report::RowsetCounts;
 use crate::units::Unit;
+use crate::values::{Expressions, Formula};
 use crate::{catalog_rules, columns};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
@@ -32,6 +33,8 @@ const BASE_BYTES: u64 = 8 << 20;
 const BYTES_A_TABLE_COLUMN: u64 = 500;
 /// A column of a nonclustered index, whose rows are compared with those of the table.
 const BYTES_AN_INDEX_COLUMN: u64 = 1000;
+/// A plan for a constraint, its result, and their names.
+const BYTES_A_CONSTRAINT: u64 = 800;
 /// Facts and findings need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
 /// More would only save writing what few databases ever have.
@@ -57,6 +60,41 @@ fn off_row_bytes(database: &Database) -> u64 {
         }
     }
     bytes + columns::head_bytes_at_most(values)
+}
+
+/// What the expressions take that are made ready before the sweep: filters and computed columns, and conditions where they
+/// are asked for, of tables with pages. They are compiled for that, as no rule tells from a text how much it becomes: an IN
+/// takes some hundred times its bytes.
+fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
+    let compiled = |formula: Result<Formula, String>| match formula {
+        Ok(formula) => formula.bytes(),
+        // The reason names the text.
+        Err(reason) => 2 * reason.len() as u64,
+    };
+    let each = |object_id: i32, compile: &dyn Fn(Expressions<'_>) -> Result<Formula, String>| -> u64 {
+        let rowsets = database.table_rowsets(object_id).filter(|rowset| occupied(rowset));
+        rowsets.map(|rowset| compiled(compile(Expressions { database, rowset }))).sum()
+    };
+    let of_tables = database.expressions.iter().map(|expression| match expression.kind {
+        ExpressionKind::Filter => each(expression.object_id, &|of| of.filter(expression.sub_id)),
+        ExpressionKind::ComputedColumn => {
+            // For the rows of the table, and for each index that has it; most have none.
+            let id = expression.sub_id.cast_unsigned();
+            let has_it = |columns: &Vec<IndexColumn>| columns.iter().any(|column| column.column_id == id);
+            let indexes = database.index_columns.range((expression.object_id, 0)..=(expression.object_id, i32::MAX));
+            let times = 1 + indexes.filter(|(_, columns)| has_it(columns)).count() as u64;
+            times * each(expression.object_id, &|of| of.column_of_any_type(id))
+        }
+        ExpressionKind::Check => 0,
+    });
+    let constraints = database.constraints.iter().filter(|_| options.constraints).map(|constraint| {
+        let columns = match &constraint.kind {
+            ConstraintKind::Check => each(constraint.table_id, &|of| of.check(constraint.id)),
+            ConstraintKind::ForeignKey { columns, .. } => columns.len() as u64 * 2 * BYTES_A_TABLE_COLUMN,
+        };
+        BYTES_A_CONSTRAINT + columns
+    });
+    of_tables.sum::<u64>() + constraints.sum::<u64>()
 }
 
 /// What a run needs.
@@ -98,6 +136,7 @@ impl Needs {
             + source.backup().map_or(0, BackupPages::held_bytes)
             + database.units.len() as u64 * BYTES_A_UNIT
             + in_turn
+            + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_A_CHUNK;
         // The keys of the catalogue are compared between the two, when facts are done with. Not all that was given up is in one

@@ -36,6 +36,15 @@ impl Stretch {
     /// No pages: of a unit that has lost them all its root alone tells.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
+    /// All pages.
+    pub(crate) const ALL: Self = Self { first: PageId::NONE, last: PageId::new(u16::MAX, u32::MAX) };
+
+    /// The pages from the first of any of them to the last.
+    pub(crate) fn around(stretches: impl Iterator<Item = Self>) -> Self {
+        let join = |all: Self, own: Self| Self { first: all.first.min(own.first), last: all.last.max(own.last) };
+        stretches.fold(Self::EMPTY, join)
+    }
+
     /// Its part of a file of so many pages.
     fn of(self, file: u16, pages: u32) -> Range<u32> {
         let start = if file < self.first.file {
@@ -48,7 +57,7 @@ impl Stretch {
         let end = if file > self.last.file {
             0
         } else if file == self.last.file {
-            self.last.page + 1
+            self.last.page.saturating_add(1).min(pages)
         } else {
             pages
         };
@@ -133,15 +142,17 @@ fn look(context: &Context<'_>, target: &mut Target, id: PageId) -> Result<Option
     }
 }
 
-/// Calls `visit` with each record of the sound leaf pages of `units`, ghosts included, in the order of pages.
+/// Calls `visit` with each record of the sound leaf pages of `units`, which lie in `stretch`, ghosts included, in the order of
+/// pages.
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
+    stretch: Stretch,
     mut visit: impl FnMut(UnitIndex, RecordId, &Record<'_>),
 ) -> Result<(), Unread> {
     let mut target = Target::default();
     for file in &context.survey.files {
-        for page in file.claimed_pages(0..file.pages) {
+        for page in file.claimed_pages(stretch.of(file.file_id, file.pages)) {
             let id = PageId::new(file.file_id, page);
             let Some(unit) = context.unit_of(id).filter(|unit| units.contains(unit)) else { continue };
             rows_of_page(context, &mut target, unit, id, &mut |at, record| visit(unit, at, record))?;
@@ -169,4 +180,21 @@ fn rows_of_page(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_around_several_stretches_are_theirs_and_those_between() {
+        let stretch = |first: (u16, u32), last: (u16, u32)| Stretch {
+            first: PageId::new(first.0, first.1),
+            last: PageId::new(last.0, last.1),
+        };
+        let around = Stretch::around([stretch((3, 9), (3, 20)), stretch((1, 50), (1, 60))].into_iter());
+        assert_eq!([1, 2, 3, 4].map(|file| around.of(file, 100)), [50..100, 0..100, 0..21, 0..0].map(|range| range));
+        assert!(Stretch::around(std::iter::empty()).of(1, 100).is_empty());
+        assert_eq!(Stretch::ALL.of(7, 100), 0..100);
+    }
 }

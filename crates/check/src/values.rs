@@ -99,6 +99,13 @@ pub(crate) struct Formula {
     pub(crate) target: TypeInfo,
 }
 
+impl Formula {
+    /// Bytes that it takes in memory, about; with the columns as its user keeps them once more.
+    pub(crate) fn bytes(&self) -> u64 {
+        (size_of::<Self>() + self.program.bytes() + self.columns.len() * 2 * (size_of::<Column>() + 32)) as u64
+    }
+}
+
 impl fmt::Debug for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "formula of {} columns", self.columns.len())
@@ -222,7 +229,7 @@ impl Expressions<'_> {
 
     /// The definition of a computed column, if its result has exactly the type `info` with which it is stored.
     pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, String> {
-        let formula = self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))?;
+        let formula = self.column_of_any_type(id)?;
         let result = formula.program.result_type().ok_or("a condition as column")?;
         let key = |info: TypeInfo| (info.xtype, info.precision, info.scale, info.length);
         if key(result) != key(info) {
@@ -230,6 +237,11 @@ impl Expressions<'_> {
             return Err(format!("a computed column of type {info}: {result} was derived from its definition"));
         }
         Ok(Formula { target: info, ..formula })
+    }
+
+    /// The definition of a computed column, whatever its type.
+    pub(crate) fn column_of_any_type(&self, id: u32) -> Result<Formula, String> {
+        self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))
     }
 
     /// The expression that the catalogue keeps under an object, kind and sub id, compiled against the columns of the

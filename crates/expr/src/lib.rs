@@ -63,6 +63,7 @@ mod moment;
 mod numeric;
 mod parser;
 mod program;
+mod size;
 mod steps;
 pub mod table;
 mod types;

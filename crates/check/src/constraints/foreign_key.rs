@@ -4,17 +4,17 @@
 //! number, and looks up the keys of the other table that have it too. A table with more keys takes more passes. Hashes are
 //! keyed and 128 bits long, so that no file can be made in which two keys are taken for one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use format::RecordId;
 use format::record::Record;
 
 use super::Verdict;
 use super::key::{KeyValue, key_value, place};
-use super::plan::{Key, Named, Plan};
+use super::plan::{Demand, Key, Named, Plan};
 use crate::context::Context;
 use crate::index_match::locator_of;
-use crate::pinpoint::{Unread, each_row};
+use crate::pinpoint::{Stretch, Unread, each_row, stretches};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 
@@ -23,12 +23,31 @@ const BYTES_A_KEY: u64 = 40;
 /// Bounds of the keys that a pass remembers: at most some 40 MB, half of what is left of the grant.
 const KEYS_A_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
+/// Where the tables of foreign keys have their pages: found in one walk for all keys, as there may be one for each of a hundred
+/// thousand tables.
+pub(super) struct Places(BTreeMap<UnitIndex, Stretch>);
+
+impl Places {
+    /// Of the keys among these plans whose tables have rows.
+    pub(super) fn of<'a>(context: &Context<'_>, swept: &Partial, plans: impl Iterator<Item = &'a Plan>) -> Self {
+        let mut units = BTreeSet::new();
+        for plan in plans {
+            let Demand::Key(key) = &plan.demand else { continue };
+            if rows_of(swept, &mut plan.units.iter().copied()) > 0 {
+                units.extend(key.from.iter().chain(&key.to).map(|(unit, _)| *unit));
+            }
+        }
+        Self(stretches(context, &units))
+    }
+}
+
+fn rows_of(swept: &Partial, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
+    units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
+}
+
 /// What the rows say of a foreign key.
-pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: &Key) -> Verdict {
-    let rows_of = |units: &mut dyn Iterator<Item = UnitIndex>| -> u64 {
-        units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
-    };
-    let rows = rows_of(&mut plan.units.iter().copied());
+pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: &Key, places: &Places) -> Verdict {
+    let rows = rows_of(swept, &mut plan.units.iter().copied());
     let mut verdict = Verdict { rows, ..Verdict::default() };
     if verdict.rows == 0 {
         return verdict;
@@ -37,23 +56,26 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
     let unread = || Verdict { rows, undecided: [("pages that could not be read", rows)].into(), ..Verdict::default() };
     let memory = context.bytes_for_facts() as u64;
     let keys_a_pass = (memory / 2 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
-    let passes = rows_of(&mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
+    let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
         // Of such keys nobody knows which others they are equal to.
         let (mut has_uncertain, mut has_unknown) = (false, false);
-        let referred =
-            each_key(context, &key.to, &mut |_, columns, record| match key_value(&context.hash, columns, record) {
-                KeyValue::Null => {}
-                KeyValue::Unknown => has_unknown = true,
-                KeyValue::Value { hash, is_certain } => {
-                    has_uncertain |= !is_certain;
-                    if hash.0 % passes == pass {
-                        keys.insert(hash);
-                    }
+        let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
+            &context.hash,
+            columns,
+            record,
+        ) {
+            KeyValue::Null => {}
+            KeyValue::Unknown => has_unknown = true,
+            KeyValue::Value { hash, is_certain } => {
+                has_uncertain |= !is_certain;
+                if hash.0 % passes == pass {
+                    keys.insert(hash);
                 }
-            });
-        let referring = each_key(context, &key.from, &mut |at, columns, record| {
+            }
+        });
+        let referring = each_key(context, places, &key.from, &mut |at, columns, record| {
             let undecided = match key_value(&context.hash, columns, record) {
                 KeyValue::Null => return,
                 // Told once.
@@ -81,11 +103,13 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
 /// Calls `visit` with each live row of one side of the key, and its columns.
 fn each_key(
     context: &Context<'_>,
+    places: &Places,
     side: &[(UnitIndex, Vec<Named>)],
     visit: &mut dyn FnMut(RecordId, &[Named], &Record<'_>),
 ) -> Result<(), Unread> {
     let units = side.iter().map(|(unit, _)| *unit).collect();
-    each_row(context, &units, |unit, at, record| {
+    let stretch = Stretch::around(side.iter().filter_map(|(unit, _)| places.0.get(unit).copied()));
+    each_row(context, &units, stretch, |unit, at, record| {
         if let (Some((_, columns)), Some(_)) = (side.iter().find(|(other, _)| *other == unit), locator_of(at, record)) {
             visit(at, columns, record);
         }

@@ -7,6 +7,7 @@ use crate::beyond::ConstraintResult;
 use crate::budget;
 use crate::index_match::{are_readable, units_of};
 use crate::per_unit::PerUnit;
+use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
@@ -84,7 +85,7 @@ pub(crate) struct Plans {
 
 impl Plans {
     /// Plans for all constraints.
-    pub(crate) fn new(database: &Database, units: &Units) -> Self {
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for constraint in &database.constraints {
             let table = rowsets_of(database, constraint.table_id);
@@ -98,7 +99,8 @@ impl Plans {
             let units = units_of(database, &table);
             match demand(database, constraint, &table, plans.plans.len()) {
                 Ok((demand, work)) => {
-                    for (unit, work) in work {
+                    // Of a hundred thousand tables most are empty.
+                    for (unit, work) in work.into_iter().filter(|(unit, _)| survey.has_pages(*unit)) {
                         if let Some(of_unit) = plans.work.get_mut(unit as usize) {
                             of_unit.push(work);
                         }

@@ -116,7 +116,7 @@ pub(super) fn reckon(
     if suspects.is_empty() {
         return Ok(());
     }
-    pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), |_, at, record| {
+    pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), pinpoint::Stretch::ALL, |_, at, record| {
         if !is_live(record) {
             return;
         }

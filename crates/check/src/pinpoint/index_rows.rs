@@ -9,7 +9,7 @@ use format::record::Record;
 use format::{RecordId, value};
 
 use super::unmatched::{Bounds, unmatched};
-use super::{Unread, each_row, rows_of_page};
+use super::{Stretch, Unread, each_row, rows_of_page};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{Cell, Desk, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
@@ -57,7 +57,7 @@ impl Look<'_> {
         let units: BTreeSet<UnitIndex> = self.work.keys().copied().collect();
         let mut desk = Desk::default();
         let mut read = Ok(());
-        each_row(self.context, &units, |unit, at, record| {
+        each_row(self.context, &units, Stretch::ALL, |unit, at, record| {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, &mut desk) {
                 Standing::Indexed(hash) => visit(work.side, at, hash),

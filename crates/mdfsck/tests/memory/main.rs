@@ -14,7 +14,7 @@ use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
 use format::page::PAGE_BYTES;
 use format::{Page, PageType};
 use lab::SqlType;
-use lab::description::{Column, Index, Table, Values};
+use lab::description::{Column, Filter, Index, Table, Values};
 use lab::mutate::seal;
 
 use pages::Pages;
@@ -38,8 +38,13 @@ fn check(folder: &Path, arguments: &[&str]) -> (String, [u64; 4]) {
 
 /// The least grant, as the refusal of one that is too small names it.
 fn least_grant(folder: &Path) -> String {
+    least_grant_with(folder, &[])
+}
+
+fn least_grant_with(folder: &Path, arguments: &[&str]) -> String {
     let program = Command::new(env!("CARGO_BIN_EXE_mdfsck"))
         .args(["check", "--maxdop", "2", "--memory", "1MB"])
+        .args(arguments)
         .arg(folder)
         .output()
         .unwrap();
@@ -222,6 +227,39 @@ fn the_estimate_follows_from_the_number_of_tables_and_indexes() {
         for indexes in [0, 5] {
             estimate_is_right(tables, indexes);
         }
+    }
+}
+
+/// Conditions are compiled for all tables with rows at once, and take many times their text.
+#[test]
+fn conditions_are_in_the_estimate() {
+    let texts = [
+        "([a]>=(0))".to_owned(),
+        format!("({})", vec!["[a]>=(0)"; 100].join(" OR ")),
+        format!("([a] in ({}0,1))", "1,".repeat(400)),
+        format!("(case [a] {} else 1 end=1)", "when 5 then 2 ".repeat(100)),
+    ];
+    for text in texts {
+        let folder = tempfile::TempDir::new().unwrap();
+        let mut description = lab::orders::orders(lab::Version::V852, 7, 0);
+        let table = |number| Table {
+            name: format!("table {number}"),
+            columns: vec![
+                Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+                Column::new("a", SqlType::INT, Values::Uniform { low: 0, high: 1 }),
+            ],
+            clustered: Some(Index::on(&format!("pk_{number}"), &[0]).primary_key()),
+            rows: 1,
+            checks: (0..4).map(|at| (format!("ck_{number}_{at}"), Filter::Written(1, text.clone()))).collect(),
+            ..Table::default()
+        };
+        description.tables = (0..1000).map(table).collect();
+        lab::write(&description, folder.path()).unwrap();
+        let least = least_grant_with(folder.path(), &["--constraints"]);
+        let (_, [peak, granted, ..]) = check(folder.path(), &["--memory", &least, "--constraints"]);
+        let shown = text.get(..30).unwrap_or(&text);
+        assert!(peak <= granted, "{shown}: {peak} bytes of {granted}");
+        assert!(granted <= peak / 20 * 21 + ROOM, "{shown}: {granted} bytes granted, {peak} needed");
     }
 }
 
