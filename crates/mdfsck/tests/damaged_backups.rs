@@ -152,6 +152,38 @@ fn stripes_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
+fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
+    let (folder, database) = database(8);
+    let full = write(&database, 1, Form::default(), folder.path(), "full").files;
+    let mut refused = 0;
+    for container in [None, Some(Container::Version1), Some(Container::Version2)] {
+        let form = Form { stripes: 3, container, ..Form::default() };
+        let files = write(&database, 1, form, folder.path(), &format!("striped {container:?}"));
+        let base = Some(Base { files: &database, step: 1 });
+        let form = Form { base, ..form };
+        let differential = write(&database, 2, form, folder.path(), &format!("differential {container:?}"));
+        for (set, of) in [(&files, &[][..]), (&differential, &full[..])] {
+            for (damaged, covered) in set.files.iter().zip(&set.covered) {
+                let sound = std::fs::read(damaged).unwrap();
+                let mut bytes = sound.clone();
+                // The first block, or the header of the compressed record that holds it.
+                bytes[covered[0].start as usize + 2] ^= 0x5A;
+                std::fs::write(damaged, bytes).unwrap();
+                let name = damaged.display();
+                match check(&[of, &set.files].concat()) {
+                    // Its numbers were still those of its media set.
+                    Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
+                    Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
+                    Err(error) => panic!("{name}: {error}"),
+                }
+                std::fs::write(damaged, sound).unwrap();
+            }
+        }
+    }
+    assert!(refused >= 12, "only {refused} were refused: the test does not test");
+}
+
+#[test]
 fn a_differential_of_another_full_backup_is_refused() {
     let (folder, database) = database(4);
     let full = write(&database, 1, Form::default(), folder.path(), "full").files;

@@ -132,6 +132,12 @@ pub enum OpenError {
         /// The backup it does not belong to.
         other: PathBuf,
     },
+    /// A file whose media header cannot be read, beside others that it may belong to.
+    #[error("{}: its media header cannot be read, so it cannot be matched with the other files; copy or write it again", path.display())]
+    UnknownMedia {
+        /// The path.
+        path: PathBuf,
+    },
     /// One stripe given twice.
     #[error("{}: stripe {family} of the backup is given twice", path.display())]
     SameStripe {

@@ -63,13 +63,9 @@ impl BackupPages {
         };
         let full = choose_full(&labels, &chosen)?;
         let differential = choose_differential(&labels, &chosen, &full, positions)?;
-        for (number, label) in labels.iter().enumerate() {
-            let is_used = full.iter().chain(&differential).any(|(media, _)| *media == number);
-            if !is_used {
-                let other = full.first().and_then(|(media, _)| labels.get(*media));
-                let other = other.map(|label| label.path.clone()).unwrap_or_default();
-                return Err(OpenError::OtherBackup { path: label.path.clone(), other });
-            }
+        let is_used = |number| full.iter().chain(&differential).any(|(media, _)| *media == number);
+        if let Some((_, unused)) = labels.iter().enumerate().find(|(number, _)| !is_used(*number)) {
+            return Err(unmatched(&labels, unused, &full));
         }
         Self::assemble(media, &labels, &full, &differential, &room)
     }
@@ -191,6 +187,16 @@ fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenErr
         }
     }
     Ok(())
+}
+
+/// Why a file belongs to none of the others. If the media header of one cannot be read, that one is the cause.
+fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, full: &Group) -> OpenError {
+    if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
+        return OpenError::UnknownMedia { path: damaged.path.clone() };
+    }
+    let other = full.first().and_then(|(media, _)| labels.get(*media));
+    let other = other.map(|label| label.path.clone()).unwrap_or_default();
+    OpenError::OtherBackup { path: unused.path.clone(), other }
 }
 
 /// The stripes of a set: the same set in all media.
