@@ -8,4 +8,4 @@ static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| match std::env::var_os("MDFSCK
     None => Vec::new(),
 });
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lab::hostile::backup(&BASE, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| trials::hostile::backup(&BASE, bytes));

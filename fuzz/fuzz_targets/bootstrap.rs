@@ -11,4 +11,4 @@ static BASE: LazyLock<Option<MemoryFiles>> = LazyLock::new(|| {
     Some(MemoryFiles::open(vec![(path.into(), bytes)]).expect("MDFSCK_FUZZ_BASE is a data file"))
 });
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lab::hostile::bootstrap(BASE.as_ref(), bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| trials::hostile::bootstrap(BASE.as_ref(), bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lab::hostile::expression(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| trials::hostile::expression(bytes));

@@ -237,7 +237,7 @@ conversion. What an expression needs depends on its text and the row alone.
 | nesting | 96 | has fewer than ten |
 
 A page whose expression is just below its limit costs 0.4 to 1.5 milliseconds of processor time, 200 seconds per GB of such
-pages; all expressions of a table together at most twelve times that. `cargo test --profile tests -p mdfsck-lab --test costs --
+pages; all expressions of a table together at most twelve times that. `cargo test --profile tests -p trials --test costs --
 --ignored --nocapture` measures it.
 
 A row that needs more is *not verified*, as too expensive; so is the index with such a filter or computed column, and the

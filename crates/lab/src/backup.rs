@@ -4,12 +4,12 @@
 //! Written from the facts of the format and from real backups; it shares no code with the reader. What real backups say
 //! and nobody has explained is left out.
 
+#[cfg(feature = "written-again")]
+pub mod again;
 mod config;
 mod facts;
 mod log;
 mod origin;
-#[cfg(test)]
-mod real;
 mod set;
 mod sink;
 mod tape;
@@ -32,6 +32,7 @@ use origin::{EXTENT_BYTES, MAP_BITS, Origin, change_bit};
 use set::{Content, Extents};
 pub use sink::Container;
 use tape::{Device, LARGE, SMALL, Tape};
+pub use xpress::compress;
 
 /// The full backup that a differential is based on.
 #[derive(Clone, Copy, Debug)]

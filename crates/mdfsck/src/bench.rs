@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use ::lab::Version;
 use serde_json::{Value as Json, json};
 use source::{DataFiles, PageSource};
 
 use crate::cli::BenchArguments;
 use crate::failure::{Failure, complain};
-use crate::{lab, output, size};
+use crate::output;
 use matrix::Cell;
 pub(crate) use matrix::{Cache, Configuration, configuration};
 use measure::Measured;
@@ -86,15 +85,26 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// What was built to be measured.
+#[cfg(feature = "lab")]
+fn built(arguments: &BenchArguments) -> Option<String> {
+    arguments.build.title()
+}
+
+/// Nothing is built without the lab.
+#[cfg(not(feature = "lab"))]
+fn built(_: &BenchArguments) -> Option<String> {
+    None
+}
+
 /// What was measured.
 fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     let first = files.first().map(|path| path.display().to_string()).unwrap_or_default();
-    let built = arguments.size.map(|bytes| format!("{}, {}", arguments.schema.name(), size::text(bytes)));
     let count = match files.len() {
         0 | 1 => String::new(),
         files => format!(", {files} files"),
     };
-    format!("mdfsck bench: {}{count}", built.unwrap_or(first))
+    format!("mdfsck bench: {}{count}", built(arguments).unwrap_or(first))
 }
 
 fn change_text(change: Option<baseline::Change>) -> String {
@@ -109,20 +119,11 @@ fn change_text(change: Option<baseline::Change>) -> String {
 
 /// The data files to check; those that were built for it go with the folder.
 fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
-    let Some(size) = arguments.size else { return Ok((files(&arguments.paths)?, None)) };
-    let (folder, temporary) = match arguments.paths.as_slice() {
-        [] => {
-            let made = TempDir::new();
-            let made =
-                made.map_err(|error| Failure::blind(format!("there is no place for temporary files: {error}")))?;
-            (made.path().to_owned(), Some(made))
-        }
-        [folder] => (folder.clone(), None),
-        _ => return Err(Failure::usage("--size: one PATH at most, the folder in which the database is built")),
-    };
-    complain(format!("a database of {} is built in {}", size::text(size), folder.display()));
-    let description = arguments.schema.describe(Version::V852, 1, size, arguments.files);
-    Ok((lab::write(&description, &folder)?.files, temporary))
+    #[cfg(feature = "lab")]
+    if let Some(built) = arguments.build.database(&arguments.paths)? {
+        return Ok(built);
+    }
+    Ok((files(&arguments.paths)?, None))
 }
 
 /// The data files themselves: a folder stands for those in it.

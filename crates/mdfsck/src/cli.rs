@@ -176,6 +176,7 @@ pub(crate) enum Command {
     /// Show on a sample what mdfsck does: a sound database, five kinds of damage, what each finding means
     ///
     /// The databases stay in DIR, to be looked at.
+    #[cfg(feature = "lab")]
     #[command(after_long_help = crate::demo::EXAMPLES)]
     Demo {
         /// Folder for the databases; it must be empty, and is made if it is not there
@@ -184,6 +185,7 @@ pub(crate) enum Command {
     },
 
     /// Write databases to practise on
+    #[cfg(feature = "lab")]
     #[command(after_long_help = crate::lab::EXAMPLES, subcommand_required = true)]
     Lab {
         #[command(subcommand)]
@@ -398,7 +400,6 @@ pub(crate) struct CheckArguments {
 const SCOPE: &str = "Scope and depth";
 const RESOURCES: &str = "Resources";
 const OUTPUT: &str = "Output";
-const BUILD: &str = "Database to build";
 
 impl CheckArguments {
     pub(crate) fn format(&self) -> Format {
@@ -505,21 +506,14 @@ pub(crate) struct LintArguments {
 pub(crate) struct BenchArguments {
     /// All data files of one database, or the folder that holds them; with --size, the folder in which one is built and
     /// kept
-    #[arg(value_name = "PATH", required_unless_present = "size")]
+    #[arg(value_name = "PATH")]
+    #[cfg_attr(feature = "lab", arg(required_unless_present = "size"))]
+    #[cfg_attr(not(feature = "lab"), arg(required = true))]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Build a database of about so much data, in a temporary folder unless PATH names one
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = BUILD)]
-    pub(crate) size: Option<u64>,
-
-    /// What it holds
-    #[arg(long, value_enum, value_name = "SCHEMA", default_value = "orders", requires = "size", help_heading = BUILD)]
-    pub(crate) schema: crate::lab::Schema,
-
-    /// Data files it has
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "size", help_heading = BUILD)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=8))]
-    pub(crate) files: u16,
+    #[cfg(feature = "lab")]
+    #[command(flatten)]
+    pub(crate) build: crate::lab::Build,
 
     /// Degrees of parallelism
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]

@@ -1,5 +1,7 @@
 //! `mdfsck lab`: sound databases to practise on.
 
+mod build;
+
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use source::{DataFiles, PageSource};
 
 use crate::failure::Failure;
 use crate::{output, size};
+pub(crate) use build::Build;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -176,7 +179,7 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 
 /// What a database holds.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Schema {
+enum Schema {
     /// Customers, orders, order lines, documents: with filtered, computed and covering indexes, LOBs, heaps
     Orders,
     /// One table with an index on an int and one on a string: the shape that other checkers are measured with
@@ -187,12 +190,12 @@ pub(crate) enum Schema {
 
 impl Schema {
     /// As it is written on the command line.
-    pub(crate) fn name(self) -> String {
+    fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     /// A database of this schema.
-    pub(crate) fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
+    fn describe(self, version: Version, seed: u64, bytes: u64, files: u16) -> Description {
         let description = match self {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
             Self::Entries => ::lab::entries::entries(version, seed, bytes),
@@ -213,7 +216,7 @@ fn with_files(mut description: Description, files: u16) -> Description {
 const MOST_LISTED: usize = 50;
 
 /// Writes a database into a folder, which is made if it is not there.
-pub(crate) fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
+fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
     fs::create_dir_all(folder).map_err(|cause| Failure::blind(format!("{}: {cause}", folder.display())))?;
     ::lab::write(description, folder).map_err(Failure::blind)
 }

@@ -4,10 +4,12 @@ mod bench;
 mod chain;
 mod check;
 mod cli;
+#[cfg(feature = "lab")]
 mod demo;
 mod explain;
 mod extract;
 mod failure;
+#[cfg(feature = "lab")]
 mod lab;
 mod logs;
 mod look;
@@ -39,7 +41,9 @@ fn main() -> ExitCode {
         Command::Lint(arguments) => look::lint(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
+        #[cfg(feature = "lab")]
         Command::Demo { dir } => demo::run(&dir),
+        #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),

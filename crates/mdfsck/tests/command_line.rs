@@ -15,7 +15,8 @@ type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let mut trials: Vec<Trial> = without_database().into_iter().map(|(name, test)| trial(name, test, None)).collect();
+    let alone = without_database().into_iter().chain(with_lab());
+    let mut trials: Vec<Trial> = alone.map(|(name, test)| trial(name, test, None)).collect();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
     for (name, test) in with_database() {
@@ -119,24 +120,9 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
     if condition { Ok(()) } else { Err(what.into().into()) }
 }
 
-fn without_database() -> Vec<(&'static str, Test)> {
+#[cfg(feature = "lab")]
+fn with_lab() -> Vec<(&'static str, Test)> {
     vec![
-        ("a text file is refused", |folder| {
-            fs::write(folder.join("notes.mdf"), "not a database ".repeat(5000))?;
-            refused(&mdfsck(folder, &["check", "notes.mdf"]), 4, &["notes.mdf", "not a SQL Server data file"])
-        }),
-        ("an empty file is refused", |folder| {
-            fs::write(folder.join("empty.mdf"), "")?;
-            refused(&mdfsck(folder, &["check", "empty.mdf"]), 4, &["empty.mdf", "0 bytes"])
-        }),
-        ("a file of a few bytes is refused", |folder| {
-            fs::write(folder.join("tiny.mdf"), [1, 15, 0])?;
-            refused(&mdfsck(folder, &["check", "tiny.mdf"]), 4, &["tiny.mdf"])
-        }),
-        ("a backup without a set is refused, whatever its name", |folder| {
-            fs::write(folder.join("b.mdf"), [&b"TAPE"[..], &[0; 5000]].concat())?;
-            refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "no backup set", "ends too early"])
-        }),
         ("the demo finds each of its damages", |folder| {
             let output = mdfsck(folder, &["demo", "here"]);
             let stdout = text(&output.stdout);
@@ -156,6 +142,33 @@ fn without_database() -> Vec<(&'static str, Test)> {
             ensure(text(&check("d").stdout).contains("Msg 2511"), text(&check("d").stdout))?;
             ensure(check("s").status.code() == Some(0), "the original is untouched")?;
             refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 4, &["is there already"])
+        }),
+    ]
+}
+
+/// Without the lab there is nothing to try.
+#[cfg(not(feature = "lab"))]
+fn with_lab() -> Vec<(&'static str, Test)> {
+    Vec::new()
+}
+
+fn without_database() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a text file is refused", |folder| {
+            fs::write(folder.join("notes.mdf"), "not a database ".repeat(5000))?;
+            refused(&mdfsck(folder, &["check", "notes.mdf"]), 4, &["notes.mdf", "not a SQL Server data file"])
+        }),
+        ("an empty file is refused", |folder| {
+            fs::write(folder.join("empty.mdf"), "")?;
+            refused(&mdfsck(folder, &["check", "empty.mdf"]), 4, &["empty.mdf", "0 bytes"])
+        }),
+        ("a file of a few bytes is refused", |folder| {
+            fs::write(folder.join("tiny.mdf"), [1, 15, 0])?;
+            refused(&mdfsck(folder, &["check", "tiny.mdf"]), 4, &["tiny.mdf"])
+        }),
+        ("a backup without a set is refused, whatever its name", |folder| {
+            fs::write(folder.join("b.mdf"), [&b"TAPE"[..], &[0; 5000]].concat())?;
+            refused(&mdfsck(folder, &["check", "b.mdf"]), 4, &["b.mdf", "no backup set", "ends too early"])
         }),
         ("a missing file is named with the cause", |folder| {
             refused(&mdfsck(folder, &["check", "nowhere.mdf"]), 4, &["nowhere.mdf", "cannot be opened"])

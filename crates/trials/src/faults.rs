@@ -1,6 +1,6 @@
 //! What storage does to files: sectors and stripes lost, moved, doubled, encrypted; whatever their content.
 
-use lab::mutate::Random;
+use trials::mutate::Random;
 
 use crate::subject::Content;
 

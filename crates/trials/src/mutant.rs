@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
-use lab::mutate::Random;
 use source::{MemoryFiles, OpenError};
+use trials::mutate::Random;
 
 use crate::subject::{Content, Subject};
 

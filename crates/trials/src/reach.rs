@@ -7,8 +7,8 @@ use format::allocation::{bitmap, pfs_bytes};
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId};
-use lab::mutate::{PROTECTED_WORD, PageRole, Pages, names_any};
 use source::PageSource;
+use trials::mutate::{PROTECTED_WORD, PageRole, Pages, names_any};
 
 use crate::about::pages_about;
 use crate::rules;

@@ -6,8 +6,8 @@ use catalog::Rowset;
 use format::page::page_flags;
 use format::protection::{PROTECTION_WORD, undo_torn_bits};
 use format::{Page, PageBytes, PageId};
-use lab::mutate::exemptions::{exemptions, matches};
-use lab::mutate::{PageRole, Pages, Survey, seal};
+use trials::mutate::exemptions::{exemptions, matches};
+use trials::mutate::{PageRole, Pages, Survey, seal};
 
 use crate::subject::Subject;
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use catalog::Database;
 use check::{Options, Report, Silent};
 use format::{AllocUnitId, PageId};
-use lab::mutate::{PageRole, Pages, Random};
 use lab::{Description, PageVerify, Version, shapes, specimens};
 use source::{MemoryFiles, PageSource};
+use trials::mutate::{PageRole, Pages, Random};
 
 use crate::judge::{Baseline, clocked};
 

@@ -10,9 +10,9 @@ use check::{Options, Scope, Silent, facts};
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use lab::Version;
-use lab::mutate::{Random, Survey, Verb, seal};
 use libtest_mimic::{Failed, Trial};
 use source::{DataFiles, MemoryFiles, PageSource};
+use trials::mutate::{Random, Survey, Verb, seal};
 
 use crate::Corpus;
 use crate::damage::SUBJECTS;

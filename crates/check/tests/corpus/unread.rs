@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use check::{Options, Silent};
 use format::{PAGE_BYTES, PageId};
 use lab::description::{Column, Filegroup, Index, Table, Values};
-use lab::mutate::Random;
 use lab::{Description, PageVerify, SqlType, Version};
 use libtest_mimic::{Failed, Trial};
 use source::{DataFile, FailedReads, MemoryFiles, PageSource, ReadError, ReadFaults};
+use trials::mutate::Random;
 
 use crate::invariance::damaged::Subject;
 

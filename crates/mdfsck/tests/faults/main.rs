@@ -1,6 +1,7 @@
 //! The program where the system says no: limits on threads and files, full disks, closed pipes, links that lead nowhere,
 //! files with holes. Each gets the right results or one clear line, and a status that cannot be read as "sound".
-#![cfg(target_os = "linux")]
+// `mdfsck lab` makes the databases.
+#![cfg(all(target_os = "linux", feature = "lab"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]
 
 mod address_space;

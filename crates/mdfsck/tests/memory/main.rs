@@ -15,7 +15,7 @@ use format::page::PAGE_BYTES;
 use format::{Page, PageType};
 use lab::SqlType;
 use lab::description::{Column, Filter, Index, Table, Values};
-use lab::mutate::seal;
+use trials::mutate::seal;
 
 use pages::Pages;
 

@@ -8,7 +8,7 @@ use format::allocation::{BITMAP_BYTES, INTERVAL_PAGES, PFS_PAGES, PfsByte, gam_p
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageType};
-use lab::mutate::seal;
+use trials::mutate::seal;
 
 /// The one file of a database, page by page.
 pub(crate) struct Pages(File);

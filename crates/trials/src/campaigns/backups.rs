@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use lab::backup::{Base, Container, Form, Set, backup};
-use lab::mutate::Random;
 use source::PageSource;
 use tempfile::TempDir;
+use trials::mutate::Random;
 
 use super::Bench;
 use crate::faults::{Fault, Others, inflict};

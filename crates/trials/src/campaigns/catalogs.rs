@@ -2,7 +2,7 @@
 
 use lab::Version;
 use lab::many_tables::many_tables;
-use lab::mutate::Random;
+use trials::mutate::Random;
 
 use super::{Bench, grant};
 use crate::outcome::{Outcome, Verdict};

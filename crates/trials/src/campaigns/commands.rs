@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use check::{Options, Report, Scope};
 use lab::backup::{Base, Container, Form, Set, backup};
-use lab::mutate::Random;
 use report::{Format, View};
+use trials::mutate::Random;
 
 use super::resources::least_grant;
 use crate::process::{Done, Program};

@@ -2,8 +2,8 @@
 
 use format::Page;
 use format::page::page_flags;
-use lab::mutate::{PROTECTED_WORD, PageRole, Pages, Random, Site, Survey, Verb, seal};
 use source::PageSource;
+use trials::mutate::{PROTECTED_WORD, PageRole, Pages, Random, Site, Survey, Verb, seal};
 
 use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;

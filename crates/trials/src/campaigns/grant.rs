@@ -4,7 +4,7 @@ use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 use lab::Version;
-use lab::mutate::{Random, seal};
+use trials::mutate::{Random, seal};
 
 use super::resources::least_grant;
 use crate::outcome::{Outcome, Verdict};

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use lab::hostile::inputs::{input, seeds};
-use lab::hostile::{self, TARGETS};
-use lab::mutate::Random;
+use trials::hostile::inputs::{input, seeds};
+use trials::hostile::{self, TARGETS};
+use trials::mutate::Random;
 
 use super::Bench;
 use crate::outcome::{Outcome, Verdict};

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use clap::ValueEnum;
 
 use backups::Backups;
-use lab::mutate::Random;
+use trials::mutate::Random;
 
 use crate::judge::judge_mutant;
 use crate::mutant::Mutant;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use lab::backup::{Form, Set, backup};
-use lab::mutate::{PageRole, Pages, Random, seal};
+use trials::mutate::{PageRole, Pages, Random, seal};
 
 use super::case::{BEFORE, BLIND, Case, agrees};
 use super::{Bench, fields, sealed};

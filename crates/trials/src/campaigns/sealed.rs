@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::mutate::{Pages, Random, Survey, seal};
+use trials::mutate::{Pages, Random, Survey, seal};
 
 use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;

@@ -3,8 +3,8 @@
 use format::page::{PAGE_BYTES, page_flags};
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageHeader, PageId};
-use lab::mutate::{PROTECTED_WORD, PageRole, Random};
 use source::PageSource;
+use trials::mutate::{PROTECTED_WORD, PageRole, Random};
 
 use crate::faults::{Fault, Others, inflict};
 use crate::mutant::{Damage, Mutant};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use format::page::PAGE_BYTES;
 use format::{Page, PageType};
 use lab::Version;
-use lab::mutate::{Random, seal};
+use trials::mutate::{Random, seal};
 
 use super::case::Case;
 use super::grant;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use check::{Options, Readers, Scope, Silent};
 use lab::backup::{Base, Container, Form, Set, backup};
-use lab::mutate::{PageRole, Random};
 use source::{PageSource, Throttled};
+use trials::mutate::{PageRole, Random};
 
 use super::commands::{Answer, Commands};
 use super::{Bench, fields, sealed, storage};

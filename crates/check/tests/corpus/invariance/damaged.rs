@@ -8,9 +8,9 @@ use format::allocation::{EXTENT_PAGES, IAM_SLOTS, INTERVAL_PAGES, IamHeader, bit
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use lab::Description;
-use lab::mutate::{Damage, PageRole, Pages, Random, Site, Survey, Verb, damages, seal};
 use libtest_mimic::Failed;
 use source::{MemoryFiles, PageSource};
+use trials::mutate::{Damage, PageRole, Pages, Random, Site, Survey, Verb, damages, seal};
 
 /// A sound database and what can be done to it.
 pub struct Subject {

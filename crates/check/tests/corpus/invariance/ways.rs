@@ -8,10 +8,10 @@ use check::registry::Phase;
 use check::{Options, Readers, Report, Scope, Silent, minimum_memory_bytes};
 use lab::backup::{Container, Form, Set, backup};
 use lab::description::{Column, Filegroup, Index, Table, Values};
-use lab::mutate::Random;
 use lab::{Description, PageVerify, SqlType, Version};
 use libtest_mimic::{Failed, Trial};
 use source::PageSource;
+use trials::mutate::Random;
 
 use super::damaged::{Changes, Subject};
 

@@ -11,9 +11,9 @@ use format::protection::undo_torn_bits;
 use format::record::{RecordKind, status};
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use lab::Version;
-use lab::mutate::{PageRole, Pages, Random, seal};
 use libtest_mimic::{Failed, Trial};
 use source::{MemoryFiles, PageSource};
+use trials::mutate::{PageRole, Pages, Random, seal};
 
 /// Changed pages in all; more: TOGETHER_FLIPS=1000000.
 fn flips() -> usize {

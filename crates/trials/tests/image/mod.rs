@@ -2,7 +2,7 @@
 
 use format::{PAGE_BYTES, PageBytes};
 use lab::Description;
-use lab::mutate::seal;
+use trials::mutate::seal;
 
 /// A data file.
 #[derive(Clone)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use check::{Options, Report, Silent};
 use format::PAGE_BYTES;
 use lab::description::Filegroup;
-use lab::mutate::damages;
 use lab::{Version, orders};
 use source::MemoryFiles;
+use trials::mutate::damages;
 
 type Files = Vec<(PathBuf, Vec<u8>)>;
 

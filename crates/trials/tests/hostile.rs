@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lab::hostile::inputs::{input, seeds};
-use lab::hostile::{self, TARGETS};
-use lab::mutate::Random;
 use source::MemoryFiles;
+use trials::hostile::inputs::{input, seeds};
+use trials::hostile::{self, TARGETS};
+use trials::mutate::Random;
 
 /// A small database for the targets that change one, where real files are at hand.
 const BASE: &str = "../../target/corpus/dotnetdev-kr__nerddinner/@0998efcb/NerdDinner/App_Data/NerdDinner.mdf";

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use check::{Options, Report, Silent};
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
-use lab::mutate::seal;
 use lab::specimens::specimen;
 use lab::{PageVerify, Version};
+use trials::mutate::seal;
 
 const FIRST_SYSALLOCUNITS: usize = 0x204;
 const VERSION: usize = 4;

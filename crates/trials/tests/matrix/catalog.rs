@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use check::Report;
 use lab::description::{Filegroup, Table};
-use lab::mutate::exemptions::exemptions;
 use lab::specimens::specimen;
 use lab::{Description, PageVerify, Version};
 use libtest_mimic::{Failed, Trial};
+use trials::mutate::exemptions::exemptions;
 
 use crate::run::{Subject, check, threads};
 use crate::table::WRITE;

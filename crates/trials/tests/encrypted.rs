@@ -12,8 +12,8 @@ use format::protection::verify;
 use format::{PAGE_BYTES, Page, PageBytes};
 use image::Image;
 use lab::backup::{Form, Set, backup};
-use lab::mutate::seal;
 use lab::{Description, Version, orders};
+use trials::mutate::seal;
 
 /// The flag that servers were seen to set.
 const ENCRYPTED: u16 = 0x800;

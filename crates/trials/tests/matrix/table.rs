@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use lab::mutate::Verb;
-use lab::mutate::exemptions::{self, Exemption, exemptions};
 use lab::specimens::specimens;
 use libtest_mimic::{Failed, Trial};
+use trials::mutate::Verb;
+use trials::mutate::exemptions::{self, Exemption, exemptions};
 
 use crate::catalog;
 use crate::run::{Cell, Column, Matrix, Row, Subject};
@@ -312,7 +312,7 @@ protection left as it was. A cell says `found/tried`, or `found+told/tried` wher
 verified*; a verb that would not change the value is not counted.
 
 This page is generated, with the real database files at hand, by
-`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p mdfsck-lab --test matrix -- --ignored`. A test fails when a cell gets worse
+`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails when a cell gets worse
 than it is here.
 
 ";

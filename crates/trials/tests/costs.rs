@@ -1,6 +1,6 @@
 //! What expressions just below their limits cost: processor time per page and per GB.
 //!
-//! `cargo test --profile tests -p mdfsck-lab --test costs -- --ignored --nocapture`
+//! `cargo test --profile tests -p trials --test costs -- --ignored --nocapture`
 #![allow(clippy::unwrap_used)]
 
 use check::{Options, Report, Silent};

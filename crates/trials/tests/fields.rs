@@ -9,9 +9,9 @@ use format::fields::{Structure, instances};
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 use lab::description::{Column, Filegroup, Index, Table, Values};
-use lab::mutate::{Survey, seal};
 use lab::{Description, PageVerify, SqlType, Version};
 use source::{MemoryFiles, PageSource};
+use trials::mutate::{Survey, seal};
 
 /// A database of one table.
 fn database(table: Table) -> MemoryFiles {

@@ -13,8 +13,8 @@ use check::{Options, Report, Silent};
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageId};
-use lab::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 use source::{MemoryFiles, PageSource};
+use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
 /// A verb on one bit is one flip: so many times as many sites are damaged.
 const BITS_A_SITE: usize = 4;

@@ -1,0 +1,57 @@
+//! A database that is built to be measured: the options of `mdfsck bench` that say which.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lab::Version;
+use tempfile::TempDir;
+
+use super::{Schema, write};
+use crate::failure::{Failure, complain};
+use crate::size;
+
+/// Data files, and the temporary folder that they go with.
+type Built = (Vec<PathBuf>, Option<TempDir>);
+
+const BUILD: &str = "Database to build";
+
+#[derive(Args)]
+pub(crate) struct Build {
+    /// Build a database of about so much data, in a temporary folder unless PATH names one
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes, help_heading = BUILD)]
+    size: Option<u64>,
+
+    /// What it holds
+    #[arg(long, value_enum, value_name = "SCHEMA", default_value = "orders", requires = "size", help_heading = BUILD)]
+    schema: Schema,
+
+    /// Data files it has
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "size", help_heading = BUILD)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=8))]
+    files: u16,
+}
+
+impl Build {
+    /// What is built, if anything is.
+    pub(crate) fn title(&self) -> Option<String> {
+        self.size.map(|bytes| format!("{}, {}", self.schema.name(), size::text(bytes)))
+    }
+
+    /// Builds the database, if one is asked for; without a path for it, it goes with the folder that is returned.
+    pub(crate) fn database(&self, paths: &[PathBuf]) -> Result<Option<Built>, Failure> {
+        let Some(size) = self.size else { return Ok(None) };
+        let (folder, temporary) = match paths {
+            [] => {
+                let made = TempDir::new();
+                let made =
+                    made.map_err(|error| Failure::blind(format!("there is no place for temporary files: {error}")))?;
+                (made.path().to_owned(), Some(made))
+            }
+            [folder] => (folder.clone(), None),
+            _ => return Err(Failure::usage("--size: one PATH at most, the folder in which the database is built")),
+        };
+        complain(format!("a database of {} is built in {}", size::text(size), folder.display()));
+        let description = self.schema.describe(Version::V852, 1, size, self.files);
+        Ok(Some((write(&description, &folder)?.files, temporary)))
+    }
+}

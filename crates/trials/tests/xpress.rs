@@ -1,0 +1,40 @@
+//! The lab's compressor and the reader's decompressor, which share nothing, agree.
+
+use lab::backup::compress;
+use trials::mutate::Random;
+
+#[track_caller]
+fn comes_back(data: &[u8]) {
+    let packed = compress(data);
+    assert!(source::hostile::decompressed(&packed, data.len()).as_deref() == Some(data), "{} bytes", data.len());
+}
+
+#[test]
+fn what_is_compressed_comes_back() {
+    let mut dice = Random::new(7);
+    for round in 0..600usize {
+        let length = [1, 2, 3, 63, 64, 65, 80, 300, 5000, 65_536][round % 10] + round % 3 * usize::from(round % 10 < 9);
+        // Few different bytes or many, alone or in pieces that come again at all distances.
+        let kinds = 1 + dice.below([2, 7, 40, 256][round / 10 % 4]);
+        let mut data: Vec<u8> = Vec::with_capacity(length);
+        while data.len() < length {
+            match dice.below(4) {
+                0 if !data.is_empty() => {
+                    let distance = 1 + dice.below(if round % 2 == 0 { data.len() } else { 20 });
+                    let from = data.len().saturating_sub(distance);
+                    let count = dice.below([5, 30, 400, 70_000][round % 4]);
+                    for at in from..from + count.min(length - data.len()) {
+                        data.push(data[at]);
+                    }
+                }
+                _ => (0..dice.below(20)).for_each(|_| data.push(dice.below(kinds) as u8)),
+            }
+        }
+        data.truncate(length);
+        comes_back(&data);
+    }
+    // Codes of all lengths: each byte half as often as the one before.
+    let skewed: Vec<u8> = (0..60_000).map(|_| (dice.number().trailing_zeros() as u8).wrapping_mul(9)).collect();
+    comes_back(&skewed);
+    comes_back(&vec![0; 65_536]);
+}
