@@ -7,7 +7,7 @@ fields! { PFS: Pfs, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "8092 (0x1F9C)";
     "pfs", "page free space", At(4), B(8088), PfsBytes, [8948, 8906, 2533, 8905],
-        "a byte a page: fullness, ghosts, IAM page, mixed extent, allocated";
+        "one byte per page: fullness, ghosts, IAM page, mixed extent, allocated";
 }
 
 fields! { MAP_HEADER: MapHeader, "format.md 6";
@@ -22,7 +22,7 @@ fields! { GAM_BITMAP: GamBitmap, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
     "gam", "free extents", At(4), Bits(63904), ExtentBits, [8903, 8904, 8905],
-        "a bit an extent of the interval: 1 = free";
+        "one bit per extent of the interval: 1 = free";
 }
 
 fields! { SGAM_BITMAP: SgamBitmap, "format.md 6";
@@ -30,7 +30,7 @@ fields! { SGAM_BITMAP: SgamBitmap, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
     "sgam", "mixed extents", At(4), Bits(63904), ExtentBits, [8903, 8904, 8905],
-        "a bit an extent of the interval: 1 = mixed, possibly with free pages";
+        "one bit per extent of the interval: 1 = mixed, possibly with free pages";
 }
 
 fields! { DIFF_BITMAP: DiffBitmap, "format.md 6";
@@ -38,7 +38,7 @@ fields! { DIFF_BITMAP: DiffBitmap, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
     "diff", "changed extents", At(4), Bits(63904), ExtentBits, [2515],
-        "a bit an extent of the interval: 1 = changed since the last full backup";
+        "one bit per extent of the interval: 1 = changed since the last full backup";
 }
 
 fields! { ML_BITMAP: MlBitmap, "format.md 6";
@@ -46,7 +46,7 @@ fields! { ML_BITMAP: MlBitmap, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
     "ml", "minimally logged extents", At(4), Bits(63904), ExtentBits, [],
-        "a bit an extent of the interval: 1 = changed by a minimally logged operation since the last log backup";
+        "one bit per extent of the interval: 1 = changed by a minimally logged operation since the last log backup";
 }
 
 fields! { IAM_HEADER: IamHeader, "format.md 6";
@@ -66,5 +66,5 @@ fields! { IAM_BITMAP: IamBitmap, "format.md 6";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
     "extents", "owned extents", At(4), Bits(63904), ExtentBits, [8904, 8905, 8910, 2533, 2534, 2579, 8948],
-        "a bit an extent of the interval: 1 = the unit owns it";
+        "one bit per extent of the interval: 1 = the unit owns it";
 }

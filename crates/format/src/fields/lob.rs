@@ -21,7 +21,7 @@ const POINTER_TYPES: Names = &[(2, "row overflow"), (4, "LOB root")];
 const COMPLEX_IDS: Names = &[(5, "sparse vector")];
 
 fields! { FRAGMENT: LobFragment, "format.md 11";
-    "status A", "record status", At(0), B(1), RecordStatus, [8944], "8: blob fragment; 0x40 = version tag behind it";
+    "status A", "record status", At(0), B(1), RecordStatus, [8944], "8: blob fragment; 0x40 = version tag after it";
     "status B", "second status", At(1), B(1), Hex, [], "0";
     "length", "length", At(2), B(2), Unsigned, [8942, 8943, 8944, 8961], "of the fragment, without version tag";
     "blobId", "blob id", At(4), B(8), Hex, [8961, 8964, 8965], "the same in all fragments of a value and in its row";

@@ -19,18 +19,18 @@ fields! { PAGE_HEADER: PageHeader, "format.md 2";
     "m_indexId", "index id", At(6), B(2), Unsigned, [2533, 2534, 8946, 8959, 5250, 7986],
         "high part of the allocation unit id";
     "m_prevPage", "previous page", At(8), B(6), PagePointer, [8935, 8936, 8977, 8978, 8979, 8969, 2576, 7987],
-        "left neighbour in the level or chain, (0:0) if none";
+        "left neighbor in the level or chain, (0:0) if none";
     "pminlen", "length of fixed part", At(14), B(2), Unsigned, [8939, 8944],
         "length of the fixed part of an index record; of a data record when the page was formatted";
     "m_nextPage", "next page", At(16), B(6), PagePointer, [8936, 8976, 8978, 8981, 8982, 8969, 2575, 7986, 7987, 7988],
-        "right neighbour in the level or chain, (0:0) if none";
+        "right neighbor in the level or chain, (0:0) if none";
     "m_slotCnt", "slot count", At(22), B(2), Unsigned, [8939, 8941, 8942, 8943, 2574], "entries of the slot array";
     "m_objId", "object id", At(24), B(4), Unsigned, [2533, 2534, 8946, 8959, 5250, 7986],
         "low part of the allocation unit id: unit = m_indexId << 48 | m_objId << 16";
     "m_freeCnt", "free bytes", At(28), B(2), Unsigned, [8939],
-        "8096 less the lengths of all records and 2 bytes a slot";
+        "8096 less the lengths of all records and 2 bytes per slot";
     "m_freeData", "free data offset", At(30), B(2), Unsigned, [8939, 8941, 8943],
-        "first byte behind the last record";
+        "first byte after the last record";
     "m_pageId", "page id", At(32), B(6), PagePointer, [8909, 5256, 8946, 5250], "the page's own address";
     "m_reservedCnt", "reserved bytes", At(38), B(2), Unsigned, [], "free bytes that open transactions reserve";
     "m_lsn", "page LSN", At(40), B(10), Lsn, [2515, 5278], "LSN of the last change";

@@ -17,7 +17,7 @@ fields! { DATA_RECORD: DataRecord, "format.md 7.1";
         "values of fixed length, at the offsets the catalogue gives";
     "columnCount", "column count", P(Part::ColumnCount), B(2), Unsigned, [8944], "bits of the null bitmap";
     "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [8970, 8951, 8952],
-        "a bit a column: 1 = NULL";
+        "one bit per column: 1 = NULL";
     "variableCount", "variable columns", P(Part::VariableCount), B(2), Unsigned, [8944], "entries that follow";
     "endOffset", "end of variable column", P(Part::EndOffset), B(2), Kind::EndOffset, [8944, 2537, 8960],
         "from the start of the record; 0x8000 = complex";
@@ -34,7 +34,7 @@ fields! { INDEX_RECORD: IndexRecord, "format.md 7.2";
         "the page one level down whose keys are not below this entry's";
     "columnCount", "column count", P(Part::ColumnCount), B(2), Unsigned, [8944], "bits of the null bitmap";
     "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [8970, 2511, 8951, 8952],
-        "a bit a column: 1 = NULL";
+        "one bit per column: 1 = NULL";
     "variableCount", "variable columns", P(Part::VariableCount), B(2), Unsigned, [8944], "entries that follow";
     "endOffset", "end of variable column", P(Part::EndOffset), B(2), Kind::EndOffset, [8944, 2537, 8960],
         "from the start of the record; 0x8000 = complex";
@@ -63,7 +63,7 @@ fields! { CD_RECORD: CdRecord, "format-rare.md 1.2";
     "columnCount", "column count", P(Part::ColumnCount), Varies, Hex, [8944],
         "one byte, or two when the first has 0x80";
     "codes", "column codes", P(Part::ColumnCodes), Varies, Kind::ColumnCodes, [8944],
-        "half a byte a column: NULL, empty, 1 to 8 bytes (2 to 9), long (A), true (B), dictionary symbol (C)";
+        "half a byte per column: NULL, empty, 1 to 8 bytes (2 to 9), long (A), true (B), dictionary symbol (C)";
     "regions", "short and long region", P(Part::Rest), Varies, Bytes, [8944, 2570, 8951, 8952],
         "values up to 8 bytes, then longer ones, then back pointer and version tag";
 }
