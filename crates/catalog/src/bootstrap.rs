@@ -1,4 +1,5 @@
-//! The tables by which all others are found: their leading columns are the only ones whose places are fixed (format.md 10).
+//! The tables by which all others are found: their leading columns are the only ones whose places are fixed
+//! (docs/format/catalog.md#bootstrap).
 
 use format::bytes::{u16_at, u32_at, u64_at};
 use format::collation::CollationId;

@@ -147,7 +147,7 @@ pub(crate) fn start(
 }
 
 /// The leftmost leaf of a clustered index, found by descending from `root`: sysallocunits.pgfirst is not reliable
-/// (format.md 0, rule 6).
+/// (docs/format/README.md#first-page).
 fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainFault> {
     let mut at = root;
     for _ in 0..MAX_DEPTH {
@@ -158,7 +158,7 @@ fn leftmost_leaf(source: &dyn PageSource, root: PageId) -> Result<PageId, ChainF
             Some(PageType::Index) => {}
             _ => return Err(ChainFault::PageType { page: at, page_type: page.header().page_type }),
         }
-        // The child pointer is the last part of the fixed part (format.md 7.2).
+        // The child pointer is the last part of the fixed part (docs/format/index-records.md#non-leaf-entries).
         let child = usize::from(page.header().pminlen.get())
             .checked_sub(6)
             .and_then(|offset| PageId::read(page.slot_bytes(0)?, offset));

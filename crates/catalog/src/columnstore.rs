@@ -1,4 +1,5 @@
-//! What the catalogue says of columnstore indexes: their segments, dictionaries and row groups (format-rare.md 4.1).
+//! What the catalogue says of columnstore indexes: their segments, dictionaries and row groups
+//! (docs/format/columnstore.md#catalog).
 
 use format::RecordId;
 use format::bytes::u64_at;

@@ -211,7 +211,7 @@ impl Key {
 }
 
 fn foreign_keys(loader: &Loader<'_>, database: &mut Database) -> BTreeMap<i32, Key> {
-    /// The table referred to, then each column of the constraint and of that table (format.md 10, object 74).
+    /// The table referred to, then each column of the constraint and of that table (docs/format/catalog.md#references).
     const TO_TABLE: u64 = 27;
     const FROM_COLUMN: u64 = 28;
     const TO_COLUMN: u64 = 29;

@@ -248,7 +248,7 @@ pub struct Index {
     pub name: String,
     /// Type.
     pub index_type: IndexType,
-    /// Status bits (format.md 10, object 54).
+    /// Status bits (docs/format/catalog.md#sysidxstats).
     pub status: u32,
 }
 
@@ -283,12 +283,13 @@ pub struct TableColumn {
     pub name: String,
     /// Its type in sysscalartypes; see [`format::types::user_type`] for those of the engine.
     pub user_type: i32,
-    /// Status bits (format.md 10, object 41).
+    /// Status bits (docs/format/catalog.md#syscolpars).
     pub status: u32,
 }
 
 impl TableColumn {
-    /// Declared NOT NULL: sysrscols says so of some columns that hold NULLs in every sound file (format.md 12).
+    /// Declared NOT NULL: sysrscols says so of some columns that hold NULLs in every sound file
+    /// (docs/format/catalog.md#sysrscols).
     pub fn is_not_null(&self) -> bool {
         self.status & 0x1 != 0
     }
@@ -508,7 +509,7 @@ impl Database {
     }
 
     /// Tables that are kept in memory, their rows in files of their own: they have a hash index, or a rowset that says so
-    /// and has no place in the data files (format-rare.md 11).
+    /// and has no place in the data files (docs/format/other-features.md#memory-optimized-tables).
     pub fn memory_optimized_tables(&self) -> BTreeSet<i32> {
         const IN_MEMORY: u32 = 0x100;
         let has_hash = self.indexes.values().filter(|index| index.index_type == IndexType::Hash);

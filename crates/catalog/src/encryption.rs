@@ -1,4 +1,5 @@
-//! Transparent data encryption: page headers stay readable, what follows them is ciphertext (format-rare.md 12).
+//! Transparent data encryption: page headers stay readable, what follows them is ciphertext
+//! (docs/format/other-features.md#encryption).
 
 use format::page::{HEADER_BYTES, page_flags};
 use format::protection::{undo_torn_bits, verify};

@@ -1,4 +1,4 @@
-//! Where the columns of a rowset lie in its records (sysrscols; format.md 10).
+//! Where the columns of a rowset lie in its records (sysrscols; docs/format/catalog.md#sysrscols).
 
 use format::collation::CollationId;
 use format::compressed::{CompressedColumn, Expansion};
@@ -101,7 +101,8 @@ impl RowsetColumn {
         self.status & column_status::SPARSE != 0
     }
 
-    /// Whether its decimals are stored in variable length: the vardecimal tables of SQL Server 2005 SP2 (format-rare.md 1.3).
+    /// Whether its decimals are stored in variable length: the vardecimal tables of SQL Server 2005 SP2
+    /// (docs/format/compression.md#decimals).
     pub fn is_vardecimal(&self) -> bool {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
     }
@@ -139,8 +140,8 @@ impl RowsetColumn {
         }
     }
 
-    /// What a row's vector of sparse values has for the column (format-rare.md 3). NULL is what is not there. A value
-    /// of another length than its type has is in a form nobody has described.
+    /// What a row's vector of sparse values has for the column (docs/format/sparse.md). NULL is what is not there. A
+    /// value of another length than its type has is in a form nobody has described.
     fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
         let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
         match vector.value(id) {
@@ -192,7 +193,8 @@ impl RowLayout {
     }
 
     /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows have them by number: -1 is
-    /// the first, whatever its type (format-rare.md 1.1). `None`, and nothing changed, where the catalogue says otherwise.
+    /// the first, whatever its type (docs/format/compression.md#recognizing-it). `None`, and nothing changed, where the
+    /// catalogue says otherwise.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {
         let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
         let count = self.columns.iter().filter_map(number).max()? + 1;

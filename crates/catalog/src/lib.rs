@@ -1,8 +1,8 @@
 //! The system catalogue: base tables read from their own pages into a typed [`Database`].
 //!
 //! It starts at the boot page, which names the first page of sysallocunits; that table, sysrowsets and sysrscols are read
-//! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded (format.md 10).
-//! What cannot be read is told as a [`Gap`]; nothing here judges.
+//! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded
+//! (docs/format/catalog.md#bootstrap). What cannot be read is told as a [`Gap`]; nothing here judges.
 
 // What indexes does so where a test before it proved the place: that is said there.
 #![warn(clippy::indexing_slicing)]

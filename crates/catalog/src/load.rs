@@ -110,7 +110,8 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
 }
 
 /// Fewer rows than the catalogue counts: perhaps of a chain that was cut short, which would pass for the whole table. Tree
-/// and IAM chain tell; the count alone proves nothing, as upgraded databases have stale ones (format.md 0, rule 7).
+/// and IAM chain tell; the count alone proves nothing, as upgraded databases have stale ones
+/// (docs/format/README.md#page-counts).
 fn note_missing_rows(
     source: &dyn PageSource,
     database: &mut Database,
@@ -428,7 +429,8 @@ impl Loader<'_> {
         database.index_columns = index_columns;
     }
 
-    /// Defaults of columns that were added to rows already written (2012 and later; format.md 7.1).
+    /// Defaults of columns that were added to rows already written (2012 and later;
+    /// docs/format/catalog.md#added-column-defaults).
     fn load_defaults(&self, database: &mut Database) {
         const CLASS_DEFAULT: u64 = 1;
         if !database.columns.contains_key(&SYSSEOBJVALUES) {
@@ -461,7 +463,8 @@ impl Loader<'_> {
                 66 => ExpressionKind::Filter,
                 _ => return,
             };
-            // The sql_variant int in `value` names the encoding: 2 one byte a character, 1 UTF-16 (format-rare.md 14.1).
+            // The sql_variant int in `value` names the encoding: 2 one byte a character, 1 UTF-16
+            // (docs/format/expressions.md#encoding).
             let encoding = row.bytes("value").and_then(|bytes| bytes.get(2).copied());
             let text = row.bytes("imageval").and_then(|bytes| match encoding {
                 Some(1) => Some(utf16(bytes)),
@@ -534,7 +537,8 @@ fn default_of(variant: &[u8], info: TypeInfo) -> Option<Box<[u8]>> {
     is_one.then(|| Box::from(value))
 }
 
-/// The value in a sql_variant: behind base type, version and the properties of the type (format.md 9).
+/// The value in a sql_variant: behind base type, version and the properties of the type
+/// (docs/format/types-and-keys.md#sql_variant).
 pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     let properties = match *bytes.first()? {
         xtype::DECIMAL | xtype::NUMERIC | xtype::BINARY | xtype::VARBINARY => 2,
@@ -545,8 +549,8 @@ pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(2 + properties..)
 }
 
-/// In 2005 the descending bit of syshobtcolumns is not known (format.md 17): sysiscols tells it, for the index's own
-/// columns and for the clustering key that a nonclustered index takes over as its locator.
+/// In 2005 the descending bit of syshobtcolumns is not known (docs/format/README.md#open-questions): sysiscols tells
+/// it, for the index's own columns and for the clustering key that a nonclustered index takes over as its locator.
 fn mark_descending_2005(database: &mut Database) {
     let descending = |object: i32, index: i32, position: u32| {
         database

@@ -43,7 +43,7 @@ pub struct Partitioned {
 const MAX_BOUNDARIES: usize = 14_999;
 
 /// Classes of sysobjvalues that hold something else: texts, settings, assembly files, statistics, filters, triggers, spatial
-/// indexes, ledger and others (format.md 10, format-rare.md 13).
+/// indexes, ledger and others (docs/format/catalog.md#sysobjvalues).
 const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153];
 
 /// A row of sysobjvalues of a function: subobjid, valnum, value.
@@ -118,7 +118,7 @@ fn counts_from_1(numbers: impl Iterator<Item = i32>) -> bool {
     numbers.zip(1..).all(|(number, expected)| number == expected)
 }
 
-/// A boundary from its sql_variant: base type, version, properties, value (format.md 9).
+/// A boundary from its sql_variant: base type, version, properties, value (docs/format/types-and-keys.md#sql_variant).
 fn boundary(variant: &[u8]) -> Option<Boundary> {
     let (&kind, property) = (variant.first()?, |at: usize| variant.get(at).copied().unwrap_or_default());
     let mut info = TypeInfo { xtype: kind, ..TypeInfo::default() };
@@ -149,7 +149,7 @@ fn partitioned(
             only(&mut scheme_of, (from, row.int("depsubid")), to);
         }
     });
-    // Up to 2008 R2 the data space stands with the index (format.md 10, object 54).
+    // Up to 2008 R2 the data space stands with the index (docs/format/catalog.md#sysidxstats).
     loader.scan(database, (54, "sysidxstats"), |row| {
         let scheme = row.int("dataspace");
         if schemes.contains(&scheme) {

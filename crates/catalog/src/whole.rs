@@ -68,7 +68,8 @@ fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) 
     Some(all)
 }
 
-/// The children that a non-leaf page names: the last six bytes of each entry's fixed part (format.md 7.2).
+/// The children that a non-leaf page names: the last six bytes of each entry's fixed part
+/// (docs/format/index-records.md#non-leaf-entries).
 fn children(page: Page<'_>) -> Vec<PageId> {
     let mut order = SlotOrder::default();
     order.load(page);

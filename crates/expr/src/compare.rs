@@ -3,7 +3,7 @@
 //! Printable ASCII characters are all different from each other under every collation, but for case: none has a weight of
 //! zero. In locales that are known to have no contractions of them that decides most equalities. In others letters stay
 //! undecided unless they stand alone: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and everything
-//! outside ASCII, stays with the rule of format.md 9.
+//! outside ASCII, stays with the rule of docs/format/collations.md#comparing-without-tables.
 
 use std::cmp::Ordering;
 

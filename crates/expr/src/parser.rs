@@ -1,5 +1,5 @@
 //! Tokens to an [`Expr`]. Both forms of the catalogue are read: what SQL Server 2005 and later print, and what was typed
-//! in SQL Server 2000 (format-rare.md 14.2).
+//! in SQL Server 2000 (docs/format/expressions.md#form).
 
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName, UnaryOp};

@@ -1,5 +1,5 @@
-//! Every shape of expression that real catalogues hold (format-rare.md 14.3) parses; all that depend on the row alone
-//! compile.
+//! Every shape of expression that real catalogues hold (docs/format/expressions.md#inventory) parses; all that depend
+//! on the row alone compile.
 
 use expr::{ColumnType, compile, parse};
 use format::collation::CollationId;

@@ -1,4 +1,4 @@
-//! Allocation maps: where the fixed pages lie, PFS bytes, bitmaps, IAM pages (format.md 1 and 6).
+//! Allocation maps: where the fixed pages lie, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
 
 use crate::bytes::u32_at;
 use crate::ids::PageId;
@@ -38,7 +38,7 @@ pub enum FixedPage {
 
 impl FixedPage {
     /// What must lie at `page`, if its place fixes that. At multiples of both 8088 and 511232 (first page 516,855,552)
-    /// two series meet and nobody has published which one yields: `None` there (format-rare.md 5.3).
+    /// two series meet and nobody has published which one yields: `None` there (docs/format/allocation.md#beyond-4-gb).
     ///
     /// ```
     /// use format::{PageId, allocation::FixedPage};
@@ -142,7 +142,8 @@ impl PfsByte {
     /// An IAM page; always mixed.
     pub const IAM: u8 = 0x70;
 
-    /// Whether the page is in use. Everything else on an unallocated page is garbage (format.md 0, rule 2).
+    /// Whether the page is in use. Everything else on an unallocated page is garbage
+    /// (docs/format/README.md#unallocated-pages).
     pub fn is_allocated(self) -> bool {
         self.0 & 0x40 != 0
     }
@@ -207,7 +208,7 @@ pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
 }
 
 /// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1 behind its 4-byte header.
-/// Slot 1 usually lies at 190, but at 192 on the IAM page of sysfiles1 (format.md 6).
+/// Slot 1 usually lies at 190, but at 192 on the IAM page of sysfiles1 (docs/format/allocation.md#gam).
 pub fn bitmap(page: Page<'_>) -> Option<&[u8; BITMAP_BYTES]> {
     page.slot_bytes(1)?.get(4..)?.first_chunk()
 }
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn fixed_pages_of_a_large_file_lie_where_dbcc_page_showed_them() {
-        // DBCC PAGE of page (8:5031979): checkdb.md 1.2.
+        // DBCC PAGE of page (8:5031979): docs/format/allocation.md#fixed-pages.
         assert_eq!(pfs_page_of(5_031_979), 5_030_736);
         assert_eq!(gam_page_of(5_031_979), 4_601_088);
         for (page, kind) in [

@@ -1,4 +1,5 @@
-//! The boot page, (1:9): what the database is and where its catalogue starts (format.md 4).
+//! The boot page, (1:9): what the database is and where its catalogue starts
+//! (docs/format/boot-and-file-headers.md#boot-page).
 
 use crate::bytes::{u16_at, u32_at, utf16};
 use crate::ids::{Lsn, PageId};
@@ -126,7 +127,8 @@ impl<'a> Boot<'a> {
         PageId::read(self.record, 0x204).unwrap_or_default()
     }
 
-    /// Time of the last DBCC CHECKDB without errors, as far as known (format.md 4, offset inferred).
+    /// Time of the last DBCC CHECKDB without errors, as far as known (docs/format/boot-and-file-headers.md#boot-page;
+    /// offset inferred).
     pub fn last_known_good(&self) -> (u32, i32) {
         self.datetime(0x28C)
     }

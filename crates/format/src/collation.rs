@@ -1,4 +1,5 @@
-//! Comparing strings without the collation's tables: only what is certain (format.md 9).
+//! Comparing strings without the collation's tables: only what is certain
+//! (docs/format/collations.md#comparing-without-tables).
 //!
 //! The order of letters and digits that the rule below decides held in 1.9 million adjacent keys of real indexes without
 //! one exception; everything else is left undecided, because an undecided comparison costs a line under "not verified"
@@ -192,7 +193,8 @@ fn stays_in_place(letter: u8, collation: CollationId) -> bool {
     }
 }
 
-/// Whether two ASCII characters may be one letter of the alphabet (format.md 9 lists them), case folded.
+/// Whether two ASCII characters may be one letter of the alphabet (docs/format/collations.md#comparing-without-tables
+/// lists the languages), case folded.
 fn may_contract(first: u16, second: u16, collation: CollationId) -> bool {
     const PAIRS: [&[u8; 2]; 27] = [
         b"aa", b"ch", b"cs", b"dd", b"dh", b"dz", b"ff", b"gh", b"gj", b"gy", b"lj", b"ll", b"ly", b"ng", b"nh", b"nj",

@@ -1,4 +1,4 @@
-//! Rows under ROW and PAGE compression (format-rare.md 1).
+//! Rows under ROW and PAGE compression (docs/format/compression.md).
 //!
 //! [`CdRecord`] and [`CompressionInfo`] are views whose parts were proven to lie inside their space; an [`Expansion`]
 //! turns a row into the uncompressed record that it stands for, so that everything else reads rows of one form only.

@@ -1,4 +1,4 @@
-//! Value domains: which bytes are a value of a type (checkdb.md 7.a, message 2570; format.md 9).
+//! Value domains: which bytes are a value of a type (docs/format/types-and-keys.md#valid-values; message 2570).
 
 mod pieces;
 mod spatial;
@@ -162,12 +162,13 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
 }
 
 /// Whether a value may be one of Always Encrypted: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of 16
-/// bytes, whatever the declared type is (format-rare.md 12).
+/// bytes, whatever the declared type is (docs/format/other-features.md#always-encrypted).
 pub fn may_be_encrypted(bytes: &[u8]) -> bool {
     bytes.first() == Some(&1) && bytes.len() >= 65 && (bytes.len() - 49).is_multiple_of(16)
 }
 
-/// Base type, version 1, properties, value (format.md 9). Nothing is certain of a header that is not as described.
+/// Base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Nothing is certain of a header
+/// that is not as described.
 fn variant(bytes: &[u8]) -> Option<bool> {
     let (&[base, 1], rest) = bytes.split_first_chunk::<2>()? else { return None };
     let mut info = TypeInfo { xtype: base, ..TypeInfo::default() };
@@ -202,7 +203,8 @@ fn variant(bytes: &[u8]) -> Option<bool> {
     domain.contains(value).filter(|_| is_whole)
 }
 
-/// A9 01, number of dimensions, zeros, then a four-byte float each (format-rare.md 8). Nothing is known of other headers.
+/// A9 01, number of dimensions, zeros, then a four-byte float each (docs/format/other-features.md#json-and-vector).
+/// Nothing is known of other headers.
 fn vector(bytes: &[u8]) -> Option<bool> {
     let &[0xA9, 1, low, high, 0, 0, 0, 0, ref values @ ..] = bytes else { return None };
     Some(values.len() == usize::from(u16::from_le_bytes([low, high])) * 4)

@@ -4,7 +4,7 @@
 //! a page, [`render`] shows its value. A field that nothing describes is not in the tables; a dump shows such bytes as
 //! they are.
 //!
-//! Offsets are those of format.md; `checked_by` names SQL Server's message numbers (checkdb.md 7). Besides, the page's
+//! The tables of docs/format are made of them; `checked_by` names SQL Server's message numbers. Besides, the page's
 //! protection covers every byte of a protected page (message 8939 state 98).
 
 mod allocation;
@@ -203,7 +203,7 @@ pub struct Field {
     pub kind: Kind,
     /// What it says, in a sentence.
     pub meaning: &'static str,
-    /// Where the reference describes it.
+    /// The heading under docs/format that describes it.
     pub reference: &'static str,
     /// Message numbers of the checks that a wrong value can trip; empty if nothing can tell.
     pub checked_by: &'static [u16],

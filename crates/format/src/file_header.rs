@@ -1,4 +1,4 @@
-//! The file header, page 0 of every file (format.md 5).
+//! The file header, page 0 of every file (docs/format/boot-and-file-headers.md#file-header).
 
 use crate::bytes::{array_at, u16_at, u32_at, utf16};
 use crate::page::Page;

@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 /// Address of a page: file id and page number within the file. Page `(0:0)` stands for "none".
 ///
-/// Prints as SQL Server does, file unsigned and page signed (checkdb.md 3.1).
+/// Prints as SQL Server does, file unsigned and page signed (docs/format/checkdb.md#order-of-lines).
 ///
 /// ```
 /// use format::PageId;
@@ -107,7 +107,8 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// Identity of an allocation unit: page header's m_indexId << 48 | m_objId << 16 (format.md 2).
+/// Identity of an allocation unit: page header's m_indexId << 48 | m_objId << 16
+/// (docs/format/page-header.md#header-fields).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct AllocUnitId(pub u64);
 

@@ -1,4 +1,4 @@
-//! Order of index keys, as far as it is certain (format.md 9), and short order-preserving images of them.
+//! Order of index keys where it is certain (docs/format/types-and-keys.md), and short order-preserving images of them.
 
 mod ascent;
 
@@ -95,7 +95,7 @@ enum KeyValue<'a> {
 impl KeyColumn {
     fn value<'a>(&self, record: &Record<'a>) -> KeyValue<'a> {
         if record.null_bit(self.null_bit) == Some(true) {
-            // The uniquifier of a key's first row: absent, empty or NULL counts as 0 (format.md 7.2).
+            // An absent, empty or NULL uniquifier counts as 0 (docs/format/index-records.md#uniquifier).
             return if self.offset < 0 && self.order == KeyOrder::Signed {
                 KeyValue::Bytes(&[])
             } else {

@@ -1,4 +1,4 @@
-//! Off-row values (format.md 11, format-rare.md 2): the fragments on text pages, and the pointers of rows that lead to them.
+//! Off-row values (docs/format/lob.md): the fragments on text pages, and the pointers of rows that lead to them.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::ids::RecordId;
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn pointers_as_published() {
-        // The examples of format-rare.md 2.
+        // The examples of docs/format/lob.md#pointers-in-rows.
         let overflow = [2, 0, 0, 0, 1, 0, 0, 0, 0x29, 0, 0, 0, 0x40, 0x1F, 0, 0, 0x75, 0x46, 3, 0, 1, 0, 0, 0];
         let Pointer::Overflow { id, level, links } = Pointer::read(&overflow) else { panic!("row-overflow pointer") };
         assert_eq!((id, level, links.size()), (0x29_0000, 0, 8000));

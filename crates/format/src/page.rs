@@ -1,4 +1,4 @@
-//! The page: 8192 bytes, header in front, slot array at the end (format.md 2).
+//! The page: 8192 bytes, header in front, slot array at the end (docs/format/page-header.md).
 
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -12,7 +12,7 @@ pub const HEADER_BYTES: usize = 96;
 /// The bytes of one page.
 pub type PageBytes = [u8; PAGE_BYTES];
 
-/// What a page holds: the header's type byte (format.md 1).
+/// What a page holds: the header's type byte (docs/format/page-header.md#page-types).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum PageType {
@@ -101,7 +101,7 @@ impl PageType {
     }
 }
 
-/// Bits of the header's flag word (format.md 2).
+/// Bits of the header's flag word (docs/format/page-header.md#flags).
 pub mod page_flags {
     /// Part of a system transaction that has not ended (message 5282).
     pub const IN_SYSXACT: u16 = 0x1;
@@ -119,13 +119,13 @@ pub mod page_flags {
     pub const ENCRYPTED_KEYS: u16 = 0xC00;
 }
 
-/// Bits of the header's type flag byte (format.md 2).
+/// Bits of the header's type flag byte (docs/format/page-header.md#flags).
 pub mod type_flags {
-    /// The page carries a compression information record (format-rare.md 1.1).
+    /// The page carries a compression information record (docs/format/compression.md#compression-information).
     pub const COMPRESSION_INFO: u8 = 0x80;
 }
 
-/// The 96 bytes in front of every page (format.md 2).
+/// The 96 bytes in front of every page (docs/format/page-header.md#header-fields).
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct PageHeader {

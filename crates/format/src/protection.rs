@@ -1,4 +1,4 @@
-//! Page protection: checksum and torn bits, verified and undone (format.md 3).
+//! Page protection: checksum and torn bits, verified and undone (docs/format/checksums-and-torn-pages.md).
 
 use crate::page::{PageBytes, page_flags};
 use crate::simd::{self, SECTOR_BYTES, SECTORS};
@@ -37,7 +37,7 @@ pub enum ProtectionFault {
 }
 
 /// The checksum of a page: each 512-byte sector XORed into one word (the checksum field counting as zero), the words
-/// rotated left by 15 minus the sector number, and XORed (format.md 3).
+/// rotated left by 15 minus the sector number, and XORed (docs/format/checksums-and-torn-pages.md#checksum).
 pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
@@ -76,7 +76,7 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
 
 /// Puts back the bits that torn-page protection displaced, so that the page can be parsed. Without effect on pages that
 /// are not protected that way. Sector 15's byte is the high byte of slot 0's offset, so parsing without this is off by
-/// up to 768 (format.md 0, rule 3).
+/// up to 768 (docs/format/README.md#torn-bits).
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);

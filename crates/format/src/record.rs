@@ -1,4 +1,5 @@
-//! FixedVar records of data and index pages (format.md 7), audited before they are used.
+//! FixedVar records of data and index pages (docs/format/records.md, docs/format/index-records.md), audited before they
+//! are used.
 //!
 //! A record has no length of its own: its end follows from the fixed part, the null bitmap and the variable offset
 //! array. [`Record::data`] and [`Record::index`] prove that all of them lie inside the space the record has, so that
@@ -71,7 +72,7 @@ impl RecordKind {
     }
 
     /// Whether a record of this status is a status byte and a version tag, with nothing between: a ghost version whose
-    /// other bits announce no parts (format.md 7.1).
+    /// other bits announce no parts (docs/format/records.md#status-byte).
     pub fn is_tag_alone(status: u8) -> bool {
         Self::of(status) == Self::GhostVersion && status & (status::NULL_BITMAP | status::VARIABLE) == 0
     }
@@ -96,7 +97,7 @@ impl RecordKind {
     }
 }
 
-/// The tests of CHECKDB's record audit, message 8944 (checkdb.md 4).
+/// The tests of CHECKDB's record audit, message 8944 (docs/format/checkdb.md#tests-in-messages).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RecordTest {
     /// Reserved bits of the status byte are clear, and its compression bit.

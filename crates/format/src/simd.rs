@@ -9,7 +9,7 @@ pub(crate) const SECTOR_BYTES: usize = 512;
 pub(crate) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
 /// The checksum of all bytes of a page as they are: each sector XORed into one word, the words rotated left by 15 minus the
-/// sector's number, and XORed (format.md 3). With AVX2 where the processor has it.
+/// sector's number, and XORed (docs/format/checksums-and-torn-pages.md#checksum). With AVX2 where the processor has it.
 #[inline]
 pub(crate) fn rotated_words(page: &PageBytes) -> u32 {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! The slot array against the page: where each record starts, how much space it has (checkdb.md 4, 8941-8943).
+//! The slot array against the page: where each record starts, how much space it has
+//! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
 

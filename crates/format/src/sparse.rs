@@ -1,4 +1,4 @@
-//! The vector of a row's sparse values (format-rare.md 3): all that are not NULL, in one complex variable column.
+//! The vector of a row's sparse values (docs/format/sparse.md): all that are not NULL, in one complex variable column.
 
 use crate::bytes::u16_at;
 use crate::record::{COMPLEX, Record, RecordKind};
@@ -147,7 +147,7 @@ impl<'a> SparseVector<'a> {
 mod tests {
     use super::*;
 
-    /// B = 3 and E = 1234 of the reference's example.
+    /// B = 3 and E = 1234 of the published example (docs/format/sparse.md).
     const VECTOR: [u8; 20] = [5, 0, 2, 0, 3, 0, 6, 0, 0x10, 0, 0x14, 0, 3, 0, 0, 0, 0xD2, 4, 0, 0];
 
     fn fault(bytes: &[u8]) -> Option<&'static str> {

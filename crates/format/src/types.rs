@@ -1,4 +1,5 @@
-//! Column types as the catalogue stores them: xtype and the packed type information of sysrscols (format.md 9).
+//! Column types as the catalogue stores them: xtype and the packed type information of sysrscols
+//! (docs/format/types-and-keys.md#stored-values).
 
 /// xtype numbers.
 pub mod xtype {

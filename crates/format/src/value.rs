@@ -1,4 +1,4 @@
-//! Column values for people, from their stored bytes (format.md 9).
+//! Column values for people, from their stored bytes (docs/format/types-and-keys.md#stored-values).
 
 use crate::bytes::{unsigned, utf16};
 use crate::types::{TypeInfo, datetime_text, guid_text, xtype};

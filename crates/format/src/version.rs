@@ -1,4 +1,4 @@
-//! Internal database versions and the products they belong to (format.md, first paragraph).
+//! Internal database versions and the products they belong to (docs/format/README.md#versions).
 
 /// SQL Server release whose builds, pre-releases included, write internal version `version`; `None` for a version newer
 /// than any known, or older than SQL Server 7.

@@ -179,14 +179,17 @@ fn split(citation: &str) -> (&str, Option<&str>) {
     citation.split_once('#').map_or((citation, None), |(path, anchor)| (path, Some(anchor)))
 }
 
-/// Citations in a text: from `docs/` to the last character that a path or an anchor can have.
+/// Names of documents in a text, with the heading that follows: `docs/format/lob.md#data`.
 fn citations(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices("docs/").filter_map(|(at, _)| {
-        let is_part = text[..at].ends_with(|before: char| before.is_alphanumeric() || "/-_.".contains(before));
-        let rest = &text[at..];
-        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"/-_.#".contains(letter));
-        let citation = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', '-', '/']);
-        (!is_part && split(citation).0.ends_with(".md")).then_some(citation)
+    let is_path = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
+    text.match_indices(".md").filter_map(move |(at, extension)| {
+        let start = text[..at].trim_end_matches(is_path).len();
+        let end = at + extension.len();
+        let anchor = text[end..].strip_prefix('#').unwrap_or_default();
+        let anchor = anchor.len() - anchor.trim_start_matches(|letter: char| is_path(letter) && letter != '.').len();
+        let citation = &text[start..if anchor == 0 { end } else { end + 1 + anchor }];
+        let is_whole = start < at && !text[end..].starts_with(|letter: char| letter.is_ascii_alphanumeric());
+        is_whole.then(|| citation.trim_start_matches(['.', '/']))
     })
 }
 
@@ -240,8 +243,9 @@ fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
 
 #[test]
 fn citations_and_links_are_found_where_they_stand() {
-    let text = "see docs/format/lob.md#row-overflow). (docs/sums.md.) ../docs/x.md a/docs/y.md docs/tool.rs docs/a.md,";
-    assert_eq!(citations(text).collect::<Vec<_>>(), ["docs/format/lob.md#row-overflow", "docs/sums.md", "docs/a.md"]);
+    let text = "see docs/format/lob.md#row-overflow). (A.md.) \"/../../docs/x.md\" a/b.md# c.mdf .md d.md,";
+    let found = ["docs/format/lob.md#row-overflow", "A.md", "docs/x.md", "a/b.md", "d.md"];
+    assert_eq!(citations(text).collect::<Vec<_>>(), found);
     let text = "[one](a.md#b) `[none](c.md)` [two](https://x/y) plain ] and (not) [three](#d)";
     assert_eq!(links(text), ["a.md#b", "https://x/y", "#d"]);
     let anchors = anchors("# One (1:9), two\n## `x_y`: a-b\ntext # no\n```\n# code\n```\n#no\n");
@@ -250,15 +254,30 @@ fn citations_and_links_are_found_where_they_stand() {
 
 #[test]
 fn every_citation_in_the_code_leads_to_a_document_and_a_heading() {
-    let (root, mut targets, mut faults) = (root(), Targets::default(), Vec::new());
-    let this = Path::new(file!()).file_name().unwrap();
-    for path in files(&root, &[".rs", ".toml", ".tsv", ".md"]).into_iter().filter(|path| !path.ends_with(this)) {
-        for citation in citations(&fs::read_to_string(&path).unwrap_or_default()) {
-            let (file, anchor) = split(citation);
-            if let Some(fault) = targets.fault(&root.join(file), anchor) {
-                faults.push(format!("{}: {citation}: {fault}", path.display()));
-            }
+    let (root, mut targets, mut faults, mut count) = (root(), Targets::default(), Vec::new(), 0);
+    let mut follow = |place: &str, citation: &str| {
+        let (file, anchor) = split(citation);
+        count += usize::from(file.starts_with("docs/format/"));
+        if let Some(fault) = targets.fault(&root.join(file), anchor) {
+            faults.push(format!("{place}: {citation}: {fault}"));
         }
+    };
+    let this = Path::new(file!()).file_name().unwrap();
+    let is_left_out = |path: &PathBuf| path.ends_with(this) || path.starts_with(root.join("crates/check"));
+    for path in files(&root, &[".rs", ".toml", ".tsv"]).into_iter().filter(|path| !is_left_out(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        citations(&text).for_each(|citation| follow(&path.display().to_string(), citation));
     }
+    format::fields::all().for_each(|field| follow(field.name, field.reference));
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(count > 200, "{count} citations of docs/format: are they looked for where they are?");
+}
+
+#[test]
+fn a_field_cites_the_page_that_has_its_table() {
+    for field in format::fields::all() {
+        let (file, _) = split(field.reference);
+        let (_, structures) = with_tables(&fs::read_to_string(root().join(file)).unwrap());
+        assert!(structures.contains(&field.structure), "{file} has no table of {:?}", field.structure);
+    }
 }

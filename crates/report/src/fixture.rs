@@ -73,7 +73,7 @@ pub(crate) fn page_io(owner: Owner, page: PageId, value: i64, against: i64) -> F
         .number("against", against)
 }
 
-/// Case 16 of the reference: the only leaf page of a clustered index is damaged.
+/// docs/format/cases.md#case-16: the only leaf page of a clustered index is damaged.
 pub(crate) fn case_16() -> Report {
     let mut report = report("ExamplesDB_CorruptionCheckDB", 21);
     let owner = owner(901_578_250, 72_057_594_045_726_720, 72_057_594_052_476_928);

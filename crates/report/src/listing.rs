@@ -1,4 +1,4 @@
-//! Findings and counts in the order in which DBCC lists them (checkdb.md 3.1).
+//! Findings and counts in the order in which DBCC lists them (docs/format/checkdb.md#order-of-lines).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whole reports in every format. Cases are those of the reference (published output of real servers).
+//! Whole reports in every format. Cases are those of docs/format/cases.md, published output of real servers.
 
 mod commands;
 mod transcripts;

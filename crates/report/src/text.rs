@@ -1,4 +1,4 @@
-//! DBCC's own lines in DBCC's order, so that what parses them goes on working (checkdb.md 3.1).
+//! DBCC's own lines in DBCC's order, so that what parses them goes on working (docs/format/checkdb.md#order-of-lines).
 
 use std::collections::BTreeMap;
 use std::io;

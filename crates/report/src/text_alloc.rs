@@ -1,4 +1,4 @@
-//! CHECKALLOC's own listing (checkdb.md 3.2), in the wording of 2005 and later.
+//! CHECKALLOC's own listing (docs/format/checkdb.md#checkalloc), in the wording of 2005 and later.
 
 use std::io;
 

@@ -26,7 +26,7 @@ pub enum FileKind {
     Other,
 }
 
-/// Byte of a log file at 8192, where its first virtual log file starts (logs-backups-events.md 1.2).
+/// Byte of a log file at 8192, where its first virtual log file starts (docs/format/log.md#files-and-vlfs).
 const VLF_SIGNATURE: u8 = 0xAB;
 
 /// Identifies a file by its first four pages (fewer if it is shorter).

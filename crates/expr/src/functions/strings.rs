@@ -31,7 +31,8 @@ fn countable(chars: Chars<'_>, id: CollationId) -> bool {
     if chars.wide {
         return chars.iter().all(|unit| !(0xD800..0xE000).contains(&unit));
     }
-    // Code pages with one byte a character, by locale (format-rare.md 15.1); no bit of unknown meaning, none of UTF-8.
+    // Code pages with one byte a character, by locale (docs/format/collations.md#code-pages); no bit of unknown
+    // meaning, none of UTF-8.
     let single = matches!(id.locale(), 0x01 | 0x07 | 0x08 | 0x0C | 0x13 | 0x15 | 0x19 | 0x1A | 0x1F);
     chars.is_ascii() || (single && id.0 & 0x500 == 0)
 }

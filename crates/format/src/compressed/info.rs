@@ -1,4 +1,5 @@
-//! The compression information (CI) of a page under PAGE compression: anchor record and dictionary (format-rare.md 1.5).
+//! The compression information (CI) of a page under PAGE compression: anchor record and dictionary
+//! (docs/format/compression.md#compression-information).
 
 use super::fault::{CdFault, CdIssue, CdTest};
 use super::record::{CdRecord, Descriptor};

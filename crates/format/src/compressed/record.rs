@@ -1,4 +1,4 @@
-//! CD records: rows under ROW or PAGE compression (format-rare.md 1.2), audited before they are used.
+//! CD records: rows under ROW or PAGE compression (docs/format/compression.md#records), audited before they are used.
 
 use std::fmt;
 
@@ -194,8 +194,8 @@ impl<'a> CdRecord<'a> {
             }
             (usize::from(first), 2)
         } else {
-            // Which byte is the high one is not settled (format-rare.md 1.2). A count that is exactly the rowset's when
-            // read as other lengths of the format are, high part first, speaks for itself.
+            // Which byte is the high one is not settled (docs/format/README.md#open-questions). A count that is exactly
+            // the rowset's when read as other lengths of the format are, high part first, speaks for itself.
             let second = u8_at(space, 2).ok_or(CdFault::new(Descriptors, 3, length))?;
             let count = usize::from(first & !WIDE_COUNT) << 8 | usize::from(second);
             if count != columns {

@@ -1,5 +1,5 @@
 //! SCSU, the standard compression scheme for Unicode (Unicode technical standard 6): how nchar and nvarchar values of odd
-//! stored length are written under row compression (format-rare.md 1.4).
+//! stored length are written under row compression (docs/format/compression.md#unicode).
 
 /// What an encoded text breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,5 @@
-//! Values under row compression, back to the bytes that an uncompressed record has for them (format-rare.md 1.3).
+//! Values under row compression, back to the bytes that an uncompressed record has for them
+//! (docs/format/compression.md#values).
 
 use super::scsu;
 use super::vardecimal::{self, VardecimalFault};
@@ -164,7 +165,7 @@ pub(super) fn uniquifier(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> 
     Ok(())
 }
 
-/// Text of even length is plain UTF-16, of odd length SCSU (format-rare.md 1.4).
+/// Text of even length is plain UTF-16, of odd length SCSU (docs/format/compression.md#unicode).
 pub(super) fn unicode(stored: &[u8], out: &mut Vec<u8>) -> Result<(), Doubt> {
     if stored.len().is_multiple_of(2) {
         out.extend_from_slice(stored);

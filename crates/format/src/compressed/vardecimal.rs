@@ -1,5 +1,6 @@
 //! Vardecimal: how decimal values are written under row compression, and in the vardecimal tables of SQL Server 2005 SP2
-//! (format-rare.md 1.3): sign and exponent in one byte, then groups of three decimal digits in ten bits each.
+//! (docs/format/compression.md#decimals): sign and exponent in one byte, then groups of three decimal digits in ten
+//! bits each.
 
 use crate::types::TypeInfo;
 

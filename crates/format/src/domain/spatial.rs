@@ -1,4 +1,4 @@
-//! Geometry and geography values ([MS-SSCLRT] 2.1; format-rare.md 8).
+//! Geometry and geography values ([MS-SSCLRT] 2.1; docs/format/other-features.md#spatial).
 
 use crate::bytes::u32_at;
 

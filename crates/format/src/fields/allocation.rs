@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-fields! { PFS: Pfs, "format.md 6";
+fields! { PFS: Pfs, "docs/format/allocation.md#pfs";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "8092 (0x1F9C)";
@@ -10,14 +10,14 @@ fields! { PFS: Pfs, "format.md 6";
         "one byte per page: fullness, ghosts, IAM page, mixed extent, allocated";
 }
 
-fields! { MAP_HEADER: MapHeader, "format.md 6";
+fields! { MAP_HEADER: MapHeader, "docs/format/allocation.md#gam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "94 (0x005E)";
     "filler", "filler", At(4), B(90), Bytes, [], "nothing is known to use it; stale on maps written by SQL Server 2000";
 }
 
-fields! { GAM_BITMAP: GamBitmap, "format.md 6";
+fields! { GAM_BITMAP: GamBitmap, "docs/format/allocation.md#gam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
@@ -25,7 +25,7 @@ fields! { GAM_BITMAP: GamBitmap, "format.md 6";
         "one bit per extent of the interval: 1 = free";
 }
 
-fields! { SGAM_BITMAP: SgamBitmap, "format.md 6";
+fields! { SGAM_BITMAP: SgamBitmap, "docs/format/allocation.md#sgam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
@@ -33,7 +33,7 @@ fields! { SGAM_BITMAP: SgamBitmap, "format.md 6";
         "one bit per extent of the interval: 1 = mixed, possibly with free pages";
 }
 
-fields! { DIFF_BITMAP: DiffBitmap, "format.md 6";
+fields! { DIFF_BITMAP: DiffBitmap, "docs/format/allocation.md#differential-map";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
@@ -41,7 +41,7 @@ fields! { DIFF_BITMAP: DiffBitmap, "format.md 6";
         "one bit per extent of the interval: 1 = changed since the last full backup";
 }
 
-fields! { ML_BITMAP: MlBitmap, "format.md 6";
+fields! { ML_BITMAP: MlBitmap, "docs/format/allocation.md#minimally-logged-map";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";
@@ -49,7 +49,7 @@ fields! { ML_BITMAP: MlBitmap, "format.md 6";
         "one bit per extent of the interval: 1 = changed by a minimally logged operation since the last log backup";
 }
 
-fields! { IAM_HEADER: IamHeader, "format.md 6";
+fields! { IAM_HEADER: IamHeader, "docs/format/allocation.md#iam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "94 (0x005E)";
@@ -61,7 +61,7 @@ fields! { IAM_HEADER: IamHeader, "format.md 6";
         [8906, 8910, 2533, 2534, 2579, 8948], "a page of a mixed extent that the unit owns, or (0:0)";
 }
 
-fields! { IAM_BITMAP: IamBitmap, "format.md 6";
+fields! { IAM_BITMAP: IamBitmap, "docs/format/allocation.md#iam";
     "status A", "record status", At(0), B(1), RecordStatus, [], "0: a primary record without null bitmap";
     "status B", "record status", At(1), B(1), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "7992 (0x1F38)";

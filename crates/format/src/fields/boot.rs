@@ -23,7 +23,7 @@ const STATUS: Names = &[
 /// Bits of dbi_dbccFlags.
 const DBCC_FLAGS: Names = &[(0x2, "data purity")];
 
-fields! { BOOT: Boot, "format.md 4";
+fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
     "status", "record status", At(0), B(2), Hex, [], "0";
     "length", "record length", At(2), B(2), Unsigned, [], "grew with each release, from 732 (2005) to 1832 (2025)";
     "dbi_version", "version", At(0x04), B(2), DatabaseVersion, [], "internal version of the database";
@@ -69,7 +69,7 @@ fields! { BOOT: Boot, "format.md 4";
         "the next allocation unit or rowset id is this << 16; beyond the record in 2005";
 }
 
-fields! { FILE_HEADER: FileHeader, "format.md 5";
+fields! { FILE_HEADER: FileHeader, "docs/format/boot-and-file-headers.md#file-header";
     "BindingID", "binding guid", Column(0), B(16), Guid, [], "the same in all files of the database";
     "FileId", "file id", Column(2), B(2), Unsigned, [], "1 for the primary data file";
     "FileGroupId", "filegroup id", Column(3), B(2), Unsigned, [], "0 for logs";

@@ -70,7 +70,7 @@ pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
 }
 
 /// [`instances`], told whether an index page is a leaf. The first level above a clustered index's data pages may carry
-/// level 0 like a leaf (format.md 0, rule 4); only the catalogue can tell.
+/// level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalogue can tell.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };
@@ -291,7 +291,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A column whose end offset has the high bit: what it holds shows from its first bytes (format-rare.md 2).
+    /// A column whose end offset has the high bit: what it holds shows from its first bytes
+    /// (docs/format/records.md#complex-columns).
     fn complex_column(&mut self, structure: Structure, bytes: Range<usize>, number: usize, may_point_back: bool) {
         let length = bytes.len();
         let first = u8_at(self.page, bytes.start).unwrap_or_default();
@@ -339,7 +340,7 @@ impl Walk<'_> {
         self.plain(Structure::CdRecord, space.clone(), 0);
         let at = space.start + 1;
         let Some(first) = self.page.get(at).filter(|_| at < space.end).map(|&byte| usize::from(byte)) else { return };
-        // Two bytes from 128 columns on; which is the high one is not settled (format-rare.md 1.2).
+        // Two bytes from 128 columns on; which is the high one is not settled (docs/format/compression.md#records).
         let (count, codes) = match first & 0x80 {
             0 => (first, at + 1),
             _ => match self.page.get(at + 1).filter(|_| at + 1 < space.end) {

@@ -8,7 +8,7 @@ const PAGE_FLAGS: Names = &[(0x100, "torn bits"), (0x200, "checksum")];
 /// Bits of m_typeFlagBits.
 const TYPE_FLAGS: Names = &[(0x01, "ghosts in the interval (PFS)"), (0x80, "compression information")];
 
-fields! { PAGE_HEADER: PageHeader, "format.md 2";
+fields! { PAGE_HEADER: PageHeader, "docs/format/page-header.md#header-fields";
     "m_headerVersion", "header version", At(0), B(1), Unsigned, [8939], "1 on every page that was ever written";
     "m_type", "page type", At(1), B(1), Kind::PageType, [8939, 8938, 8946, 5250, 7984], "what the page holds";
     "m_typeFlagBits", "type flags", At(2), B(1), Flags(TYPE_FLAGS), [], "flags whose meaning depends on the type";
@@ -43,7 +43,7 @@ fields! { PAGE_HEADER: PageHeader, "format.md 2";
     "reserved", "reserved", At(64), B(32), Zero, [], "always zero";
 }
 
-fields! { SLOT_ARRAY: SlotArray, "format.md 2";
+fields! { SLOT_ARRAY: SlotArray, "docs/format/page-header.md#slot-array";
     "slot", "slot", FromPageEnd, B(2), SlotOffset, [8941, 8942, 8943],
         "offset of the record, 0 for an empty slot; slot 0 is the last word of the page";
 }

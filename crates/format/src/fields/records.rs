@@ -8,7 +8,7 @@ const STATUS_B: Names = &[(0, "none"), (1, "ghost forwarded")];
 /// Bits of the compression information's first byte.
 const CI_FLAGS: Names = &[(0x2, "anchor"), (0x4, "dictionary")];
 
-fields! { DATA_RECORD: DataRecord, "format.md 7.1";
+fields! { DATA_RECORD: DataRecord, "docs/format/records.md";
     "status A", "record status", At(0), B(1), RecordStatus, [8944, 8939],
         "record type; null bitmap, variable part, version tag";
     "status B", "second status", At(1), B(1), Named(STATUS_B), [8944], "0, or 1 for a ghost of a forwarded row";
@@ -25,7 +25,7 @@ fields! { DATA_RECORD: DataRecord, "format.md 7.1";
         "a value of variable length";
 }
 
-fields! { INDEX_RECORD: IndexRecord, "format.md 7.2";
+fields! { INDEX_RECORD: IndexRecord, "docs/format/index-records.md";
     "status A", "record status", At(0), B(1), RecordStatus, [8944, 8939],
         "record type; null bitmap, variable part, version tag";
     "fixed", "fixed columns", P(Part::FixedColumns), Varies, Bytes, [2511, 2512, 8933, 8934, 8951, 8952],
@@ -42,23 +42,23 @@ fields! { INDEX_RECORD: IndexRecord, "format.md 7.2";
         "a value of variable length";
 }
 
-fields! { FORWARDING_STUB: ForwardingStub, "format.md 7.1";
+fields! { FORWARDING_STUB: ForwardingStub, "docs/format/forwarding.md#stub";
     "status A", "record status", At(0), B(1), RecordStatus, [8944, 8994], "4: the row has moved";
     "forward", "forwarded row", At(1), B(8), RecordPointer, [8971, 8972, 8993, 8994], "where the row is now";
 }
 
-fields! { BACK_POINTER: BackPointer, "format.md 7.1";
+fields! { BACK_POINTER: BackPointer, "docs/format/forwarding.md#back-pointer";
     "id", "complex column id", At(0), B(2), Hex, [8960, 8944], "0x0400: back pointer";
     "back", "forwarding stub", At(2), B(8), RecordPointer, [8971, 8994, 8993], "the stub that points to this row";
 }
 
-fields! { VERSION_TAG: VersionTag, "format.md 7.1";
+fields! { VERSION_TAG: VersionTag, "docs/format/versions.md#version-tag";
     "versionPointer", "version pointer", At(0), B(8), RecordPointer, [5262],
         "the row's older version in tempdb; says nothing offline";
     "xsn", "transaction sequence number", At(8), B(6), Unsigned, [5262], "who wrote this version";
 }
 
-fields! { CD_RECORD: CdRecord, "format-rare.md 1.2";
+fields! { CD_RECORD: CdRecord, "docs/format/compression.md#records";
     "status", "record status", At(0), B(1), CdStatus, [8944], "record type; version tag, long region";
     "columnCount", "column count", P(Part::ColumnCount), Varies, Hex, [8944],
         "one byte, or two when the first has 0x80";
@@ -68,7 +68,7 @@ fields! { CD_RECORD: CdRecord, "format-rare.md 1.2";
         "values up to 8 bytes, then longer ones, then back pointer and version tag";
 }
 
-fields! { COMPRESSION_INFO: CompressionInfo, "format-rare.md 1.5";
+fields! { COMPRESSION_INFO: CompressionInfo, "docs/format/compression.md#compression-information";
     "flags", "flags", At(0), B(1), Flags(CI_FLAGS), [5274], "what follows";
     "pageModCount", "page modification count", At(1), B(2), Unsigned, [], "changes since the page was compressed";
     "dictionaryOffset", "dictionary offset", P(Part::DictionaryOffset), B(2), Unsigned, [5274],

@@ -1,4 +1,4 @@
-//! The tables agree with themselves, with the reference and with the views.
+//! The tables agree with themselves, and with the views.
 
 use std::mem::offset_of;
 
@@ -156,7 +156,7 @@ fn every_part_of_a_data_record_is_found() {
 
 #[test]
 fn complex_columns_show_what_they_hold() {
-    // The in-row root and the row-overflow pointer of format-rare.md 2, as columns of one record.
+    // The in-row root and the row-overflow pointer of docs/format/lob.md#pointers-in-rows, as columns of one record.
     let mut record = vec![0x30, 0, 4, 0, 2, 0, 0, 2, 0, 37, 0x80, 61, 0x80];
     record.extend([4, 0, 1, 0, 1, 0, 0, 0, 0x52, 0x69, 0, 0, 0x50, 0xC3, 0, 0, 0x96, 3, 0, 0, 1, 0, 3, 0]);
     record.extend([2, 0, 0, 0, 1, 0, 0, 0, 0x29, 0, 0, 0, 0x40, 0x1F, 0, 0, 0x75, 0x46, 3, 0, 1, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! The tape: descriptor blocks and their streams in Microsoft Tape Format (logs-backups-events.md 2.1).
+//! The tape: descriptor blocks and their streams in Microsoft Tape Format (docs/format/backups.md#tape).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps over a block of a type that SQL Server was not seen to write: the tape format has more of them
-    /// (logs-backups-events.md 2.1). What follows its header need not be streams.
+    /// (docs/format/backups.md#tape). What follows its header need not be streams.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
         let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
         *self.undescribed.entry(if is_told { tag } else { OTHER_TYPES }).or_default() += 1;

@@ -1,5 +1,6 @@
 //! The compressed container: records that, decompressed one after another, are the tape of an uncompressed backup
-//! (logs-backups-events.md 2.5 and 2.7). An index of eight bytes per 64 KB lets any place of that tape be read.
+//! (docs/format/backups.md#compressed-containers). An index of eight bytes per 64 KB lets any place of that tape be
+//! read.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Configuration objects: what a set says of its database, files and filegroups (logs-backups-events.md 2.2).
+//! Configuration objects: what a set says of its database, files and filegroups (docs/format/backups.md#configuration).
 
 use std::io;
 

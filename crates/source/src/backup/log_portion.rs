@@ -1,4 +1,5 @@
-//! The log inside a backup: which pages it still changes (logs-backups-events.md 1.3 to 1.6, 2.4).
+//! The log inside a backup: which pages it still changes (docs/format/log.md#log-blocks,
+//! docs/format/backups.md#log-portion).
 //!
 //! A backup copies pages while the database changes. Restoring it redoes the log that was written meanwhile and undoes what
 //! was not committed at its end; a page that neither touches is what the restored database has.
@@ -23,7 +24,7 @@ const HEADERS: [(u16, usize); 4] = [(3, 28), (4, 40), (5, 48), (6, 72)];
 /// Flag of a block: it carries a checksum.
 const HAS_CHECKSUM: u16 = 2;
 
-/// Operations by number (logs-backups-events.md 1.6).
+/// Operations by number (docs/format/log.md#operations).
 mod operation {
     /// Those that name a page.
     pub(super) const ON_A_PAGE: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 10, 11, 13, 16, 17, 18, 19, 22, 126];

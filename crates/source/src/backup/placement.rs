@@ -1,5 +1,5 @@
 //! Which extent lies at which place of a set: told by the allocation maps for a plain full backup, else by the pages
-//! themselves (logs-backups-events.md 2.3, 2.7). What the maps tell is always checked against the pages.
+//! themselves (docs/format/backups.md#where-the-pages-are). What the maps tell is always checked against the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -14,7 +14,7 @@ pub(super) const MOST_FILES: usize = 32_767;
 /// Backup devices of one backup: 64 (the page of BACKUP in the documentation of Transact-SQL).
 pub(super) const MOST_STRIPES: u16 = 64;
 /// Regions of pages of one set in one stripe: one, and one for the extents that changed meanwhile
-/// (logs-backups-events.md 2.3). More than these two were never seen.
+/// (docs/format/backups.md#where-the-pages-are). More than these two were never seen.
 pub(super) const MOST_REGIONS: usize = 1024;
 /// Objects of one configuration: two for each file, and some for the set.
 pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;

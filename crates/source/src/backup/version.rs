@@ -1,4 +1,5 @@
-//! The versions of the compressed container, and what its records look like (logs-backups-events.md 2.5 and 2.7).
+//! The versions of the compressed container, and what its records look like
+//! (docs/format/backups.md#compressed-containers).
 
 use format::bytes::{u16_at, u32_at};
 

@@ -1,4 +1,4 @@
-//! Page protection of a changed page made right again (format.md 3).
+//! Page protection of a changed page made right again (docs/format/checksums-and-torn-pages.md).
 
 use std::ops::Range;
 

@@ -45,7 +45,8 @@ fn a_dumped_anchor() {
     assert_eq!(values(&record)[5], b"S");
 }
 
-/// 107 columns as the reference describes one: 28, 34 and 2 short bytes in its leading clusters, 7, 1 and 5 long values.
+/// 107 columns as docs/format/compression.md#records describes one: 28, 34 and 2 short bytes in its leading clusters,
+/// 7, 1 and 5 long values.
 fn wide() -> Vec<u8> {
     let mut nibbles = vec![1u8; 107];
     for (cluster, short, long) in [(0usize, 28usize, 7), (1, 34, 1), (2, 2, 5)] {
