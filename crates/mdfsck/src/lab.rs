@@ -1,4 +1,4 @@
-//! `mdfsck lab`: sound databases to practise on.
+//! `mdfsck lab`: sample databases and backups.
 
 mod build;
 
@@ -38,19 +38,20 @@ Examples:
 pub(crate) enum LabCommand {
     /// Write a sound database
     ///
-    /// The same options give the same database, byte for byte but for the paths in its catalogue. SQL Server did not
-    /// write it: it is for checkers and readers, not for attaching.
+    /// The same options write the same database, byte for byte except for the paths in its catalog. It is for tools that
+    /// check or read databases; SQL Server cannot attach it.
     New(NewArguments),
 
     /// Copy a database and damage the copy
     ///
-    /// Tells what was done and of which messages a check gives one at least. The same seed does the same.
+    /// Reports what was done and which messages to expect, at least one of which a check gives. The same seed does the same
+    /// damage.
     Damage(DamageArguments),
 
     /// Write a backup of a database
     ///
-    /// As SQL Server lays it out, but for what only a server knows. Data files are read as if the database were in use while
-    /// they are copied.
+    /// In SQL Server's layout, except for what only a server knows. With --in-flight the database appears to have been in use
+    /// while it was copied.
     Backup(BackupArguments),
 }
 
@@ -60,19 +61,19 @@ pub(crate) struct BackupArguments {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Folder for the backup; made if it is not there
+    /// Folder for the backup; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// What is copied
+    /// Kind of backup
     #[arg(long, value_enum, value_name = "KIND", default_value_t = BackupKind::Full)]
     kind: BackupKind,
 
-    /// Data files at the time of the full backup that a differential is based on; this full backup is written too
+    /// Data files as they were at the full backup that the differential is based on; that full backup is written too
     #[arg(long, value_name = "PATH", required_if_eq("kind", "diff"))]
     since: Vec<PathBuf>,
 
-    /// Files to spread it over
+    /// Number of stripes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), default_value_t = 1)]
     stripes: u16,
 
@@ -92,61 +93,61 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     in_flight: usize,
 
-    /// Sets in each file, one behind the other
+    /// Backup sets in each file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50), default_value_t = 1)]
     sets: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BackupKind {
-    /// All that is in use
+    /// All pages in use
     Full,
-    /// What differs from the files of --since
+    /// Extents that differ from the files of --since
     Diff,
 }
 
 #[derive(Args)]
 pub(crate) struct NewArguments {
-    /// Folder for the files; made if it is not there
+    /// Folder for the files; created if missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 
-    /// About so much data
+    /// Approximate amount of data
     #[arg(long, value_name = "SIZE", value_parser = size::bytes, default_value = "16MB")]
     size: u64,
 
-    /// What it holds
+    /// Contents of the database
     #[arg(long, value_enum, value_name = "SCHEMA", default_value_t = Schema::Orders)]
     schema: Schema,
 
-    /// So many tables instead, most of them empty, as in a database of business software
+    /// Write this many tables instead, most of them empty, as business software has them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
           conflicts_with_all = ["size", "schema"])]
     tables: Option<u32>,
 
-    /// Nonclustered indexes of each table
+    /// Nonclustered indexes per table
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(0..=64), requires = "tables",
           default_value_t = 0)]
     indexes: u16,
 
-    /// Rows of the largest tables, one in 64; one in 16 has up to a dozen
+    /// Rows in the largest tables (one table in 64; one in 16 has up to a dozen rows)
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(0..=1_000_000), requires = "tables",
           default_value_t = 200)]
     rows: u64,
 
-    /// What all values derive from
+    /// Seed from which all values derive
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Internal version whose layout is wanted: 611, 661, 706, 852, 904 or 957
+    /// Internal database version: 611, 661, 706, 852, 904 or 957
     #[arg(long, value_name = "VERSION", value_parser = version, default_value = "852")]
     version: Version,
 
-    /// Data files
+    /// Number of data files
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=8), default_value_t = 1)]
     files: u16,
 
-    /// Page protection
+    /// PAGE_VERIFY setting
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
     verify: Verify,
 }
@@ -157,15 +158,15 @@ pub(crate) struct DamageArguments {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Folder for the copy; made if it is not there
+    /// Folder for the copy; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// What happens to it
+    /// Kind of damage
     #[arg(long, value_parser = kinds(), value_name = "KIND")]
     kind: Kind,
 
-    /// Where it happens
+    /// Seed that selects the place
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -180,11 +181,11 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 /// What a database holds.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Schema {
-    /// Customers, orders, order lines, documents: with filtered, computed and covering indexes, LOBs, heaps
+    /// Customers, orders, order lines and documents, with filtered, computed and covering indexes, LOBs and heaps
     Orders,
-    /// One table with an index on an int and one on a string: the shape that other checkers are measured with
+    /// One table with an index on an int and one on a string, as used to measure other checkers
     Entries,
-    /// Anything, by the seed; its version, size, files and protection too
+    /// Random tables by seed, which also sets version, size, files and page protection
     Random,
 }
 

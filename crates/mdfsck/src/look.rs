@@ -50,7 +50,7 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
     let database = catalog::load(source.as_ref());
     output::print(|out| match arguments.json {
         true => report::tables::write_json(&database, arguments.all, out),
@@ -60,7 +60,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
     let database = catalog::load(source.as_ref());
     output::print(|out| match arguments.json {
         true => report::lint::write_json(&database, out),

@@ -22,7 +22,7 @@ pub(crate) fn address(text: &str) -> Result<PageId, String> {
 }
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
     let source = source.as_ref();
     let at = arguments.page;
     let bytes = read(source, at)?;

@@ -17,15 +17,15 @@ const BUILD: &str = "Database to build";
 
 #[derive(Args)]
 pub(crate) struct Build {
-    /// Build a database of about so much data, in a temporary folder unless PATH names one
+    /// Build a database of about this size, in a temporary folder unless PATH names one
     #[arg(long, value_name = "SIZE", value_parser = size::bytes, help_heading = BUILD)]
     size: Option<u64>,
 
-    /// What it holds
+    /// Contents of the database
     #[arg(long, value_enum, value_name = "SCHEMA", default_value = "orders", requires = "size", help_heading = BUILD)]
     schema: Schema,
 
-    /// Data files it has
+    /// Number of data files
     #[arg(long, value_name = "N", default_value_t = 1, requires = "size", help_heading = BUILD)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=8))]
     files: u16,

@@ -1,0 +1,235 @@
+//! The options of `mdfsck check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use report::Format;
+
+use super::OUTPUT;
+
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    /// Data files of one database, the folder that holds them, or a backup
+    ///
+    /// For a backup, name the full backup, all its stripes and optionally a differential, in any order. '-' reads a backup
+    /// from standard input and keeps it in a temporary file first. The primary file is found by content, not by name. Log
+    /// files are ignored.
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Backup set to use when a file holds several, as FILE = N of RESTORE; repeatable
+    ///
+    /// By default the first full backup is used and, from other files, the first differential based on it.
+    #[arg(long, value_name = "N", help_heading = SCOPE)]
+    pub(crate) set: Vec<u16>,
+
+    /// Check only pages, record headers and allocation
+    ///
+    /// As WITH PHYSICAL_ONLY: leaves out keys, links between index pages, and the list of objects.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) physical_only: bool,
+
+    /// Skip the logical checks of nonclustered indexes on user tables
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) noindex: bool,
+
+    /// Check only this table or indexed view, as CHECKTABLE; repeatable
+    ///
+    /// A name without a schema means dbo, or else any schema that has it. Brackets and object IDs are accepted.
+    #[arg(long, value_name = "[SCHEMA.]NAME", help_heading = SCOPE, conflicts_with_all = ["filegroup", "alloc", "catalog"])]
+    pub(crate) table: Vec<String>,
+
+    /// Check only the objects in this filegroup, as CHECKFILEGROUP
+    #[arg(long, value_name = "NAME|ID", help_heading = SCOPE, conflicts_with_all = ["alloc", "catalog"])]
+    pub(crate) filegroup: Option<String>,
+
+    /// Check and list only allocation, as CHECKALLOC
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) alloc: bool,
+
+    /// Check only the consistency of the catalog, as CHECKCATALOG
+    ///
+    /// Checks references between base tables, but neither pages nor Service Broker.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["alloc", "physical_only", "noindex", "estimate_only"])]
+    pub(crate) catalog: bool,
+
+    /// Check that column values are valid for their types (the default)
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["no_data_purity", "physical_only"])]
+    pub(crate) data_purity: bool,
+
+    /// Do not check data purity
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) no_data_purity: bool,
+
+    /// Check XML indexes against their tables
+    ///
+    /// As WITH EXTENDED_LOGICAL_CHECKS, as far as it is supported: indexed views, spatial indexes and the contents of XML
+    /// indexes are listed as not verified.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) extended_logical_checks: bool,
+
+    /// Also check trusted CHECK and FOREIGN KEY constraints, as CHECKCONSTRAINTS; beyond CHECKDB
+    ///
+    /// Disabled and untrusted constraints promise nothing about existing rows and are skipped.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
+    pub(crate) constraints: bool,
+
+    /// Report current and highest identity values, as CHECKIDENT with NORESEED; beyond CHECKDB
+    ///
+    /// A current value below the highest row value is reported but is not an error: SET IDENTITY_INSERT and reseeding can
+    /// cause it.
+    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
+    pub(crate) identity: bool,
+
+    /// Estimate what the check needs, without checking
+    ///
+    /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) estimate_only: bool,
+
+    /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what the check needs is refused
+    ///
+    /// Data that does not fit goes to temporary files; findings do not change. The default is 128 MB plus two bytes per
+    /// database page. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code,
+    /// stacks and memory reserved by malloc are not part of the grant. Under a smaller limit the run may end without
+    /// results.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) memory: Option<u64>,
+
+    /// Folder for temporary files (default: the system's)
+    #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
+    pub(crate) temp_dir: Option<PathBuf>,
+
+    /// Maximum size of the temporary copy of a backup read from standard input
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
+    pub(crate) spool_limit: u64,
+
+    /// Maximum number of threads (0 = one per processor)
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
+    pub(crate) maxdop: u16,
+
+    /// Dedicated reader threads: a number, or one per file (per-file)
+    ///
+    /// By default each thread reads the pages it checks and announces the next ones to the system, which is fastest for
+    /// cached data or a single disk. Use per-file when each file has its own disk, as with trace flag 2549, and N for storage
+    /// that needs many outstanding reads. Each reader takes one megabyte of memory and adds context switches.
+    #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
+    pub(crate) readers: check::Readers,
+
+    /// Check the tables in N passes over the files
+    ///
+    /// 'one' and 'auto' read every page once, which is nearly always best. Each of N passes reads the pages of its share of
+    /// the tables, some pages are read twice, and temporary files need one Nth of the space. The opposite of trace flag
+    /// 2562.
+    #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
+    pub(crate) batches: u16,
+
+    /// Bypass the system's file cache
+    ///
+    /// For a database larger than memory: the check does not evict data that other programs use.
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) direct: bool,
+
+    /// Limit reads to SIZE per second, such as 200MB
+    ///
+    /// For shared storage; the check takes correspondingly longer.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) io_limit: Option<u64>,
+
+    /// Run at low processor priority
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) nice: bool,
+
+    /// Report on stderr what each phase cost: time, processor, reading, waiting, spilling
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) stats: bool,
+
+    /// Result format
+    #[arg(long, value_enum, default_value_t = FormatKind::Text, value_name = "FORMAT", help_heading = OUTPUT)]
+    format: FormatKind,
+
+    /// The same as --format tableresults
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    tableresults: bool,
+
+    /// Leave out informational messages
+    ///
+    /// Findings and nonzero error counts remain; for a sound database there is no output at all. What could not be
+    /// verified is still reported.
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) no_infomsgs: bool,
+
+    /// Write the results to FILE instead of stdout
+    ///
+    /// An existing file is replaced only once all results are on disk, and never if it is a SQL Server file: a run that
+    /// fails or is killed leaves it unchanged. Pipes and devices are written directly.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Show at most N findings; all are counted
+    #[arg(long, value_name = "N", help_heading = OUTPUT)]
+    pub(crate) max_findings: Option<usize>,
+
+    /// Progress display on stderr
+    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) progress: ProgressKind,
+
+    /// Omit bit 16 (incomplete) from the exit status
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) exit_zero_on_incomplete: bool,
+}
+
+const SCOPE: &str = "Scope and depth";
+const RESOURCES: &str = "Resources";
+
+impl CheckArguments {
+    pub(crate) fn format(&self) -> Format {
+        match self.format {
+            _ if self.tableresults => Format::TableResults,
+            FormatKind::Text => Format::Text,
+            FormatKind::Json => Format::Json,
+            FormatKind::Tableresults => Format::TableResults,
+        }
+    }
+}
+
+fn readers(text: &str) -> Result<check::Readers, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(check::Readers::Own),
+        ("per-file", _) => Ok(check::Readers::PerFile),
+        (_, Ok(count @ 1..=256)) => Ok(check::Readers::Count(count)),
+        _ => Err("neither per-file nor a number from 1 to 256".to_owned()),
+    }
+}
+
+fn batches(text: &str) -> Result<u16, String> {
+    match (text, text.parse()) {
+        ("auto" | "one", _) => Ok(1),
+        (_, Ok(count @ 1..=1000)) => Ok(count),
+        _ => Err("neither auto, one, nor a number from 1 to 1000".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatKind {
+    /// DBCC's own lines in DBCC's order
+    Text,
+    /// One JSON object per line
+    Json,
+    /// CSV with the columns of WITH TABLERESULTS, SQL Server 2012 and later
+    Tableresults,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ProgressKind {
+    /// A bar if stderr is a terminal, otherwise nothing
+    Auto,
+    /// A bar
+    Bar,
+    /// Lines "phase current maximum", in pages
+    Lines,
+    /// The same as JSON
+    Json,
+    /// Nothing
+    None,
+}

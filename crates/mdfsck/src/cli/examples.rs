@@ -1,0 +1,111 @@
+//! What help says around the options: what the program is for, exit status, examples.
+
+pub(super) const ABOUT: &str =
+    "Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.";
+
+pub(super) const LONG_ABOUT: &str = "\
+Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.
+
+mdfsck reads the .mdf and .ndf files of one database, or a backup of it. It opens them shared and read-only and never writes \
+to them. Findings are printed in DBCC's own words, and each is a proof: what could not be verified is listed separately, with \
+the reason, and is never called an error.";
+
+pub(super) const EXIT_STATUS: &str = "\
+Exit status (bits, they add):
+   0  sound and complete
+   1  corruption found
+   4  files could not be read or opened, or results could not be written
+   8  wrong usage
+  16  incomplete: part of the requested check could not be verified
+
+Examples:
+  mdfsck check Northwind.mdf              check a database of one file
+  mdfsck check /data/sales                check all data files in a folder
+  mdfsck check Northwind.bak              check a backup without restoring it
+  mdfsck info Northwind.mdf               what is this file?
+  mdfsck explain 8976                     what does this message mean, and what to do?";
+
+pub(super) const CHECK_EXAMPLES: &str = "\
+Exit status (bits, they add):
+   0  sound and complete           4  could not read the files or write the results
+   1  corruption found             8  wrong usage
+  16  incomplete: part of the requested check could not be verified
+
+Examples:
+  mdfsck check sales.mdf sales_2.ndf
+          what DBCC CHECKDB (sales) would print
+  mdfsck check --no-infomsgs sales.mdf
+          only findings and their totals: no output means sound and complete
+  mdfsck check --physical-only --progress lines /data/sales
+          only pages, record headers and allocation
+  mdfsck check --table Sales.Orders --table dbo.Customers sales.mdf
+          these two tables, as DBCC CHECKTABLE
+  mdfsck check --tableresults --output sales.csv sales.mdf
+          one row per finding, with the columns of WITH TABLERESULTS
+  mdfsck check --format json sales.mdf | jq 'select(.kind == \"finding\")'
+          the same for programs";
+
+pub(super) const INFO_EXAMPLES: &str = "\
+Examples:
+  mdfsck info sales.mdf
+  mdfsck info --json /data/sales
+  mdfsck info sales.bak
+  gunzip < sales.bak.gz | mdfsck info -
+          reads the stream once and keeps nothing";
+
+pub(super) const TABLES_EXAMPLES: &str = "\
+Row and page counts come from the catalog and are not verified here; 'mdfsck check' counts what is there.
+
+Examples:
+  mdfsck tables sales.mdf
+  mdfsck tables --all --json sales.mdf | jq 'select(.index_type == \"heap\")'";
+
+pub(super) const LINT_EXAMPLES: &str = "\
+Examples:
+  mdfsck lint sales.mdf
+  mdfsck lint --json /data/sales | jq .rule";
+
+pub(super) const BENCH_EXAMPLES: &str = "\
+Examples:
+  mdfsck bench sales.mdf
+  mdfsck bench --maxdop 1,2,4,8 --configurations full,physical --html bench.html /data/sales
+  mdfsck bench --size 20GB --schema orders --files 8 --cache warm,cold --html bench.html
+          builds a database, measures it and removes it
+  mdfsck bench --save before sales.mdf && ... && mdfsck bench --against before sales.mdf";
+
+pub(super) const PAGE_EXAMPLES: &str = "\
+Examples:
+  mdfsck page 1:9 sales.mdf               the boot page
+  mdfsck page '(3:153)' sales.mdf sales_2.ndf
+          an address as messages print it
+  mdfsck page 1:153 --raw sales.mdf       8192 bytes in hexadecimal";
+
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  mdfsck explain 8976
+  mdfsck explain tree.child-unseen
+  mdfsck explain --all                    one line per check";
+
+pub(super) const CHAIN_EXAMPLES: &str = "\
+Exit status: 0 all chains are complete, 4 a file cannot be read, 16 a gap, a missing stripe or a damaged file.
+
+Examples:
+  mdfsck chain /backups/sales
+  mdfsck chain --json /backups | jq '{database, until: [.chains[].until]}'";
+
+pub(super) const EXTRACT_EXAMPLES: &str = "\
+Existing files are never overwritten. An interrupted run is completed by the same command.
+
+Examples:
+  mdfsck extract sales.bak --output /tmp/sales
+  mdfsck extract sales_1.bak sales_2.bak sales_diff.bak --output /tmp/sales";
+
+pub(super) const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  mdfsck completions bash > /etc/bash_completion.d/mdfsck
+  mdfsck completions powershell >> $PROFILE";
+
+pub(super) const MAN_EXAMPLES: &str = "\
+Examples:
+  mdfsck man | man -l -
+  mdfsck man check > mdfsck-check.1";

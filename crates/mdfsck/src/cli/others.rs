@@ -1,0 +1,155 @@
+//! The options of the smaller commands.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{DatabaseArguments, OUTPUT};
+
+#[derive(Args)]
+pub(crate) struct InfoArguments {
+    /// Data files of one database, the folder that holds them, or backup files ('-' reads one from standard input)
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct TablesArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    /// Include system objects
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct LintArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    /// Data files of one database, or the folder that holds them; with --size, a folder to build a database in and keep it
+    #[arg(value_name = "PATH")]
+    #[cfg_attr(feature = "lab", arg(required_unless_present = "size"))]
+    #[cfg_attr(not(feature = "lab"), arg(required = true))]
+    pub(crate) paths: Vec<PathBuf>,
+
+    #[cfg(feature = "lab")]
+    #[command(flatten)]
+    pub(crate) build: crate::lab::Build,
+
+    /// Degrees of parallelism
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]
+    pub(crate) maxdop: Vec<u16>,
+
+    /// Configurations: full or physical, alone or with /batches, /per-file or /both
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "full,physical")]
+    #[arg(value_parser = crate::bench::configuration)]
+    pub(crate) configurations: Vec<crate::bench::Configuration>,
+
+    /// Memory grants; by default that of a check
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
+    pub(crate) memory: Vec<u64>,
+
+    /// Whether the files are in the system's cache, or dropped from it before each run
+    #[arg(long, value_name = "STATE,...", value_delimiter = ',', value_enum, default_value = "warm")]
+    pub(crate) cache: Vec<crate::bench::Cache>,
+
+    /// Runs per cell
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) repeat: u16,
+
+    /// Write all figures to FILE as JSON
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write one line per cell to FILE as CSV
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write a page with charts to FILE
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Save the results as a baseline in .mdfsck-bench in the current folder
+    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
+    pub(crate) save: Option<String>,
+
+    /// Report changes against a baseline and whether they exceed the noise
+    #[arg(long, value_name = "NAME", help_heading = OUTPUT)]
+    pub(crate) against: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct PageArguments {
+    /// Page address: file ID and page number
+    #[arg(value_name = "F:P", value_parser = crate::page::address)]
+    pub(crate) page: format::PageId,
+
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    /// Print all bytes as read
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ChainArguments {
+    /// Backup files, or folders to search for them at any depth
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ExtractArguments {
+    /// Backup files of one database: all stripes and optionally a differential
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Folder for the data files; created if missing
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// Backup set to use when a file holds several, as FILE = N of RESTORE; repeatable
+    #[arg(long, value_name = "N")]
+    pub(crate) set: Vec<u16>,
+}
+
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    /// Check ID or message number
+    #[arg(value_name = "ID|MSG", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) keys: Vec<String>,
+
+    /// List all checks
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Print full explanations as Markdown, as in docs/checks.md
+    #[arg(long, requires = "all")]
+    pub(crate) markdown: bool,
+}
