@@ -3,6 +3,7 @@
 use catalog::IdentityMark;
 
 use crate::coverage::Coverage;
+use crate::registry::limits::Reason;
 
 /// What is checked beyond CHECKDB.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +35,9 @@ pub struct ConstraintResult {
 
 impl ConstraintResult {
     /// Notes that some of it was not verified.
-    pub(crate) fn not_verified(&self, reason: &str, coverage: &mut Coverage, count: u64) -> Self {
-        coverage.note(
-            &format!("{} constraint", self.type_name),
-            format!("{}.{}", self.table, self.name),
-            reason,
-            count,
-        );
+    pub(crate) fn not_verified(&self, reason: impl Into<Reason>, coverage: &mut Coverage, count: u64) -> Self {
+        let (what, scope) = (format!("{} constraint", self.type_name), format!("{}.{}", self.table, self.name));
+        coverage.note_as(&what, reason, scope, count);
         Self { is_verified: false, ..self.clone() }
     }
 }

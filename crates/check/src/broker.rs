@@ -5,6 +5,7 @@ use catalog::{Database, Unread, read_base_table};
 use source::PageSource;
 
 use crate::coverage::Coverage;
+use crate::registry::limits;
 use crate::report::{BrokerCount, RowsetCounts};
 
 /// A kind, and the rows that are of it.
@@ -42,9 +43,6 @@ const SYSDERCV: i32 = 73;
 const SYSDESEND: i32 = 72;
 const SYSXMITQUEUE: i32 = 68;
 
-const WHAT: &str = "Service Broker";
-const NOT_FOLLOWED: &str = "what they refer to is not checked";
-
 /// Counts all kinds; a kind whose table cannot be read is left out and noted.
 pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) -> Vec<BrokerCount> {
     let version = database.boot.as_ref().map_or(0, |boot| boot.version);
@@ -53,20 +51,20 @@ pub(crate) fn count(source: &dyn PageSource, database: &Database, coverage: &mut
     for kind in KINDS.iter().filter(|kind| version >= kind.since) {
         let sides_differ = || rows(SYSDESEND, None) != rows(SYSDERCV, None);
         if kind.number == CONVERSATION_ENDPOINTS && sides_differ() {
-            coverage.note(WHAT, kind.name, "their sending and receiving sides differ in number", 0);
+            coverage.note(&limits::BROKER_SIDES, kind.name, 0);
             continue;
         }
         match rows(kind.table, kind.only) {
             Ok(count) => counts.push(BrokerCount { number: kind.number, name: kind.name, count }),
-            Err(_) => coverage.note(WHAT, kind.name, "their table could not be read", 0),
+            Err(_) => coverage.note(&limits::BROKER_TABLE, kind.name, 0),
         }
     }
     // No file met has rows of these: their columns are known by name only.
     for count in counts.iter().filter(|count| UNFOLLOWED.contains(&count.number) && count.count > 0) {
-        coverage.note(WHAT, count.name, NOT_FOLLOWED, count.count);
+        coverage.note(&limits::BROKER_NOT_FOLLOWED, count.name, count.count);
     }
     if let Ok(messages @ 1..) = rows(SYSXMITQUEUE, None) {
-        coverage.note(WHAT, "messages to be sent", NOT_FOLLOWED, messages);
+        coverage.note(&limits::BROKER_NOT_FOLLOWED, "messages to be sent", messages);
     }
     counts
 }
@@ -93,13 +91,13 @@ pub(crate) fn note_queues(database: &Database, rowsets: &[RowsetCounts], coverag
     let queues = database.objects.values().filter(|object| object.type_code == "SQ");
     let own = queues.filter(|queue| !OF_EVERY_DATABASE.contains(&queue.name.as_str())).count() as u64;
     if own > 0 {
-        coverage.note(WHAT, "queues", "their activation procedures and users are not checked", own);
+        coverage.note(&limits::BROKER_ACTIVATION, "queues", own);
     }
     let is_queue = |rowset: &&RowsetCounts| {
         rowset.type_code == "IT" && rowset.index_id <= 1 && rowset.name.starts_with("queue_messages_")
     };
     let messages: u64 = rowsets.iter().filter(is_queue).map(|rowset| rowset.rows).sum();
     if messages > 0 {
-        coverage.note(WHAT, "messages in queues", NOT_FOLLOWED, messages);
+        coverage.note(&limits::BROKER_NOT_FOLLOWED, "messages in queues", messages);
     }
 }

@@ -16,9 +16,6 @@ const STEPS_PER_PAGE: u64 = 1 << 21;
 /// What one of them may take of it.
 const MOST_STEPS_PER_PAGE: u64 = STEPS_PER_PAGE / 4;
 
-/// Why something is not verified whose expression takes more.
-pub(crate) const TOO_EXPENSIVE: &str = "rows for which its expression is too expensive to evaluate";
-
 /// Steps per page that each of `expressions` expressions may take.
 pub(crate) fn share(expressions: usize) -> u64 {
     (STEPS_PER_PAGE / (expressions as u64).max(1)).min(MOST_STEPS_PER_PAGE)

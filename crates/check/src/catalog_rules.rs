@@ -16,20 +16,18 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::registry;
+use crate::registry::limits::{self, Limit};
 pub(crate) use evaluate::key_bytes;
 pub use listing::{CatalogReference, catalog_references};
 
 use evaluate::{KeySets, Tables};
 use rules::Classes;
 
-/// What the notes about it are called.
-const WHAT: &str = "catalogue references";
-
 /// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
 /// row that it lacks may be lost with them (checkdb.md 1.0).
 pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
-    if let Some(reason) = unusable(database) {
-        coverage.note(WHAT, "database", reason, 0);
+    if let Some(limit) = unusable(database) {
+        coverage.note_as(limits::REFERENCES_CATALOG.what, limit, "database", 0);
         return;
     }
     let tables = Tables { source, database };
@@ -44,19 +42,19 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
     for base in table::UNKNOWN {
         let mut rows = 0;
         if read_base_table(source, database, base.id, &[], |_, _| rows += 1).is_ok() && rows > 0 {
-            coverage.note(WHAT, format!("sys.{}", base.name), "what its rows refer to is not known", rows);
+            coverage.note(&limits::REFERENCES_UNKNOWN, format!("sys.{}", base.name), rows);
         }
     }
 }
 
 /// Why no base table can be read as it should.
-fn unusable(database: &Database) -> Option<&'static str> {
+fn unusable(database: &Database) -> Option<&'static Limit> {
     const SYSCOLPARS: i32 = 41;
     if database.boot.is_none() {
-        return Some("the boot page is damaged or cannot be read");
+        return Some(&limits::CATALOG_BOOT_PAGE);
     }
     let known = database.units_are_complete() && database.layouts_are_complete() && database.gap(SYSCOLPARS).is_none();
-    (!known).then_some("the tables that describe all others could not be read")
+    (!known).then_some(&limits::REFERENCES_CATALOG)
 }
 
 /// The index of a primary key or unique constraint (class 93, 706 and later) is one of the constraint's table: 430 of 430.
@@ -103,7 +101,7 @@ fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
         }
     }
     if rows > 0 {
-        coverage.note(WHAT, listed.join("; "), "what these rows refer to is not known", rows);
+        coverage.note(&limits::REFERENCES_UNKNOWN, listed.join("; "), rows);
     }
 }
 

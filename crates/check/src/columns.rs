@@ -24,6 +24,7 @@ use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::registry;
+use crate::registry::limits::{self, Limit};
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
@@ -442,14 +443,14 @@ fn value_length(pointer: &[u8]) -> Option<u32> {
 }
 
 /// Why single values of a column were not verified.
-fn undecided_reason(column: &Column) -> &'static str {
+fn undecided_limit(column: &Column) -> &'static Limit {
     match column.info.xtype {
-        _ if column.is_nobodys => "sparse values in an unknown form, or of columns that the catalogue does not have",
-        _ if column.offset == 0 => "sparse values off the row, or of a form that is not known for sure",
-        xtype::NTEXT => "off the row, in a form that is not described",
-        xtype::XML => "off the row: too many to be read, or not found there",
-        xtype::SQL_VARIANT | xtype::CLR => "too many off the row to be read, or of a form that is not known for sure",
-        _ => "longer than declared, or perhaps encrypted by the client",
+        _ if column.is_nobodys => &limits::COLUMN_SPARSE_UNKNOWN,
+        _ if column.offset == 0 => &limits::COLUMN_SPARSE_FORM,
+        xtype::NTEXT => &limits::COLUMN_NTEXT_FORM,
+        xtype::XML => &limits::COLUMN_XML_OFF_ROW,
+        xtype::SQL_VARIANT | xtype::CLR => &limits::COLUMN_VARIANT_OFF_ROW,
+        _ => &limits::COLUMN_LENGTH,
     }
 }
 
@@ -468,24 +469,23 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         }
         let name = context.index_name(unit);
         let Some(program) = context.columns.get(at) else {
-            coverage.note("columns", name, "not described by the catalogue", tally.rows);
+            coverage.note(&limits::COLUMNS_UNKNOWN, name, tally.rows);
             continue;
         };
         if sums.rows == 0 {
             continue;
         }
         if sums.kept > 0 {
-            let reason = "NULL, and bytes of a value were kept, as servers do: which of both is right nothing tells";
-            coverage.note("column values", &name, reason, sums.kept);
+            coverage.note(&limits::COLUMN_NULL_KEPT, &name, sums.kept);
         }
         for column in &program.columns {
             let scope = || format!("{name}.{} ({})", column.name, column.info.declaration());
-            if let Some(reason) = column.not_verified {
-                coverage.note("column values", scope(), reason, sums.rows);
+            if let Some(limit) = column.not_verified {
+                coverage.note(limit, scope(), sums.rows);
             }
             let undecided = swept.columns.unverified.get(column.counter).copied().unwrap_or_default();
             if undecided > 0 {
-                coverage.note("column values", scope(), undecided_reason(column), undecided);
+                coverage.note(undecided_limit(column), scope(), undecided);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
-use crate::registry::{self, Check};
+use crate::registry::{self, Check, limits};
 
 /// Row groups have at most 2^20 rows.
 const MAX_ROWS: i32 = 1 << 20;
@@ -53,12 +53,7 @@ pub(crate) fn reckon(context: &Context<'_>, findings: &mut Ledger, coverage: &mu
     let database = context.database;
     let store = &database.columnstore;
     for table in &store.unread {
-        coverage.note(
-            "columnstore",
-            format!("sys.{table}"),
-            "the catalogue does not tell how its compressed rows are read",
-            0,
-        );
+        coverage.note(&limits::COLUMNSTORE_CATALOG, format!("sys.{table}"), 0);
     }
     let is_complete = store.unread.is_empty() && [35, 62, 63].iter().all(|table| database.gap(*table).is_none());
     for rowset in database.rowsets.iter().filter(|rowset| rowset.compression > 2) {
@@ -69,7 +64,7 @@ pub(crate) fn reckon(context: &Context<'_>, findings: &mut Ledger, coverage: &mu
         }
         let table = database.object_name(rowset.object_id);
         let scope = format!("{table}.{}", index.name);
-        coverage.note("columnstore", &scope, "segments are not decoded; delta stores and delete bitmaps not read", 0);
+        coverage.note(&limits::COLUMNSTORE_SEGMENTS, &scope, 0);
         let mut faults = if is_complete { faults(database, rowset) } else { BTreeSet::new() };
         faults.extend(missing_blobs(context, store, rowset));
         let unit = units().next().map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);

@@ -10,13 +10,14 @@ use expr::Undecided;
 use format::RecordId;
 use format::record::{Record, RecordKind};
 
-use crate::budget::{self, Purse, TOO_EXPENSIVE};
+use crate::budget::{self, Purse};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::per_unit::PerUnit;
 use crate::registry;
+use crate::registry::limits::{self, Reason};
 use crate::survey::Survey;
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
@@ -46,7 +47,7 @@ pub(crate) struct Plans {
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
     /// Columns that cannot be computed, their unit and why.
-    left_out: Vec<(String, UnitIndex, String)>,
+    left_out: Vec<(String, UnitIndex, Reason)>,
 }
 
 /// What one thread, or all, saw.
@@ -186,21 +187,21 @@ impl Persisted {
 
 /// After the sweep: what was not verified.
 pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
-    let what = "persisted computed columns";
+    let what = limits::COMPUTED_UNCERTAIN.what;
     let in_scope = |unit: UnitIndex| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));
     for (name, unit, reason) in context.computed.left_out.iter().filter(|(_, unit, _)| in_scope(*unit)) {
         let rows = swept.units.get(*unit as usize).map_or(0, |tally| tally.rows);
         if rows > 0 {
-            coverage.note(what, name, reason, rows);
+            coverage.note_as(what, reason.clone(), name, rows);
         }
     }
     for column in context.computed.units.touched().flat_map(|(_, columns)| columns) {
         let values = swept.computed.values.get(column.counter).copied().unwrap_or_default();
         if values.uncertain > 0 {
-            coverage.note(what, &column.name, "rows for which the value is not certain", values.uncertain);
+            coverage.note(&limits::COMPUTED_UNCERTAIN, &column.name, values.uncertain);
         }
         if values.too_expensive > 0 {
-            coverage.note(what, &column.name, TOO_EXPENSIVE, values.too_expensive);
+            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, &column.name, values.too_expensive);
         }
     }
 }

@@ -13,13 +13,14 @@ use format::RecordId;
 use format::record::Record;
 
 use crate::beyond::ConstraintResult;
-use crate::budget::{Purse, TOO_EXPENSIVE};
+use crate::budget::Purse;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::index_match::{locator_of, partly_known_units};
 use crate::ledger::Ledger;
 use crate::registry;
+use crate::registry::limits::{self, Limit};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 use crate::values::Room;
@@ -38,6 +39,9 @@ pub(crate) struct Sums {
     purse: Purse,
 }
 
+/// Why it is not certain whether a row obeys: the limit, and the value that its reason names.
+type Undecided = (&'static Limit, &'static str);
+
 /// What the rows say of a constraint.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Verdict {
@@ -48,7 +52,7 @@ pub(crate) struct Verdict {
     /// The first of them, with what CHECKCONSTRAINTS would print to find them again.
     listed: BTreeMap<RecordId, String>,
     /// Rows of which nothing is certain, by reason.
-    undecided: BTreeMap<&'static str, u64>,
+    undecided: BTreeMap<Undecided, u64>,
 }
 
 impl Verdict {
@@ -121,9 +125,11 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
             Ok(Some(false)) => verdict.violation(at, || key::place(&work.shown, record)),
             Ok(_) => {}
             Err(undecided) if undecided.is_too_expensive() => {
-                *verdict.undecided.entry(TOO_EXPENSIVE).or_default() += 1;
+                *verdict.undecided.entry((&limits::EXPRESSION_TOO_EXPENSIVE, "")).or_default() += 1;
             }
-            Err(undecided) => *verdict.undecided.entry(undecided.reason).or_default() += 1,
+            Err(undecided) => {
+                *verdict.undecided.entry((&limits::CONSTRAINT_UNCERTAIN, undecided.reason)).or_default() += 1;
+            }
         }
     }
 }
@@ -138,7 +144,7 @@ pub(crate) fn reckon(
     let mut results = Vec::new();
     for (named, reason) in context.constraints.left_out() {
         if context.constraints_in_scope(&named.units) {
-            results.push(named.result.not_verified(reason, coverage, 1));
+            results.push(named.result.not_verified(reason.clone(), coverage, 1));
         }
     }
     if context.constraints.plans().is_empty() {
@@ -171,16 +177,16 @@ pub(crate) fn reckon(
 }
 
 /// Why nothing can be said of a constraint although its rows are readable.
-fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) -> Option<&'static str> {
+fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) -> Option<&'static Limit> {
     let database = context.database;
     if !database.units_are_complete() || !database.layouts_are_complete() {
-        return Some("the catalogue is damaged: rows may be missing");
+        return Some(&limits::CONSTRAINT_CATALOG);
     }
     if plan.all_units().any(|unit| damaged.contains(&unit)) {
-        return Some("a table that it is about is damaged, or not all of its rows is known");
+        return Some(&limits::CONSTRAINT_TABLE);
     }
     let is_in_scope = |unit| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));
-    (!plan.all_units().all(is_in_scope)).then_some("the table that it refers to is not among those checked")
+    (!plan.all_units().all(is_in_scope)).then_some(&limits::CONSTRAINT_OUT_OF_SCOPE)
 }
 
 fn settle(
@@ -212,8 +218,8 @@ fn settle(
     }));
     let mut result = plan.result.clone();
     (result.rows, result.violations, result.is_verified) = (verdict.rows, verdict.violations, true);
-    for (reason, count) in verdict.undecided {
-        result = result.not_verified(reason, coverage, count);
+    for ((limit, detail), count) in verdict.undecided {
+        result = result.not_verified(limit.with(&[&detail]), coverage, count);
     }
     result
 }

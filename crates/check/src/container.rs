@@ -6,13 +6,13 @@ use source::{BackupPages, PageSource};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::registry::{self, Check};
+use crate::registry::{self, Check, limits};
 
 /// Stripes that were not given: what lies there is not verified.
 pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
     let missing = source.backup().map_or(0, BackupPages::missing_stripes);
     if missing > 0 {
-        coverage.note("stripes", "backup", "not given: the pages in them are missing", missing.into());
+        coverage.note(&limits::BACKUP_STRIPES, "backup", missing.into());
     }
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Cover
 pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Coverage) {
     for (tag, count) in source.backup().map_or(&[][..], BackupPages::undescribed_blocks) {
         let scope = format!("of type {}", String::from_utf8_lossy(tag));
-        coverage.note("blocks of the backup", scope, "what blocks of this type hold is not described", *count);
+        coverage.note(&limits::BACKUP_BLOCK_TYPE_UNKNOWN, scope, *count);
     }
 }
 
@@ -30,12 +30,9 @@ pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, coverage: &m
     // Damaged records of a compressed backup may be many: each goes where findings are kept as soon as it is known.
     let unread = backup.container_damage(|damage| match finding(&damage) {
         Some(finding) => findings.push(finding),
-        None => coverage.note(
-            "compressed records of the backup",
-            damage.path.file_name().unwrap_or_default().to_string_lossy(),
-            "they do not decompress to the size in their headers: these are damaged, or the compression is not known",
-            1,
-        ),
+        None => {
+            coverage.note(&limits::BACKUP_RECORD_FORM, damage.path.file_name().unwrap_or_default().to_string_lossy(), 1)
+        }
     });
     errors.extend(unread.iter().map(ToString::to_string));
 }

@@ -2,25 +2,34 @@
 
 use std::collections::BTreeMap;
 
+use crate::registry::limits::Reason;
 use crate::report::NotVerified;
 
 /// Collects; equal entries add up.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    entries: BTreeMap<(String, String, String), u64>,
+    /// Counts by what, scope and reason.
+    entries: BTreeMap<(String, String, Reason), u64>,
 }
 
 impl Coverage {
-    /// Notes that `count` of `what` in `scope` were not verified.
-    pub(crate) fn note(&mut self, what: &str, scope: impl Into<String>, reason: impl Into<String>, count: u64) {
+    /// Notes that `count` of what the limit is about, in `scope`, were not verified; 0 where they cannot be counted.
+    pub(crate) fn note(&mut self, reason: impl Into<Reason>, scope: impl Into<String>, count: u64) {
+        let reason = reason.into();
+        self.note_as(reason.limit.what, reason, scope, count);
+    }
+
+    /// The same, for a limit that keeps `what` from being verified among other things.
+    pub(crate) fn note_as(&mut self, what: &str, reason: impl Into<Reason>, scope: impl Into<String>, count: u64) {
         *self.entries.entry((what.to_owned(), scope.into(), reason.into())).or_default() += count;
     }
 
-    /// The entries, in order.
-    pub(crate) fn into_list(self) -> Vec<NotVerified> {
-        self.entries
-            .into_iter()
-            .map(|((what, scope, reason), count)| NotVerified { what, scope, reason, count })
-            .collect()
+    /// What was not verified, and what is merely worth knowing; in order.
+    pub(crate) fn into_lists(self) -> (Vec<NotVerified>, Vec<NotVerified>) {
+        let entries = self.entries.into_iter().map(|((what, scope, reason), count)| {
+            let Reason { limit, text: reason } = reason;
+            NotVerified { what, scope, reason, count, limit }
+        });
+        entries.partition(|entry| !entry.limit.is_note)
     }
 }

@@ -20,13 +20,10 @@ use crate::memory::CHUNK_PAGES;
 use crate::options::{Options, Scope};
 use crate::page_set::PageSet;
 use crate::progress::Progress;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::survey::{self, FileMap};
 use crate::sweep::UnreadPages;
 use crate::units::Units;
-
-/// What the notes say of a body that is encrypted.
-const WHY: &str = "encrypted (TDE): only the key's owner can read what is behind the page headers";
 
 /// Pages that are not what they should be, and perhaps not in use, that are named; the others are counted.
 const MOST_NAMED: usize = 32;
@@ -60,7 +57,7 @@ pub(crate) fn check(
     coverage: &mut Coverage,
     progress: &dyn Progress,
 ) -> Looked {
-    coverage.note("catalogue", "database", WHY, 0);
+    coverage.note(&limits::CATALOG_ENCRYPTED, "database", 0);
     if options.scope == Scope::Catalog {
         return Looked::default();
     }
@@ -101,23 +98,13 @@ struct Counts {
 impl Counts {
     fn note(&self, coverage: &mut Coverage) {
         let notes = [
-            ("pages", WHY, self.encrypted),
-            (
-                "pages",
-                "not encrypted, but of an encrypted database: only their headers were judged, as allocation and catalog \
-                 cannot be read",
-                self.plain,
-            ),
-            ("pages of zeros", "whether they are in use is in allocation pages, which are encrypted", self.zeros),
-            (
-                "links between pages",
-                "they do not fit, which is legal if one of the two pages is no longer in use: the allocation pages that \
-                 tell are encrypted",
-                self.links,
-            ),
+            (&limits::ENCRYPTED_PAGES, self.encrypted),
+            (&limits::ENCRYPTED_PLAIN_PAGES, self.plain),
+            (&limits::ENCRYPTED_ZEROS, self.zeros),
+            (&limits::ENCRYPTED_LINKS, self.links),
         ];
-        for (what, reason, count) in notes.into_iter().filter(|(.., count)| *count > 0) {
-            coverage.note(what, "database", reason, count);
+        for (limit, count) in notes.into_iter().filter(|(_, count)| *count > 0) {
+            coverage.note(limit, "database", count);
         }
     }
 }
@@ -241,7 +228,7 @@ impl Pass<'_> {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {
             let Some(mut bytes) = self.source.read_page(id) else {
-                coverage.note("page", format!("page {id}"), "the page could not be read", 1);
+                coverage.note_as("page", &limits::PAGES_UNREADABLE, format!("page {id}"), 1);
                 continue;
             };
             let fault = audit::identity(&bytes, id);
@@ -251,24 +238,20 @@ impl Pass<'_> {
                 self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false));
                 continue;
             }
-            let reason = match fault {
-                Some(IdentityFault::PageId) => "it holds another page, which is legal if it is not in use",
-                Some(IdentityFault::Protection(_)) => {
-                    "it is not as it was written, which is legal if it never was in use"
-                }
-                None => "it has an unknown page type, which is legal if it is not in use",
+            let limit = match fault {
+                Some(IdentityFault::PageId) => &limits::ENCRYPTED_OTHER_PAGE,
+                Some(IdentityFault::Protection(_)) => &limits::ENCRYPTED_NOT_AS_WRITTEN,
+                None => &limits::ENCRYPTED_PAGE_TYPE,
             };
             if named < MOST_NAMED {
-                coverage.note("page", format!("page {id}"), format!("{reason}; allocation pages are encrypted"), 1);
+                coverage.note(limit, format!("page {id}"), 1);
                 named += 1;
             } else {
                 others += 1;
             }
         }
         if others > 0 {
-            let reason =
-                "not what was written there, which is legal if they are not in use: allocation pages are encrypted";
-            coverage.note("pages", "database", reason, others);
+            coverage.note(&limits::ENCRYPTED_MORE_PAGES, "database", others);
         }
     }
 }

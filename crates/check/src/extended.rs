@@ -13,14 +13,15 @@ use crate::finding::Finding;
 use crate::index_match::{Side, partly_known_units};
 use crate::ledger::Ledger;
 use crate::lob::is_live;
+use crate::pinpoint;
 use crate::pinpoint::{Bounds, unmatched};
+use crate::registry::{self, limits};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 use crate::values::Column;
-use crate::{pinpoint, registry};
 
 /// What is noted of what is not compared.
-const WHAT: &str = "extended logical checks";
+const WHAT: &str = limits::EXTENDED_KEYS.what;
 /// Binary XML starts with a signature, a version and a code page (format-rare.md 7): a document of no more has no nodes.
 const XML_HEADER_BYTES: usize = 5;
 /// How the names of the internal tables of XML indexes begin: ids of table and index follow.
@@ -41,21 +42,20 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledg
             IndexType::Xml => match Documents::of(database, index, nodes.get_or_insert_with(|| nodes_tables(database)))
             {
                 Some(documents) if documents.is_in_scope(context) => {
-                    let reason = "that each document has nodes was checked; what the nodes hold was not";
-                    coverage.note(WHAT, name(index), reason, 0);
+                    coverage.note(&limits::EXTENDED_XML_CONTENT, name(index), 0);
                     let damaged = damaged.get_or_insert_with(|| partly_known_units(context, swept, findings));
                     if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
-                        coverage.note(WHAT, name(index), "its table or the index itself is damaged", 0);
+                        coverage.note_as(WHAT, &limits::INDEX_DAMAGED, name(index), 0);
                     } else {
                         documents.compare(context, swept, findings, coverage);
                     }
                 }
                 Some(_) => {}
-                None => coverage.note(WHAT, name(index), "a secondary XML index, or one of an unknown form", 0),
+                None => coverage.note(&limits::EXTENDED_XML_FORM, name(index), 0),
             },
-            IndexType::Spatial => coverage.note(WHAT, name(index), "cells of a spatial index are not computed", 0),
+            IndexType::Spatial => coverage.note(&limits::EXTENDED_SPATIAL, name(index), 0),
             IndexType::Clustered if is_view => {
-                coverage.note(WHAT, name(index), "the view's definition is not evaluated", 0);
+                coverage.note(&limits::EXTENDED_VIEW, name(index), 0);
             }
             _ => {}
         }
@@ -161,9 +161,9 @@ impl Documents {
             })
         });
         let name = context.database.object_name(self.object_id);
-        let Ok(unmatched) = compared else { return coverage.note(WHAT, name, pinpoint::UNREAD, 1) };
+        let Ok(unmatched) = compared else { return coverage.note_as(WHAT, &limits::PAGES_UNREADABLE, name, 1) };
         if unknown.get() > 0 {
-            return coverage.note(WHAT, name, "rows with keys or node ids that are not known", unknown.get());
+            return coverage.note(&limits::EXTENDED_KEYS, name, unknown.get());
         }
         let [missing, surplus] = unmatched.rows;
         let owner = context.units.get(self.nodes).map(|unit| unit.owner);

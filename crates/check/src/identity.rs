@@ -14,6 +14,7 @@ use crate::coverage::Coverage;
 use crate::index_match::{are_readable, locator_of, partly_known_units, units_of};
 use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Reason};
 use crate::sweep::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
@@ -23,7 +24,7 @@ pub(crate) struct Plan {
     result: IdentityResult,
     units: Vec<UnitIndex>,
     /// Why nothing can be said of it.
-    obstacle: Option<String>,
+    obstacle: Option<Reason>,
 }
 
 /// All plans.
@@ -81,19 +82,16 @@ impl Plans {
     }
 }
 
-fn columns(table: &[&Rowset], identity: &Identity, units: usize) -> Result<Vec<Column>, String> {
-    identity.mark.ok_or("its high-water mark has an unknown form")?;
+fn columns(table: &[&Rowset], identity: &Identity, units: usize) -> Result<Vec<Column>, Reason> {
+    identity.mark.ok_or(&limits::IDENTITY_MARK)?;
     are_readable(table.iter().copied())?;
     if units != table.len() {
-        return Err("its rows are not in the data files".to_owned());
+        return Err((&limits::ROWS_NOT_IN_FILES).into());
     }
     let column = |rowset: &&Rowset| {
-        let column = rowset.layout.column(identity.column_id).ok_or("its column is not in the catalogue")?;
-        if column.is_vardecimal() {
-            return Err("it is stored in variable length".to_owned());
-        }
-        if is_sparse_and_padded(column) {
-            return Err("it is sparse".to_owned());
+        let column = rowset.layout.column(identity.column_id).ok_or(&limits::IDENTITY_COLUMN)?;
+        if column.is_vardecimal() || is_sparse_and_padded(column) {
+            return Err((&limits::IDENTITY_COLUMN_FORM).into());
         }
         Ok(Column::of_table(column))
     };
@@ -179,17 +177,16 @@ pub(crate) fn reckon(
         }
         let Seen { range, unread } = *swept.identities.seen(at);
         let obstacle = match &plan.obstacle {
-            Some(reason) => Some(reason.as_str()),
-            None if plan.units.iter().any(|unit| damaged.contains(unit)) => {
-                Some("its table is damaged, or not all of its rows is known")
-            }
-            None if !context.is_clean() => Some("not shut down cleanly: the mark may be in the log"),
-            None if unread > 0 => Some("rows without a value, or with one beyond 64 bits"),
+            Some(reason) => Some(reason.clone()),
+            None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some((&limits::IDENTITY_TABLE).into()),
+            None if !context.is_clean() => Some((&limits::IDENTITY_LOG).into()),
+            None if unread > 0 => Some((&limits::IDENTITY_VALUES).into()),
             None => None,
         };
         match obstacle {
             Some(reason) => {
-                coverage.note("identity value", format!("{}.{}", plan.result.table, plan.result.column), reason, 1);
+                let scope = format!("{}.{}", plan.result.table, plan.result.column);
+                coverage.note_as(limits::IDENTITY_VALUES.what, reason, scope, 1);
             }
             None => results.push(plan.result.clone().with(range)),
         }

@@ -10,9 +10,6 @@ use source::PageSource;
 use crate::finding::Finding;
 use crate::registry::{self, Phase};
 
-/// Why findings are withheld.
-pub(crate) const REASON: &str = "in flight: the log in the backup still changes pages it may depend on";
-
 /// What the pages in flight touch.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {

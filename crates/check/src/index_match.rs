@@ -14,7 +14,6 @@ use format::record::{Record, RecordKind};
 use format::uniform::Rows;
 use format::{PageId, RecordId};
 
-use crate::budget::TOO_EXPENSIVE;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
@@ -22,7 +21,7 @@ use crate::finding::Owner;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
 use crate::pinpoint;
-use crate::registry::Phase;
+use crate::registry::{Phase, limits};
 use crate::sweep::{Forwarding, Partial, forwarding};
 use crate::units::UnitIndex;
 
@@ -210,12 +209,12 @@ pub(crate) fn row(
 
 /// After the sweep: indexes whose sums differ get a second, exact look.
 pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
-    let what = "index rows against table rows";
+    let what = limits::INDEX_DAMAGED.what;
     let mut compared = Compared::default();
     for (name, reason) in context.indexes.left_out() {
         if in_scope(context, &name.units) {
             compared.indexes_in_scope += 1;
-            coverage.note(what, &name.text, reason, 1);
+            coverage.note_as(what, reason.clone(), &name.text, 1);
         }
     }
     let damaged = damaged_units(context, swept, findings);
@@ -234,7 +233,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         compared.indexes_in_scope += 1;
         // A chain that leads nowhere, perhaps.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
-            true => coverage.note(what, empty.name(context.database), "its table or the index itself is damaged", 1),
+            true => coverage.note(&limits::INDEX_DAMAGED, empty.name(context.database), 1),
             false => compared.indexes += 1,
         }
     }
@@ -249,23 +248,21 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         compared.indexes_in_scope += 1;
         let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
         if let rows @ 1.. = unread_rows(swept, units()) {
-            coverage.note(what, &plan.name, "rows of a form that nobody has published", rows);
+            coverage.note(&limits::INDEX_ROWS_FORM, &plan.name, rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
-            coverage.note(what, &plan.name, "its table or the index itself is damaged", 1);
+            coverage.note(&limits::INDEX_DAMAGED, &plan.name, 1);
         } else if sums.off_row > 0 && is_endless {
-            coverage.note(what, &plan.name, "its values off the row take more than the database has", 0);
+            coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, &plan.name, 0);
         } else if sums.too_expensive > 0 {
-            coverage.note(what, &plan.name, TOO_EXPENSIVE, sums.too_expensive);
+            coverage.note_as(what, &limits::EXPRESSION_TOO_EXPENSIVE, &plan.name, sums.too_expensive);
         } else if sums.unhashed > 0 {
-            let reason =
-                "rows with values off the row that cannot be read, or with expressions whose value is not certain";
-            coverage.note(what, &plan.name, reason, sums.unhashed);
+            coverage.note(&limits::INDEX_ROWS_UNCERTAIN, &plan.name, sums.unhashed);
         } else {
             compared.indexes += 1;
             compared.rows += sums.index_rows;
             if sums.table != sums.index && description_is_damaged {
-                coverage.note(what, &plan.name, "tables that describe indexes are damaged", 1);
+                coverage.note(&limits::INDEX_DESCRIPTION_DAMAGED, &plan.name, 1);
             } else if sums.table != sums.index {
                 differing.push(at);
             }
@@ -275,9 +272,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
     for at in differing {
         let Some(plan) = context.indexes.plans().get(at) else { continue };
         match pinpoint::index_rows(context, plan, at, swept.indexes.get(at), findings) {
-            Ok(true) => coverage.note(what, &plan.name, "more rows without counterpart than are listed", 0),
+            Ok(true) => coverage.note(&limits::INDEX_MORE_UNMATCHED, &plan.name, 0),
             Ok(false) => {}
-            Err(_) => coverage.note(what, &plan.name, "pages could not be read", 1),
+            Err(_) => coverage.note_as(what, &limits::PAGES_UNREADABLE, &plan.name, 1),
         }
     }
 }

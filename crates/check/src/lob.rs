@@ -19,6 +19,7 @@ use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::pinpoint::{self, Unread};
 use crate::registry;
+use crate::registry::limits::{self, Limit};
 use crate::sweep::Partial;
 use crate::units::{Shape, UnitIndex};
 
@@ -193,14 +194,13 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
         if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
-            let reason = "whether it is kept for compressed rows as for others was never seen";
-            coverage.note("PFS free space", context.index_name(unit), reason, tally.data_pages);
+            coverage.note(&limits::PFS_FREE_SPACE_COMPRESSED, context.index_name(unit), tally.data_pages);
         }
     }
     let unplanned = swept.units.touched().filter(|(at, _)| planned.get(*at) == Some(&false));
     for (at, tally) in unplanned.filter(|(_, tally)| tally.text_pages > 0) {
         let Some(unit) = context.units.list().get(at) else { continue };
-        coverage.note("LOB trees", context.index_name(unit), "no rowset has its allocation unit", tally.text_pages);
+        coverage.note(&limits::LOB_UNIT_UNKNOWN, context.index_name(unit), tally.text_pages);
     }
 }
 
@@ -223,14 +223,13 @@ fn rowset(
     if left_out || !units.any(|unit| context.in_scope(unit)) {
         return Ok(());
     }
-    if let Some(reason) = why_not(context, plan, swept) {
-        coverage.note("LOB trees", context.index_name(unit), reason, weight);
+    if let Some(limit) = why_not(context, plan, swept) {
+        coverage.note_as(limits::LOB_GHOSTS.what, limit, context.index_name(unit), weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
         let doubts = pinpoint::lob(context, plan, weight, is_whole, findings)?;
         if doubts > 0 {
-            let reason = "fragments to which only deleted rows lead";
-            coverage.note("LOB trees", context.index_name(unit), reason, doubts);
+            coverage.note(&limits::LOB_GHOSTS, context.index_name(unit), doubts);
         }
         parity::note_damaged(context, plan, coverage);
     } else {
@@ -240,7 +239,7 @@ fn rowset(
 }
 
 /// Why nothing can be said of a rowset's off-row values.
-fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<&'static str> {
+fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<&'static Limit> {
     let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
     let in_row = tally(&plan.in_row)?;
     let mut units = plan.text_units.iter().chain([&plan.in_row]);
@@ -248,18 +247,18 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<
         let is_whole = tally(unit).is_none_or(|tally| tally.lost_pages() == tally.bad_pages);
         !is_whole || context.survey.broken_chains.contains(unit) || context.survey.partial_units.contains(unit)
     };
-    if let Some(reason) = plan.why_not.filter(|_| in_row.pages() > 0 || plan.is_unknown) {
-        Some(reason)
+    if let Some(limit) = plan.why_not.filter(|_| in_row.pages() > 0 || plan.is_unknown) {
+        Some(limit)
     } else if in_row.unaudited_rows > 0 {
-        Some("its rows are of an unknown form")
+        Some(&limits::LOB_ROWS_UNKNOWN)
     } else if units.clone().any(|unit| context.units.get(*unit).is_some_and(|unit| !context.in_scope(unit))) {
-        Some("some of its pages are outside of what was asked for")
+        Some(&limits::LOB_OUT_OF_SCOPE)
     } else if units.any(is_partly_known) {
-        Some("some of its pages are not known")
+        Some(&limits::LOB_PAGES_UNKNOWN)
     } else if swept.lob.get(plan.in_row).undescribed > 0 {
-        Some("rows hold values in a form that is not described: sparse ones off the row, FILESTREAM")
+        Some(&limits::LOB_VALUES_FORM)
     } else if plan.text_units.iter().any(|unit| swept.lob.get(*unit).undescribed > 0) {
-        Some("fragments of a form that is not described")
+        Some(&limits::LOB_FRAGMENTS_FORM)
     } else {
         None
     }

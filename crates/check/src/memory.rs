@@ -7,6 +7,7 @@ use source::{BackupPages, PageSource};
 
 use crate::lob::PARITY_BYTES_A_THREAD;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
+use crate::registry::limits::Reason;
 use crate::report::RowsetCounts;
 use crate::units::Unit;
 use crate::values::{Expressions, Formula};
@@ -66,12 +67,12 @@ fn off_row_bytes(database: &Database) -> u64 {
 /// are asked for, of tables with pages. They are compiled for that, as no rule tells from a text how much it becomes: an IN
 /// takes some hundred times its bytes.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
-    let compiled = |formula: Result<Formula, String>| match formula {
+    let compiled = |formula: Result<Formula, Reason>| match formula {
         Ok(formula) => formula.bytes(),
         // The reason names the text.
-        Err(reason) => 2 * reason.len() as u64,
+        Err(reason) => 2 * reason.text.len() as u64,
     };
-    let each = |object_id: i32, compile: &dyn Fn(Expressions<'_>) -> Result<Formula, String>| -> u64 {
+    let each = |object_id: i32, compile: &dyn Fn(Expressions<'_>) -> Result<Formula, Reason>| -> u64 {
         let rowsets = database.table_rowsets(object_id).filter(|rowset| occupied(rowset));
         rowsets.map(|rowset| compiled(compile(Expressions { database, rowset }))).sum()
     };

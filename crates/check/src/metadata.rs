@@ -7,7 +7,7 @@ use source::PageSource;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner, Value};
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::units::Units;
 
 /// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
@@ -20,7 +20,7 @@ const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 /// Findings and gaps of the catalogue as it was read.
 pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if database.boot.is_none() {
-        coverage.note("catalogue", "database", "the boot page is damaged or cannot be read", 0);
+        coverage.note(&limits::CATALOG_BOOT_PAGE, "database", 0);
         return;
     }
     let mut unusable = false;
@@ -35,35 +35,26 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
         }
         let damaged = gap.fault.is_some() || gap.bad_records > 0;
         unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
-        let reason = match (gap.fault, gap.bad_records) {
-            (None, 0) if gap.missing_rows > 0 && !is_recovered => {
-                "not shut down cleanly, and its log was not applied: fewer rows than the catalogue counts"
-            }
-            (None, 0) if gap.missing_rows > 0 => "fewer rows than the catalogue counts",
-            (Some(ChainFault::Unread { .. }), _) => "its pages could not be read, or are encrypted",
-            (Some(_), _) if is_led_astray => {
-                "the page to which dbi_firstSysIndexes of boot page (1:9) leads is not its first"
-            }
-            (Some(_), _) if !is_recovered => {
-                "not shut down cleanly, and its log was not applied: read up to the first page that does not fit"
-            }
-            (Some(_), _) => "damaged: read up to the first bad page",
-            (None, 1..) if !is_recovered => {
-                "not shut down cleanly, and its log was not applied: some of its rows cannot be read"
-            }
-            (None, 0) => "not described by the catalogue",
-            (None, _) => "some of its rows are no rows",
+        let limit = match (gap.fault, gap.bad_records) {
+            (None, 0) if gap.missing_rows > 0 && !is_recovered => &limits::CATALOG_ROWS_FEWER_LOG,
+            (None, 0) if gap.missing_rows > 0 => &limits::CATALOG_ROWS_FEWER,
+            (Some(ChainFault::Unread { .. }), _) => &limits::CATALOG_UNREADABLE,
+            (Some(_), _) if is_led_astray => &limits::CATALOG_FIRST_PAGE,
+            (Some(_), _) if !is_recovered => &limits::CATALOG_CHAIN_LOG,
+            (Some(_), _) => &limits::CATALOG_CHAIN,
+            (None, 1..) if !is_recovered => &limits::CATALOG_ROWS_LOG,
+            (None, 0) => &limits::CATALOG_TABLE_UNKNOWN,
+            (None, _) => &limits::CATALOG_ROWS,
         };
         let count = u64::from(gap.bad_records) + gap.missing_rows;
-        coverage.note("catalogue", format!("sys.{}", gap.table), reason, count);
+        coverage.note(limit, format!("sys.{}", gap.table), count);
     }
     if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
         // What is missing may lie in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_of_another_version(database) {
-        let reason = "the catalog does not have the form that this version has";
-        coverage.note("catalogue", "boot page (1:9), dbi_version", reason, 0);
+        coverage.note(&limits::CATALOG_VERSION, "boot page (1:9), dbi_version", 0);
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT).page(PageId::BOOT));
     } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));

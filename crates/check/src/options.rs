@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::thread;
 
+use crate::registry::limits::Limit;
+
 /// How many objects are checked: which DBCC command it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
@@ -87,6 +89,8 @@ pub struct Options {
     /// Seed of the key under which facts are hashed; a new one in every run when `None`, so that no file can be made whose
     /// facts cancel. A fixed one is for tests that must repeat.
     pub hash_seed: Option<u64>,
+    /// Limits that whoever asks accepts. They are reported all the same, as allowed; the check does not depend on them.
+    pub allowed: Vec<&'static Limit>,
     /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
     /// tests that compare the two ways.
     pub row_by_row: bool,

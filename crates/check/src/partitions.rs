@@ -19,7 +19,7 @@ use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::{Finding, Value};
 use crate::index_match::locator_of;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 
@@ -221,28 +221,25 @@ fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
 }
 
 /// What is noted of rows whose partition is not verified.
-const WHAT: &str = "partition of each row";
+const WHAT: &str = limits::PARTITION_ORDER.what;
 
 /// After the sweep: what could not be told.
 pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, coverage: &mut Coverage) {
     for (name, units, reason) in context.partitions.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
-            coverage.note(WHAT, name, reason, units.len() as u64);
+            coverage.note_as(WHAT, reason.clone(), name, units.len() as u64);
         }
     }
     for (at, plan) in context.partitions.plans().iter().enumerate() {
         let seen = *swept.partitions.seen(at);
         if seen.undecided > 0 {
-            let reason = "values off the row, or whose order the collation decides";
-            coverage.note(WHAT, &plan.name, reason, seen.undecided);
+            coverage.note(&limits::PARTITION_ORDER, &plan.name, seen.undecided);
         }
         if seen.side() == Side::Both {
-            let reason = "equal to a boundary value; rows on both sides of such leave open to which it belongs";
-            coverage.note(WHAT, &plan.name, reason, seen.on_low + seen.on_high);
+            coverage.note(&limits::PARTITION_SIDE, &plan.name, seen.on_low + seen.on_high);
         }
         if seen.is_contradicted() {
-            let reason = "most rows contradict the boundary values as they were read";
-            coverage.note(WHAT, &plan.name, reason, seen.outside);
+            coverage.note(&limits::PARTITION_CONTRADICTED, &plan.name, seen.outside);
         }
     }
 }
@@ -267,9 +264,8 @@ pub(crate) fn proven(
         Side::Left => 0,
         Side::Right => 1,
         Side::NotSeen | Side::Both => {
-            let reason = "in a wrong partition, and equal to a boundary value: nothing tells to which side it belongs";
             let name = context.partitions.plans().get(plan).map_or("", |plan| plan.name.as_str());
-            coverage.note(WHAT, name, reason, u64::from(is_head));
+            coverage.note(&limits::PARTITION_WRONG_OR_SIDE, name, u64::from(is_head));
             return None;
         }
     };

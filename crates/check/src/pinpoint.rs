@@ -16,6 +16,7 @@ use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::registry::limits;
 use crate::sweep::{self, Partial, Target, Verdict};
 use crate::units::UnitIndex;
 
@@ -79,9 +80,6 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// What is said of pages that could not be read.
-pub(crate) const UNREAD: &str = "they could not be read";
-
 /// A second look met a page that could not be read, or no longer is what the sweep saw: what it found is no proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
@@ -92,7 +90,7 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Pa
         tally.unread_pages += 1;
     }
     if let Some(unit) = context.units.get(unit) {
-        coverage.note("pages", context.index_name(unit), UNREAD, 1);
+        coverage.note(&limits::PAGES_UNREADABLE, context.index_name(unit), 1);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::progress::Progress;
+use crate::registry::limits;
 use crate::sweep::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
 use crate::{columns, columnstore, computed, extended, index_match, lob};
@@ -91,38 +92,30 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
     let name = || context.index_name(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {
-        coverage.note("links between pages", name(), "its IAM chain is damaged (7965)", 1);
+        coverage.note(&limits::TREE_IAM_CHAIN, name(), 1);
         judged = false;
     }
     if context.survey.partial_units.contains(&unit) {
-        coverage.note("pages", name(), "some lie in a data file that was not given", 0);
+        coverage.note(&limits::PAGES_FILE_NOT_GIVEN, name(), 0);
         judged = false;
     }
     if tally.pages_in_transit > 0 {
-        let reason = "a repair, reorganize, bulk load, sort or encryption was working on them";
-        coverage.note("pages", name(), reason, tally.pages_in_transit);
+        coverage.note(&limits::PAGES_IN_TRANSIT, name(), tally.pages_in_transit);
         judged = false;
     }
     if tally.unexplained_forwards > 0 {
-        let reason = "their back pointers have an unknown form";
-        coverage.note("forwarded rows", name(), reason, tally.unexplained_forwards);
+        coverage.note(&limits::HEAP_FORWARDING, name(), tally.unexplained_forwards);
     }
     if tally.taken_pages > 0 {
-        let reason = "in extents that several units claim: too many to be looked at again";
-        coverage.note("pages", name(), reason, tally.taken_pages);
+        coverage.note(&limits::PAGES_SHARED, name(), tally.taken_pages);
         judged = false;
     }
     if tally.unread_pages > 0 {
-        coverage.note("pages", name(), pinpoint::UNREAD, tally.unread_pages);
+        coverage.note(&limits::PAGES_UNREADABLE, name(), tally.unread_pages);
         judged = false;
     }
     if tally.unknown_pages > 0 {
-        coverage.note(
-            "pages",
-            name(),
-            "their PFS page is damaged: nobody knows whether they are in use",
-            tally.unknown_pages,
-        );
+        coverage.note(&limits::PAGES_PFS_DAMAGED, name(), tally.unknown_pages);
         judged = false;
     }
     judged

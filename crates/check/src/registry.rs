@@ -1,5 +1,6 @@
 //! The registry of checks: one row a check. The messages, `mdfsck explain`, docs/checks.md and the tests all come from it.
 
+pub mod limits;
 mod table;
 
 use std::fmt;

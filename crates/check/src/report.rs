@@ -7,6 +7,7 @@ use crate::finding::Names;
 use crate::findings::Findings;
 use crate::options::Options;
 use crate::registry::Repair;
+use crate::registry::limits::Limit;
 
 /// Result of a run.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Report {
     pub beyond: Beyond,
     /// What was asked for and could not be verified.
     pub not_verified: Vec<NotVerified>,
+    /// Worth knowing: neither findings nor anything that was left unverified.
+    pub notes: Vec<NotVerified>,
     /// Reads that failed: each one line for stderr.
     pub read_errors: Vec<String>,
     /// What went otherwise than was asked for and changes no result: each one line for stderr.
@@ -174,6 +177,8 @@ pub struct NotVerified {
     pub reason: String,
     /// How many (comparisons, pages, rows; 0 when it cannot be counted).
     pub count: u64,
+    /// The limit that is the reason.
+    pub limit: &'static Limit,
 }
 
 /// What a run cost.
@@ -295,5 +300,15 @@ impl Report {
     /// Whether everything asked for was verified.
     pub fn complete(&self) -> bool {
         self.not_verified.is_empty()
+    }
+
+    /// Whether a limit is among those that whoever asked for the run accepts.
+    pub fn is_allowed(&self, limit: &Limit) -> bool {
+        self.options.allowed.iter().any(|allowed| *allowed == limit)
+    }
+
+    /// Whether everything asked for was verified but for what is allowed.
+    pub fn complete_as_allowed(&self) -> bool {
+        self.not_verified.iter().all(|entry| self.is_allowed(entry.limit))
     }
 }

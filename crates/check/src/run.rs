@@ -17,13 +17,14 @@ use crate::options::{Options, Scope};
 use crate::page_set::PageSet;
 use crate::progress::Progress;
 use crate::registry::Phase;
+use crate::registry::limits::{self, Limit};
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
 use crate::sweep::{Partial, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
-    broker, catalog_rules, columns, constraints, container, encryption, identity, in_flight, inventory, memory,
-    metadata, partitions, reckon, survey, sweep, system,
+    broker, catalog_rules, columns, constraints, container, encryption, identity, inventory, memory, metadata,
+    partitions, reckon, survey, sweep, system,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -132,13 +133,15 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         broker::note_queues(database, &rowsets, &mut coverage);
     }
     let rows = rowsets.iter().filter(|rowset| rowset.index_id <= 1).map(|rowset| rowset.rows).sum();
+    let (not_verified, notes) = coverage.into_lists();
     Report {
         database: summary(source, database),
         options: options.clone(),
         rowsets,
         findings,
         beyond,
-        not_verified: coverage.into_list(),
+        not_verified,
+        notes,
         read_errors,
         notices: metered.meter.shortage().into_iter().chain(source.read_faults().healed).collect(),
         file_totals: context.survey.totals,
@@ -178,13 +181,15 @@ fn of_headers(
     coverage: Coverage,
     (read_errors, statistics): (Vec<String>, Statistics),
 ) -> Report {
+    let (not_verified, notes) = coverage.into_lists();
     Report {
         database: summary(source, database),
         options: options.clone(),
         rowsets: Vec::new(),
         findings,
         beyond: Beyond::default(),
-        not_verified: coverage.into_list(),
+        not_verified,
+        notes,
         read_errors,
         notices: source.read_faults().healed,
         file_totals: Vec::new(),
@@ -212,14 +217,14 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
 fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Findings {
     type Depends = fn(&Finding) -> bool;
     let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
-    let unsettled: Option<(&str, Depends)> = if in_flight.is_none() && needs_the_log(context) {
-        Some(("not shut down cleanly, and the log was not applied: it may settle this", depends_on_the_log))
+    let unsettled: Option<(&'static Limit, Depends)> = if in_flight.is_none() && needs_the_log(context) {
+        Some((&limits::DEMOTED_LOG, depends_on_the_log))
     } else if !context.survey.unread.is_empty() {
-        Some(("allocation pages could not be read: what they say is not known", depends_on_allocation))
+        Some((&limits::DEMOTED_MAPS, depends_on_allocation))
     } else if is_catalog_unread(context) {
-        Some(("part of the catalogue could not be read: who owns what is not known", depends_on_allocation))
+        Some((&limits::DEMOTED_CATALOG, depends_on_allocation))
     } else if context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST) {
-        Some(("of a release that is newer than this program", depends_on_the_release))
+        Some((&limits::DEMOTED_RELEASE, depends_on_the_release))
     } else {
         None
     };
@@ -227,18 +232,18 @@ fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &m
     let mut kept = List::new(limit, context.space);
     let mut explained = PageSet::new(&context.survey.files);
     let mut withheld = PageSet::new(&context.survey.files);
-    let mut withhold = |finding: &Finding, reason: &str, coverage: &mut Coverage| {
-        coverage.note(&format!("message {}", finding.check.msg), "database", reason, 1);
+    let mut withhold = |finding: &Finding, limit: &'static Limit, coverage: &mut Coverage| {
+        coverage.note_as(&format!("message {}", finding.check.msg), limit, "database", 1);
         finding.page.into_iter().for_each(|page| withheld.insert(page));
     };
     for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
         let Some(finding) = partitions::proven(context, &swept.partitions, finding, coverage) else { continue };
         if in_flight.is_some_and(|in_flight| in_flight.touches(&finding, depends_on_the_log(&finding))) {
-            withhold(&finding, in_flight::REASON, coverage);
+            withhold(&finding, &limits::DEMOTED_IN_FLIGHT, coverage);
             continue;
         }
         match unsettled {
-            Some((reason, depends)) if depends(&finding) => withhold(&finding, reason, coverage),
+            Some((limit, depends)) if depends(&finding) => withhold(&finding, limit, coverage),
             _ => {
                 if finding.check.msg != 8928 {
                     finding.page.into_iter().for_each(|page| explained.insert(page));
@@ -363,7 +368,7 @@ fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<Stri
                 u64::from(claimed) * PAGE_BYTES as u64
             ));
             let lost = u64::from(claimed.saturating_sub(file.pages)).max(1);
-            coverage.note("pages", format!("file {}", file.file_id), "they lie behind the end of the file", lost);
+            coverage.note(&limits::PAGES_BEYOND_END, format!("file {}", file.file_id), lost);
         }
     }
     errors
@@ -401,14 +406,13 @@ fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Cov
     for row in &database.files {
         if survey::is_missing(source, database, row.file_id) {
             let scope = format!("file {} ({})", row.file_id, row.logical_name);
-            coverage.note("file", scope, format!("not given; on the server it was {}", row.physical_name), 0);
+            coverage.note(limits::FILE_NOT_GIVEN.with(&[&row.physical_name]), scope, 0);
         }
     }
     if let Some(boot) = &database.boot
         && format::version::product(boot.version).is_none()
     {
-        let reason = format!("database version {} is not known to this program", boot.version);
-        coverage.note("version", "database", reason, 0);
+        coverage.note(limits::VERSION_UNKNOWN.with(&[&boot.version]), "database", 0);
     }
 }
 
@@ -418,7 +422,7 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
         return;
     }
     if swept.unclaimed_pages > 0 {
-        coverage.note("pages", "database", "in use, but no allocation unit claims them", swept.unclaimed_pages);
+        coverage.note(&limits::PAGES_UNCLAIMED, "database", swept.unclaimed_pages);
     }
     for (at, tally) in swept.units.touched().filter(|(_, tally)| tally.pages() > 0) {
         let Some(unit) = context.units.list().get(at).filter(|unit| context.in_scope(unit)) else { continue };
@@ -426,38 +430,33 @@ fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverag
         if tally.unaudited_rows > 0 {
             let is_dropped =
                 unit.row.and_then(|row| context.database.units.get(row)).is_some_and(|row| row.is_dropped());
-            let reason = if unit.compressed && unit.shape != Shape::Unknown {
-                "compressed rows of a form that nobody has published"
+            let limit = if unit.compressed && unit.shape != Shape::Unknown {
+                &limits::RECORDS_COMPRESSED_FORM
             } else if unit.row.is_none() {
-                "its allocation unit is not in the catalogue"
+                &limits::RECORDS_UNIT_UNKNOWN
             } else if is_dropped {
-                "dropped, its pages wait to be given back"
+                &limits::RECORDS_DROPPED
             } else {
-                "rows of an unknown form: columnstore, or versions kept in rows"
+                &limits::RECORDS_FORM_UNKNOWN
             };
-            coverage.note("records", &name, reason, tally.unaudited_rows);
+            coverage.note(limit, &name, tally.unaudited_rows);
         }
         if unit.compressed && unit.shape.is_rows() && unit.shape != Shape::Unknown {
-            let reason = "how pages of compressed rows count them nobody has published";
-            coverage.note("free bytes and ghosts in headers", &name, reason, tally.pages());
+            coverage.note(&limits::HEADERS_COUNTS_COMPRESSED, &name, tally.pages());
         } else if tally.uncounted_pages > 0 {
-            let reason =
-                "how pages count the remains of deleted or moved records and rows of sparse columns alone is not known";
-            coverage.note("free bytes and ghosts in headers", &name, reason, tally.uncounted_pages);
+            coverage.note(&limits::HEADERS_COUNTS_GHOSTS, &name, tally.uncounted_pages);
         }
         if context.options.physical_only {
             continue;
         }
         if tally.undecided > 0 {
-            coverage.note("key order", &name, "neighbouring keys whose order the collation decides", tally.undecided);
+            coverage.note(&limits::TREE_KEY_ORDER_COLLATION, &name, tally.undecided);
         }
         if tally.unaudited_entries > 0 && unit.compressed && context.checks_tree(unit) {
-            let reason = "how compressed entries name their children nobody has published: only the chains of each level \
-                          were checked";
-            coverage.note("links and key bounds", &name, reason, tally.unaudited_entries);
+            coverage.note(&limits::TREE_COMPRESSED_ENTRIES, &name, tally.unaudited_entries);
         }
         if context.checks_tree(unit) && context.keys(context.units.index_of(unit.id).unwrap_or_default()).is_none() {
-            coverage.note("key order", &name, "its columns are not in the catalogue", tally.rows);
+            coverage.note(&limits::TREE_COLUMNS_UNKNOWN, &name, tally.rows);
         }
     }
     if context.options.physical_only {
@@ -474,17 +473,16 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     };
     let rowsets = || database.rowsets.iter().filter(in_scope);
     for object in database.memory_optimized_tables() {
-        let reason = "memory-optimized: not in the data files (5296)";
-        coverage.note("table", database.object_name(object), reason, 0);
+        coverage.note(&limits::TABLE_MEMORY_OPTIMIZED, database.object_name(object), 0);
     }
     let unknown_units = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
     if unknown_units > 0 {
-        coverage.note("allocation units", "database", "of an unknown type", unknown_units as u64);
+        coverage.note(&limits::ALLOCATION_UNIT_TYPE, "database", unknown_units as u64);
     }
     let is_filestream = |column: &catalog::RowsetColumn| column.status & column_status::FILESTREAM != 0;
     for rowset in rowsets().filter(|rowset| rowset.layout.columns.iter().any(is_filestream)) {
         let name = database.object_name(rowset.object_id);
-        coverage.note("FILESTREAM files", name, "they are not in the data files", 0);
+        coverage.note(&limits::FILESTREAM_FILES, name, 0);
     }
 }
 

@@ -15,6 +15,7 @@ use source::PageSource;
 
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
+use crate::registry::limits;
 use crate::report::FileTotals;
 use crate::units::{UnitIndex, Units};
 
@@ -119,7 +120,7 @@ pub(crate) fn survey(
     for file in &mut files {
         if let Some(page) = file.unread_config().filter(|page| !chains.unread.contains(page)) {
             file.unread.push(page);
-            coverage.note("allocation", format!("page {page}"), "the page could not be read", 1);
+            coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {page}"), 1);
         }
     }
     let totals = extents::check((source, database), &files, (&chains, claims), units, findings, coverage);

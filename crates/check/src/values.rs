@@ -10,6 +10,8 @@ use format::collation::CollationId;
 use format::record::Record;
 use format::types::{TypeInfo, is_decimal, xtype};
 
+use crate::registry::limits::{self, Reason};
+
 /// A column of a row and how to find it.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
@@ -217,43 +219,42 @@ pub(crate) struct Expressions<'a> {
 
 impl Expressions<'_> {
     /// The filter of an index.
-    pub(crate) fn filter(&self, index_id: i32) -> Result<Formula, String> {
+    pub(crate) fn filter(&self, index_id: i32) -> Result<Formula, Reason> {
         self.formula((self.rowset.object_id, ExpressionKind::Filter, index_id.cast_unsigned()))
     }
 
     /// The condition of a CHECK constraint.
-    pub(crate) fn check(&self, constraint_id: i32) -> Result<Formula, String> {
+    pub(crate) fn check(&self, constraint_id: i32) -> Result<Formula, Reason> {
         let formula = self.formula((constraint_id, ExpressionKind::Check, 0))?;
-        formula.program.is_condition().then_some(formula).ok_or_else(|| "its expression is not a condition".to_owned())
+        formula.program.is_condition().then_some(formula).ok_or_else(|| (&limits::EXPRESSION_NO_CONDITION).into())
     }
 
     /// The definition of a computed column, if its result has exactly the type `info` with which it is stored.
-    pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, String> {
+    pub(crate) fn computed_column(&self, id: u32, info: TypeInfo) -> Result<Formula, Reason> {
         let formula = self.column_of_any_type(id)?;
-        let result = formula.program.result_type().ok_or("a condition as column")?;
+        let result = formula.program.result_type().ok_or(&limits::EXPRESSION_NO_VALUE)?;
         let key = |info: TypeInfo| (info.xtype, info.precision, info.scale, info.length);
         if key(result) != key(info) {
-            let (result, info) = (result.declaration(), info.declaration());
-            return Err(format!("a computed column of type {info}: {result} was derived from its definition"));
+            return Err(limits::EXPRESSION_TYPE.with(&[&info.declaration(), &result.declaration()]));
         }
         Ok(Formula { target: info, ..formula })
     }
 
     /// The definition of a computed column, whatever its type.
-    pub(crate) fn column_of_any_type(&self, id: u32) -> Result<Formula, String> {
+    pub(crate) fn column_of_any_type(&self, id: u32) -> Result<Formula, Reason> {
         self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))
     }
 
     /// The expression that the catalogue keeps under an object, kind and sub id, compiled against the columns of the
     /// rowset.
-    fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, String> {
+    fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, Reason> {
         let text = self
             .database
             .expression(object_id, kind, sub_id.cast_signed())
             .and_then(|expression| expression.text.as_deref())
-            .ok_or("its expression is not in the catalogue")?;
+            .ok_or(&limits::EXPRESSION_MISSING)?;
         if !text.is_ascii() {
-            return Err(format!("expression {text}: its characters depend on the code page"));
+            return Err(limits::EXPRESSION_CODE_PAGE.with(&[&text]));
         }
         let lookup = |name: &str| {
             self.stored(name).map(|column| expr::ColumnType {
@@ -264,9 +265,9 @@ impl Expressions<'_> {
         };
         let collation = CollationId(self.database.boot.as_ref().map_or(0, |boot| boot.collation));
         let program = expr::compile_within(text, collation, &lookup)
-            .map_err(|unsupported| format!("expression {text} is not evaluated: {}", unsupported.what))?;
+            .map_err(|unsupported| limits::EXPRESSION_UNSUPPORTED.with(&[&text, &unsupported.what]))?;
         let columns = program.columns().iter().map(|name| self.stored(name).map(Column::of_table));
-        let columns = columns.collect::<Option<_>>().ok_or("an expression names a column that is not stored")?;
+        let columns = columns.collect::<Option<_>>().ok_or(&limits::EXPRESSION_COLUMN)?;
         Ok(Formula { program: Arc::new(program), columns, target: TypeInfo::default() })
     }
 

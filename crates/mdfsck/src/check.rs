@@ -3,7 +3,7 @@
 use std::io;
 
 use catalog::Database;
-use check::{Options, Report, Scope};
+use check::{NotVerified, Options, Report, Scope};
 use format::version;
 use report::{Format, View};
 use source::{PageSource, Throttled};
@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         memory_bytes: arguments.memory,
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,
+        allowed: Vec::new(),
         row_by_row: false,
     };
     refuse_small_grant(source, &database, &options)?;
@@ -74,7 +75,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
 fn tell_what_has_no_row(report: &Report, view: View) {
     for entry in &report.not_verified {
-        complain(format!("not verified: {}, {}: {}", entry.what, entry.scope, entry.reason));
+        let allowed = if report.is_allowed(entry.limit) { ", allowed" } else { "" };
+        let NotVerified { what, scope, reason, limit, .. } = entry;
+        complain(format!("not verified: {what}, {scope}: {reason} ({}{allowed})", limit.id));
+    }
+    for NotVerified { what, scope, reason, limit, .. } in report.notes.iter().filter(|_| !view.no_infomsgs) {
+        complain(format!("note: {what}, {scope}: {reason} ({})", limit.id));
     }
     for result in report.beyond.identities.iter().filter(|result| result.is_behind()) {
         complain(report::identity_behind(result));
@@ -93,7 +99,7 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
     if !report.read_errors.is_empty() || report.findings.error().is_some() {
         status |= Failure::BLIND;
     }
-    if !report.complete() && !zero_on_incomplete {
+    if !report.complete_as_allowed() && !zero_on_incomplete {
         status |= Failure::INCOMPLETE;
     }
     status
@@ -195,7 +201,7 @@ fn estimate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use check::{NotVerified, registry};
+    use check::registry;
 
     #[test]
     fn bits_of_the_status_add() {
@@ -203,9 +209,18 @@ mod tests {
         assert_eq!(status(&report, false), 0);
         report.findings = vec![check::Finding::new(&registry::CATALOG_UNUSABLE)].into();
         report.read_errors.push("a.mdf: cannot read".to_owned());
-        let entry =
-            NotVerified { what: "columns".into(), scope: "database".into(), reason: "no catalogue".into(), count: 0 };
+        let entry = NotVerified {
+            what: "columns".into(),
+            scope: "database".into(),
+            reason: "no catalog".into(),
+            count: 0,
+            limit: &registry::limits::COLUMNS_UNKNOWN,
+        };
         report.not_verified.push(entry);
         assert_eq!((status(&report, false), status(&report, true)), (1 + 4 + 16, 1 + 4));
+        report.options.allowed.push(&registry::limits::COLUMN_UNKNOWN);
+        assert_eq!(status(&report, false), 1 + 4 + 16, "another limit is allowed");
+        report.options.allowed.push(&registry::limits::COLUMNS_UNKNOWN);
+        assert_eq!(status(&report, false), 1 + 4);
     }
 }

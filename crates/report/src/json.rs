@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::{ConstraintResult, Finding, Group, IdentityResult, Options, Owner, Report, RowsetCounts, Scope, Value};
+use check::{
+    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Owner, Report, RowsetCounts, Scope, Value,
+};
 use format::PageId;
 use serde_json::{Map, Value as Json, json};
 
@@ -47,14 +49,25 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
         line(&json!({"kind": "error", "text": text}), out)?;
     }
     for entry in &report.not_verified {
-        let fields = json!({
-            "kind": "not_verified", "what": entry.what, "scope": entry.scope, "reason": entry.reason,
-            "count": entry.count,
-        });
+        let mut fields = limited("not_verified", entry);
+        if report.is_allowed(entry.limit) {
+            fields["allowed"] = true.into();
+        }
         line(&fields, out)?;
+    }
+    for entry in &report.notes {
+        line(&limited("note", entry), out)?;
     }
     line(&statistics::line(report), out)?;
     line(&summary(report, &listing, &gate), out)
+}
+
+/// What a limit kept from being verified, or what is merely worth knowing.
+fn limited(kind: &str, entry: &NotVerified) -> Json {
+    json!({
+        "kind": kind, "what": entry.what, "scope": entry.scope, "reason": entry.reason, "count": entry.count,
+        "id": entry.limit.id, "kind_of": entry.limit.kind.name(),
+    })
 }
 
 /// Writes one line.

@@ -1,31 +1,49 @@
-//! What was asked for and could not be verified: told by every format, never silent.
+//! What was asked for and could not be verified: every format has it, never silent. And notes, which are merely worth knowing.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use check::registry::limits::{ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-use crate::text_table::TextTable;
+use crate::text_table::printable;
 
-/// Writes the block that ends the text of an incomplete run; nothing for a complete one.
+/// Width of the lines that list places.
+const WIDTH: usize = 110;
+
+/// Writes the blocks that end the text of a run: what was not verified, and notes unless `without_notes`; nothing for a complete
+/// run without notes.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-    if report.complete() {
-        return Ok(());
+pub fn write(report: &Report, without_notes: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    if !report.complete() {
+        writeln!(out)?;
+        writeln!(out, "{}", headline(report))?;
+        if let Some(share) = share(report) {
+            writeln!(out, "{share}")?;
+        }
+        let mut kind = None;
+        for (cause, places) in by_cause(&report.not_verified) {
+            let limit = cause.limit;
+            if kind != Some(limit.kind) {
+                writeln!(out, "  {}:", heading(limit.kind))?;
+                kind = Some(limit.kind);
+            }
+            let allowed = if report.is_allowed(limit) { ", allowed" } else { "" };
+            writeln!(out, "    {} ({}{allowed})", printable(cause.reason), limit.id)?;
+            write_places(&places, out)?;
+        }
     }
-    writeln!(out)?;
-    writeln!(out, "{}", headline(report))?;
-    if let Some(share) = share(report) {
-        writeln!(out, "{share}")?;
+    if !report.notes.is_empty() && !without_notes {
+        writeln!(out)?;
+        writeln!(out, "Notes:")?;
+        for (cause, places) in by_cause(&report.notes) {
+            writeln!(out, "    {} ({})", printable(cause.reason), cause.limit.id)?;
+            write_places(&places, out)?;
+        }
     }
-    let mut table = TextTable::new(&[2]);
-    table.row(["what", "where", "count", "why"]);
-    for NotVerified { what, scope, reason, count } in &report.not_verified {
-        let count = if *count == 0 { "-".to_owned() } else { count.to_string() };
-        table.row([what.as_str(), scope, &count, reason]);
-    }
-    table.write(2, out)
+    Ok(())
 }
 
 /// One line that says how much was verified of what can be counted; `None` when rows were not looked into.
@@ -50,5 +68,62 @@ pub fn headline(report: &Report) -> String {
         1 => "one thing".to_owned(),
         count => format!("{count} things"),
     };
-    format!("Incomplete: {what} asked for could not be verified.")
+    let allowed = match report.not_verified.iter().filter(|entry| report.is_allowed(entry.limit)).count() {
+        0 => String::new(),
+        count if count == report.not_verified.len() => " (--allow accepts it)".to_owned(),
+        count => format!(" (--allow accepts {count} of them)"),
+    };
+    format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
+}
+
+/// What places have in common: in the order of kinds, then of the registry.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cause<'a> {
+    kind: LimitKind,
+    position: usize,
+    reason: &'a str,
+    limit: &'static Limit,
+}
+
+/// The entries of each cause, in their order.
+fn by_cause(entries: &[NotVerified]) -> BTreeMap<Cause<'_>, Vec<&NotVerified>> {
+    let mut causes: BTreeMap<Cause<'_>, Vec<&NotVerified>> = BTreeMap::new();
+    for entry in entries {
+        let limit = entry.limit;
+        let position = ALL.iter().position(|other| *other == limit).unwrap_or(ALL.len());
+        let cause = Cause { kind: limit.kind, position, reason: &entry.reason, limit };
+        causes.entry(cause).or_default().push(entry);
+    }
+    causes
+}
+
+fn heading(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Damaged => "Because of damage or contradictions",
+        LimitKind::Unreadable => "Because reads failed",
+        LimitKind::NotGiven => "Because something was not given",
+        LimitKind::InFlight => "Because changes were under way",
+        LimitKind::Undocumented => "Because the format is undocumented",
+        LimitKind::Unsupported => "Because mdfsck does not check it",
+    }
+}
+
+/// What is not verified, and where: the places of one kind of thing in one paragraph.
+fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result<()> {
+    for of_one_kind in entries.chunk_by(|a, b| a.what == b.what) {
+        let Some(first) = of_one_kind.first() else { continue };
+        let mut line = format!("      {}:", printable(&first.what));
+        for (at, entry) in of_one_kind.iter().enumerate() {
+            let count = if entry.count == 0 { String::new() } else { format!(" ({})", entry.count) };
+            let comma = if at + 1 < of_one_kind.len() { "," } else { "" };
+            let place = format!(" {}{count}{comma}", printable(&entry.scope));
+            if at > 0 && line.chars().count() + place.chars().count() > WIDTH {
+                writeln!(out, "{line}")?;
+                line = "       ".to_owned();
+            }
+            line.push_str(&place);
+        }
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }

@@ -26,16 +26,41 @@ fn json_lines_of_case_16() {
 fn an_incomplete_run_says_what_where_how_many_and_why() {
     let mut report = report("Shop", 5);
     report.rowsets = vec![rowset("dbo", "Orders", 5, (2, 1))];
-    report.not_verified =
-        vec![not_verified("key order", "dbo.Orders.IX_1", 12), not_verified("data purity", "database", 0)];
+    report.not_verified = vec![
+        not_verified("key order", "dbo.Orders.IX_1", 12),
+        not_verified("key order", "dbo.Orders.IX_2", 3),
+        not_verified("data purity", "database", 0),
+    ];
     let text = shown(Format::Text, &report, QUIET);
     assert_eq!(
         text,
-        "\nIncomplete: 2 things asked for could not be verified.\n  \
-         what         where            count  why\n  \
-         key order    dbo.Orders.IX_1     12  collation not supported\n  \
-         data purity  database             -  collation not supported\n"
+        "\nIncomplete: 3 things asked for could not be verified. 'mdfsck explain ID' says more.\n  \
+         Because mdfsck does not check it:\n    \
+         collation not supported (tree.key-order-collation)\n      \
+         key order: dbo.Orders.IX_1 (12), dbo.Orders.IX_2 (3)\n      \
+         data purity: database\n"
     );
+}
+
+#[test]
+fn an_allowed_limit_is_reported_as_allowed() {
+    let mut report = report("Shop", 5);
+    report.not_verified = vec![not_verified("key order", "dbo.Orders.IX_1", 12)];
+    report.options.allowed = vec![&check::registry::limits::TREE_KEY_ORDER_COLLATION];
+    let text = shown(Format::Text, &report, QUIET);
+    assert!(text.contains("(tree.key-order-collation, allowed)") && text.contains("(--allow accepts it)"), "{text}");
+    assert!(shown(Format::Json, &report, QUIET).contains("\"allowed\":true"));
+}
+
+#[test]
+fn notes_stand_apart_and_are_informational() {
+    let mut report = report("Shop", 5);
+    let limit = &check::registry::limits::COUNTS_ROWS_MORE;
+    report.notes = vec![NotVerified { limit, ..not_verified("row count", "dbo.Orders", 0) }];
+    let text = shown(Format::Text, &report, View::default());
+    assert!(report.complete() && text.contains("\nNotes:\n") && text.contains("(counts.rows-more)"), "{text}");
+    assert_eq!(shown(Format::Text, &report, QUIET), "");
+    assert!(shown(Format::Json, &report, QUIET).contains("\"kind\":\"note\""));
 }
 
 #[test]
@@ -73,5 +98,12 @@ fn names_from_the_file_cannot_break_lines() {
 }
 
 fn not_verified(what: &str, scope: &str, count: u64) -> NotVerified {
-    NotVerified { what: what.to_owned(), scope: scope.to_owned(), reason: "collation not supported".to_owned(), count }
+    let limit = &check::registry::limits::TREE_KEY_ORDER_COLLATION;
+    NotVerified {
+        what: what.to_owned(),
+        scope: scope.to_owned(),
+        reason: "collation not supported".to_owned(),
+        count,
+        limit,
+    }
 }

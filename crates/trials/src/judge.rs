@@ -107,8 +107,9 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
         return refused(&report.read_errors, reach);
     }
     if report.findings.is_empty() {
+        let now = told(report);
         let is_of_the_damage = |line: &&NotVerified| reach.explains_doubt(line);
-        let added: Vec<&NotVerified> = added(&baseline.not_verified, &report.not_verified).collect();
+        let added: Vec<&NotVerified> = added(&baseline.not_verified, &now).collect();
         return match (added.iter().find(|line| is_of_the_damage(line)), added.first()) {
             (Some(_), _) => Verdict::NotVerified,
             (None, Some(line)) => Verdict::Unrelated(format!("{} of {}: {}", line.what, line.scope, line.reason)),
@@ -134,6 +135,11 @@ fn refused(errors: &[String], reach: &Reach) -> Verdict {
         true => Verdict::Refused,
         false => Verdict::Unrelated(errors.first().cloned().unwrap_or_default()),
     }
+}
+
+/// What a report says besides findings: what was not verified, and notes.
+pub(crate) fn told(report: &Report) -> Vec<NotVerified> {
+    report.not_verified.iter().chain(&report.notes).cloned().collect()
 }
 
 /// The lines that the sound database has not, or with a lower number.

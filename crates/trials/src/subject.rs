@@ -11,7 +11,7 @@ use lab::{Description, PageVerify, Version, shapes, specimens};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random};
 
-use crate::judge::{Baseline, clocked};
+use crate::judge::{Baseline, clocked, told};
 
 /// Trials that share a database.
 const TRIALS_PER_DATABASE: u64 = 50;
@@ -74,7 +74,7 @@ impl Subject {
             contents,
             database,
             roles,
-            baseline: Baseline { not_verified: report.not_verified, time: first.min(again) },
+            baseline: Baseline { not_verified: told(&report), time: first.min(again) },
             files,
             description,
             earlier: OnceLock::new(),

@@ -103,7 +103,7 @@ fn a_sound_encrypted_database_has_no_finding_and_says_what_is_not_verified() {
     for options in [Options::default(), Options { physical_only: true, ..Options::default() }] {
         let report = image.check_with(&options);
         assert_eq!(found(&report), []);
-        assert!(report.read_errors.is_empty() && note(&report, "pages", "only the key's owner") > 300);
+        assert!(report.read_errors.is_empty() && note(&report, "pages", "without the key") > 300);
         assert!(note(&report, "allocation", "encrypted (TDE)") >= 5, "{:?}", report.not_verified);
         assert_eq!(note(&report, "links between pages", ""), 0);
     }
@@ -279,7 +279,7 @@ fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     std::fs::write(&written[0], &bytes).unwrap();
     let report = check_files(&written, &Options::default());
     assert_eq!(found(&report), [], "{:?}", report.not_verified);
-    assert!(note(&report, "pages", "only the key's owner") > 300);
+    assert!(note(&report, "pages", "without the key") > 300);
     // One of them is damaged.
     let at = (0..bytes.len() - PAGE_BYTES).step_by(512).find(|&at| {
         let page: &PageBytes = bytes[at..].first_chunk().unwrap();

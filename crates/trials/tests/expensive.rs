@@ -6,7 +6,7 @@ use check::{Options, Readers, Report, Silent};
 use lab::description::{Column, Expression, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders};
 
-const TOO_EXPENSIVE: &str = "rows for which its expression is too expensive to evaluate";
+const TOO_EXPENSIVE: &str = "rows for which the expression is too expensive to evaluate";
 
 /// 6 KB of terms that each look for what is not there in 8000 characters.
 fn endless_filter() -> String {

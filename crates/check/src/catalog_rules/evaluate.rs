@@ -8,12 +8,12 @@ use format::bytes::unsigned;
 use source::PageSource;
 
 use super::rules::{Base, Column, Keys, Only, Reference, Says};
+use super::table;
 use super::table::REFERENCES;
-use super::{WHAT, table};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 
 /// Keys have one or two columns; the second is 0 then.
 type Key = [i64; 2];
@@ -51,11 +51,11 @@ impl Tables<'_> {
         let version = self.database.boot.as_ref().map_or(0, |boot| boot.version);
         let reason = match unread {
             Unread::NoTable if version < base.since => return,
-            Unread::NoTable => "the catalogue does not have it".to_owned(),
-            Unread::NoColumn(column) => format!("it has no column {column}"),
-            Unread::Incomplete => "it could not be read to its end".to_owned(),
+            Unread::NoTable => (&limits::REFERENCES_TABLE).into(),
+            Unread::NoColumn(column) => limits::REFERENCES_COLUMN.with(&[column]),
+            Unread::Incomplete => (&limits::REFERENCES_TABLE_INCOMPLETE).into(),
         };
-        coverage.note(WHAT, format!("sys.{}", base.name), reason, 0);
+        coverage.note(reason, format!("sys.{}", base.name), 0);
     }
 }
 
@@ -181,7 +181,7 @@ impl KeySets {
             });
             let has_errors = flawed.contains(&base.id);
             if has_errors {
-                coverage.note(WHAT, format!("to rows of sys.{}", base.name), "it has errors of its own", 0);
+                coverage.note(&limits::REFERENCES_TARGET, format!("to rows of sys.{}", base.name), 0);
             }
             if let Err(unread) = &read {
                 tables.note(base, unread, coverage);
@@ -238,9 +238,9 @@ pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Led
                 {
                     let identity: Vec<_> = identity.iter().map(|place| row.get(*place).copied().flatten()).collect();
                     match dangling(reference, key, &identity) {
-                        _ if is_of_the_server => coverage.note(WHAT, scope(reference), OF_THE_SERVER, 1),
+                        _ if is_of_the_server => coverage.note(&limits::REFERENCES_OF_SERVER, scope(reference), 1),
                         Some(finding) => findings.push(finding.at_record(at)),
-                        None => coverage.note(WHAT, scope(reference), UNPROVEN, 1),
+                        None => coverage.note(&limits::REFERENCES_UNPROVEN, scope(reference), 1),
                     }
                 }
             }
@@ -260,12 +260,6 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     });
     named.collect::<Vec<_>>().join(",")
 }
-
-/// Why a row that leads nowhere is no finding.
-const UNPROVEN: &str =
-    "they refer to what does not exist; too few such rows were met in sound databases to call it damage";
-
-const OF_THE_SERVER: &str = "they refer to what this catalogue does not have, and it describes the server too";
 
 /// Whether the catalogue is that of master or of the resource database: rows may refer to logins and to what the server
 /// has built in. No such database was at hand.

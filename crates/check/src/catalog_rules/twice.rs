@@ -21,9 +21,7 @@ use super::evaluate::{Tables, is_of_the_server};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-
-/// What the notes about it are called.
-const WHAT: &str = "catalog values";
+use crate::registry::limits::{self, Reason};
 
 /// Disagreements of one kind that are listed with their values; the rest is counted.
 const LISTED: u64 = 10;
@@ -58,18 +56,27 @@ impl Verdicts<'_> {
     /// A row holds what no such row can hold.
     fn impossible(&mut self, scope: &'static str, finding: impl FnOnce() -> Finding) {
         match self.is_of_the_server {
-            true => self.doubt(scope, || "a value that is not known; this catalog describes the server too".to_owned()),
+            true => self.note(scope, || (&limits::CATALOG_VALUE_OF_SERVER).into()),
             false => self.findings.push(finding()),
         }
     }
 
-    /// Two rows disagree, or one holds what is not known.
-    fn doubt(&mut self, scope: &'static str, reason: impl FnOnce() -> String) {
+    /// Two rows disagree: what each says.
+    fn doubt(&mut self, scope: &'static str, values: impl FnOnce() -> String) {
+        self.note(scope, || limits::CATALOG_VALUES_DISAGREE.with(&[&values()]));
+    }
+
+    /// A row holds a value that is not known.
+    fn unknown(&mut self, scope: &'static str, value: impl FnOnce() -> String) {
+        self.note(scope, || limits::CATALOG_VALUE_UNKNOWN.with(&[&value()]));
+    }
+
+    fn note(&mut self, scope: &'static str, reason: impl FnOnce() -> Reason) {
         let listed = self.listed.entry(scope).or_default();
         *listed += 1;
         match *listed <= LISTED {
-            true => self.coverage.note(WHAT, scope, reason(), 1),
-            false => self.coverage.note(WHAT, scope, "more disagreements of the same kind", 1),
+            true => self.coverage.note(reason(), scope, 1),
+            false => self.coverage.note(&limits::CATALOG_VALUES_MORE, scope, 1),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::RowCheck;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::units::Units;
 
 /// Internal version of SQL Server 2017.
@@ -41,7 +41,7 @@ pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Ledger
         if can_be_paused(database) {
             let name = database.object_name(rowset.object_id);
             let scope = format!("{name}, index ID {}", rowset.index_id);
-            coverage.note("anti-matter columns", scope, "an online build of the index may be paused", 0);
+            coverage.note_as("anti-matter columns", &limits::INDEX_BUILD_PAUSED, scope, 0);
         } else if rowset.index_id <= 1 {
             findings.push(Finding::new(&registry::ANTI_MATTER_COLUMN).owner(owner));
         }

@@ -8,6 +8,7 @@ use super::sparse::SparseCheck;
 use super::{anti_matter, names};
 use crate::expanded::expansion;
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Limit};
 use crate::survey::Survey;
 use crate::units::{Shape, Unit, Units};
 
@@ -108,7 +109,7 @@ pub(super) struct Column {
     /// Counter of its values that were not verified.
     pub(super) counter: usize,
     /// Why none of its values is checked against its type.
-    pub(super) not_verified: Option<&'static str>,
+    pub(super) not_verified: Option<&'static Limit>,
     /// Stands for sparse values of columns that the catalogue does not have.
     pub(super) is_nobodys: bool,
 }
@@ -227,8 +228,8 @@ impl Program {
         let at = self.columns.len() as u16;
         let mut not_verified = match domain {
             Some(_) => None,
-            None if is_known => Some("the values of its type are not decoded"),
-            None => Some("the catalogue has no column of its number"),
+            None if is_known => Some(&limits::COLUMN_TYPE),
+            None => Some(&limits::COLUMN_UNKNOWN),
         };
         if is_known && column.leaf_offset > 0 {
             let offset = column.leaf_offset.unsigned_abs();
@@ -241,7 +242,7 @@ impl Program {
             let is_text_pointer = matches!(column.info.xtype, xtype::TEXT | xtype::NTEXT | xtype::IMAGE);
             let is_plain = is_text_pointer || fixed_length(column.info).is_none();
             if !is_plain && !is_uniquifier {
-                not_verified = Some("a type of fixed length stored as a variable column");
+                not_verified = Some(&limits::COLUMN_FIXED_AS_VARIABLE);
             }
             let check = VariableCheck {
                 null_bit: column.leaf_null_bit,

@@ -15,6 +15,7 @@ use super::plan::{Demand, Key, Named, Plan};
 use crate::context::Context;
 use crate::index_match::locator_of;
 use crate::pinpoint::{Stretch, Unread, each_row, stretches};
+use crate::registry::limits;
 use crate::sweep::Partial;
 use crate::units::UnitIndex;
 
@@ -53,7 +54,7 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
         return verdict;
     }
     // Of the keys that were read some may lead to rows that were not.
-    let unread = || Verdict { rows, undecided: [("pages that could not be read", rows)].into(), ..Verdict::default() };
+    let unread = || Verdict { rows, undecided: [((&limits::PAGES_UNREADABLE, ""), rows)].into(), ..Verdict::default() };
     let memory = context.bytes_for_facts() as u64;
     let keys_a_pass = (memory / 2 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
@@ -80,16 +81,16 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: 
                 KeyValue::Null => return,
                 // Told once.
                 KeyValue::Unknown if pass > 0 => return,
-                KeyValue::Unknown => Some("keys with values that lie off the row"),
+                KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, .. } if hash.0 % passes != pass || keys.contains(&hash) => return,
-                KeyValue::Value { .. } if has_unknown => Some("keys with values that lie off the row"),
+                KeyValue::Value { .. } if has_unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
-                    Some("keys that only the collation's tables tell apart")
+                    Some(&limits::CONSTRAINT_KEYS_COLLATION)
                 }
                 KeyValue::Value { .. } => None,
             };
             match undecided {
-                Some(reason) => *verdict.undecided.entry(reason).or_default() += 1,
+                Some(limit) => *verdict.undecided.entry((limit, "")).or_default() += 1,
                 None => verdict.violation(at, || place(columns, record)),
             }
         });

@@ -7,6 +7,7 @@ use crate::beyond::ConstraintResult;
 use crate::budget;
 use crate::index_match::{are_readable, units_of};
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Reason};
 use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
@@ -80,7 +81,7 @@ pub(crate) struct LeftOut {
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     work: PerUnit<Vec<Work>>,
-    left_out: Vec<(LeftOut, String)>,
+    left_out: Vec<(LeftOut, Reason)>,
 }
 
 impl Plans {
@@ -129,8 +130,8 @@ impl Plans {
     }
 
     /// Constraints that cannot be looked at, and why.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&LeftOut, &str)> {
-        self.left_out.iter().map(|(left_out, reason)| (left_out, reason.as_str()))
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&LeftOut, &Reason)> {
+        self.left_out.iter().map(|(left_out, reason)| (left_out, reason))
     }
 }
 
@@ -141,9 +142,9 @@ fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
 
 type Demanded = (Demand, Vec<(UnitIndex, Work)>);
 
-fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan: usize) -> Result<Demanded, String> {
+fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan: usize) -> Result<Demanded, Reason> {
     if constraint.has_unknown_status() {
-        return Err(format!("its status 0x{:x} has bits of unknown meaning", constraint.status));
+        return Err(limits::CONSTRAINT_STATUS.with(&[&format_args!("{:x}", constraint.status)]));
     }
     if !constraint.is_trusted() {
         return Ok((Demand::Condition, Vec::new()));
@@ -162,10 +163,9 @@ fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan:
         ConstraintKind::ForeignKey { referenced_id, columns } => {
             let referenced = rowsets_of(database, *referenced_id);
             if columns.is_empty() {
-                return Err("its columns are not in the catalogue".to_owned());
+                return Err((&limits::CONSTRAINT_COLUMNS).into());
             }
-            rows_are_at_hand(database, &referenced)
-                .map_err(|reason| format!("the table that it refers to: {reason}"))?;
+            rows_are_at_hand(database, &referenced).map_err(|reason| reason.about("the table that it refers to"))?;
             let (from, to): (Vec<u32>, Vec<u32>) = columns.iter().copied().unzip();
             let key = Key {
                 from: key_columns(database, table, &from)?,
@@ -179,21 +179,21 @@ fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan:
 }
 
 /// Whether the rows of a table are in the data files, in a form that is decoded.
-fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), String> {
+fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), Reason> {
     are_readable(table.iter().copied())?;
     if table.is_empty() || units_of(database, table).len() != table.len() {
-        return Err("its rows are not in the data files".to_owned());
+        return Err((&limits::ROWS_NOT_IN_FILES).into());
     }
     Ok(())
 }
 
-fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<Work, String> {
+fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<Work, Reason> {
     let formula = Expressions { database, rowset }.check(constraint.id)?;
     let shown = formula.columns().map(|(name, column)| (name.to_owned(), column.clone())).collect();
     Ok(Work { plan, formula, shown, share: 0 })
 }
 
-fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Vec<(UnitIndex, Vec<Named>)>, String> {
+fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Vec<(UnitIndex, Vec<Named>)>, Reason> {
     let mut found = Vec::new();
     for rowset in table {
         let columns = ids.iter().map(|id| key_column(database, rowset, *id)).collect::<Result<Vec<_>, _>>()?;
@@ -202,13 +202,13 @@ fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Ve
     Ok(found)
 }
 
-fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, String> {
+fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, Reason> {
     let known = database.columns.get(&rowset.object_id).and_then(|columns| columns.iter().find(|known| known.id == id));
     let name = known.map_or_else(|| format!("column ID {id}"), |known| known.name.clone());
-    let column = rowset.layout.column(id).ok_or_else(|| format!("column {name} is not stored in its table"))?;
+    let column = rowset.layout.column(id).ok_or_else(|| limits::CONSTRAINT_COLUMN_NOT_STORED.with(&[&name]))?;
     let is_vardecimal = fixed_length(column.info).is_some() && column.leaf_offset < 0 && !column.is_sparse();
     if !is_comparable(column.info) || is_vardecimal || is_sparse_and_padded(column) {
-        return Err(format!("column {name} of type {} is not compared", column.info.declaration()));
+        return Err(limits::CONSTRAINT_COLUMN_TYPE.with(&[&name, &column.info.declaration()]));
     }
     Ok((name, Column::of_table(column)))
 }
@@ -223,7 +223,7 @@ fn is_comparable(info: TypeInfo) -> bool {
 }
 
 /// SQL Server demands equal types on both sides; a catalogue that says otherwise is not understood.
-fn have_equal_types(key: &Key) -> Result<(), String> {
+fn have_equal_types(key: &Key) -> Result<(), Reason> {
     let kind = |column: &Column| {
         let info = column.column.info;
         let xtype = if info.xtype == xtype::NUMERIC { xtype::DECIMAL } else { info.xtype };
@@ -234,7 +234,7 @@ fn have_equal_types(key: &Key) -> Result<(), String> {
     for columns in sides() {
         for ((name, expected), (_, column)) in first.iter().zip(columns) {
             if kind(expected) != kind(column) {
-                return Err(format!("column {name} and the one it refers to are of different types"));
+                return Err(limits::CONSTRAINT_TYPES_DIFFER.with(&[name]));
             }
         }
     }

@@ -10,6 +10,7 @@ use super::together::Together;
 use crate::budget;
 use crate::columns::may_be_paused;
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Reason};
 use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
@@ -144,7 +145,7 @@ pub(crate) struct Plans {
     plans: Vec<Plan>,
     work: PerUnit<Vec<Work>>,
     empty: Vec<Empty>,
-    left_out: Vec<(Named, String)>,
+    left_out: Vec<(Named, Reason)>,
 }
 
 impl Plans {
@@ -204,8 +205,8 @@ impl Plans {
     }
 
     /// Indexes that cannot be compared, and why.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&Named, &str)> {
-        self.left_out.iter().map(|(name, reason)| (name, reason.as_str()))
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&Named, &Reason)> {
+        self.left_out.iter().map(|(name, reason)| (name, reason))
     }
 }
 
@@ -234,15 +235,15 @@ fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
 }
 
 /// Whether the columns of all rows can be found.
-pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), String> {
+pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
     if rowsets.clone().any(|rowset| rowset.compression > 2) {
-        return Err("rows in columnstore segments are not compared".to_owned());
+        return Err((&limits::ROWS_COLUMNSTORE).into());
     }
     if rowsets.clone().any(|rowset| rowset.is_row_compressed() && rowset.expansion.is_none()) {
-        return Err("the catalogue does not tell how its compressed rows are read".to_owned());
+        return Err((&limits::ROWS_COMPRESSION).into());
     }
     if rowsets.any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
-        return Err("its columns are not in the catalogue".to_owned());
+        return Err((&limits::ROWS_COLUMNS_UNKNOWN).into());
     }
     Ok(())
 }
@@ -291,27 +292,27 @@ enum Origin {
 }
 
 impl Builder<'_> {
-    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, Work)>), String> {
+    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, Work)>), Reason> {
         if !self.database.indexes_are_complete() {
-            return Err("the tables that describe indexes could not be read".to_owned());
+            return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());
         }
         let index = self.index_row()?;
         let all = || self.table.iter().chain(self.index);
         if self.table.is_empty() {
-            return Err("its table has no rowset".to_owned());
+            return Err((&limits::INDEX_NO_TABLE).into());
         }
         are_readable(all().copied())?;
         // Of two rowsets of a partition, one is perhaps what a paused rebuild has done so far.
         if all().any(|rowset| may_be_paused(self.database, rowset))
             || [self.table, self.index].into_iter().any(has_partition_twice)
         {
-            return Err("an online build of an index of the table may be paused".to_owned());
+            return Err((&limits::INDEX_BUILD_PAUSED).into());
         }
-        let first = self.index.first().ok_or("no rowset")?;
+        let first = self.index.first().ok_or(&limits::INDEX_NO_ROWSET)?;
         let mut origins = Vec::new();
         for (column, origin) in self.origins(first)? {
             if matches!(column.info.xtype, xtype::XML | xtype::TEXT | xtype::NTEXT | xtype::IMAGE | xtype::JSON) {
-                return Err(format!("column {} is of a type that no index has", self.column_name(origin)));
+                return Err(limits::INDEX_COLUMN_TYPE.with(&[&self.column_name(origin)]));
             }
             origins.push((column.id, origin, column.info));
         }
@@ -319,7 +320,7 @@ impl Builder<'_> {
         for rowset in self.index {
             let cells =
                 origins.iter().map(|(id, origin, _)| self.index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
-            let cells = cells.ok_or("its partitions have different columns")?;
+            let cells = cells.ok_or(&limits::ROWS_COLUMNS_DIFFER)?;
             let work_of = |unit| (unit, Work::new(at, Side::Index, cells, None));
             work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
@@ -360,23 +361,22 @@ impl Builder<'_> {
     }
 
     /// The catalogue's row of the index, if it is one that holds a row for each row of the table.
-    fn index_row(&self) -> Result<&Index, String> {
+    fn index_row(&self) -> Result<&Index, Reason> {
         const HYPOTHETICAL: u32 = 0x100;
-        let index =
-            self.database.indexes.get(&(self.object_id, self.index_id)).ok_or("the catalogue has no such index")?;
+        let index = self.database.indexes.get(&(self.object_id, self.index_id)).ok_or(&limits::INDEX_UNKNOWN)?;
         match index.index_type {
             IndexType::Nonclustered => {}
-            other => return Err(format!("{} indexes are not compared yet", other.name())),
+            other => return Err(limits::INDEX_KIND.with(&[&other.name()])),
         }
         if index.is_disabled() || index.status & HYPOTHETICAL != 0 {
-            return Err("the index is disabled: its rows are not maintained".to_owned());
+            return Err((&limits::INDEX_DISABLED).into());
         }
         Ok(index)
     }
 
     /// The columns of the index in their order, each with where it comes from: key and included columns by sysiscols,
     /// then the locator (format.md 7.2 and 10).
-    fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, String> {
+    fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
         let known: HashMap<u32, IndexColumn> = self
             .database
             .index_columns
@@ -390,12 +390,12 @@ impl Builder<'_> {
         for column in columns {
             let origin = match known.get(&column.id) {
                 Some(known) => Origin::Column(known.column_id),
-                None => locators.next().ok_or("it has columns that the catalogue does not explain")?,
+                None => locators.next().ok_or(&limits::INDEX_COLUMNS_UNEXPLAINED)?,
             };
             origins.push((column, origin));
         }
         if locators.next().is_some() {
-            return Err("it lacks columns of its table's clustering key".to_owned());
+            return Err((&limits::INDEX_KEY_COLUMNS).into());
         }
         Ok(origins)
     }
@@ -431,7 +431,7 @@ impl Builder<'_> {
         })))
     }
 
-    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Cell, String> {
+    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Cell, Reason> {
         let column = match origin {
             Origin::Locator => return Ok(Cell::Locator),
             Origin::Uniquifier => {
@@ -444,22 +444,22 @@ impl Builder<'_> {
             return Ok(Cell::Computed(Box::new(self.formula(rowset, origin, info)?)));
         };
         if is_sparse_and_padded(column) {
-            return Err(format!("column {} is sparse, of a type that may be stored without its padding", name()));
+            return Err(limits::INDEX_SPARSE_PADDING.with(&[&name()]));
         }
         if column.info.xtype != info.xtype {
-            return Err(format!("column {} has another type in the table", name()));
+            return Err(limits::INDEX_TYPES_DIFFER.with(&[&name()]));
         }
         let is_uniquifier = matches!(origin, Origin::Uniquifier);
         Ok(Cell::Column(Box::new(Column { is_uniquifier, ..Column::of_table(column) })))
     }
 
     /// The definition of a computed column that the table does not store.
-    fn formula(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, String> {
+    fn formula(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Formula, Reason> {
         match origin {
             Origin::Column(id) => Expressions { database: self.database, rowset }
                 .computed_column(id, info)
-                .map_err(|why| format!("column {}: {why}", self.column_name(origin))),
-            _ => Err(format!("column {} is not in its table", self.column_name(origin))),
+                .map_err(|reason| reason.about(format_args!("column {}", self.column_name(origin)))),
+            _ => Err(limits::INDEX_COLUMN_MISSING.with(&[&self.column_name(origin)])),
         }
     }
 

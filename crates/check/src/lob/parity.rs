@@ -14,7 +14,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::pinpoint::{self, Unread};
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::sweep::Partial;
 
 /// Addresses that are kept of each side of a run. Beyond, rows are asked again.
@@ -110,7 +110,7 @@ pub(super) fn reckon(
     };
     let Some(suspects) = swept.lob.parity.suspects() else {
         let scope = format!("{}: ntext", context.index_name(unit));
-        coverage.note("column values", scope, "off the row: too many to tell whether their lengths are even", 0);
+        coverage.note(&limits::COLUMN_NTEXT_TOO_MANY, scope, 0);
         return Ok(());
     };
     if suspects.is_empty() {
@@ -138,7 +138,7 @@ pub(super) fn note_damaged(context: &Context<'_>, plan: &RowsetPlan, coverage: &
     let has_ntext = context.lob.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {
         let scope = format!("{}: ntext", context.index_name(unit));
-        coverage.note("column values", scope, "off the row, some of them damaged: lengths were not looked at", 0);
+        coverage.note(&limits::COLUMN_NTEXT_DAMAGED, scope, 0);
     }
 }
 

@@ -5,6 +5,7 @@ use format::types::{TypeInfo, xtype};
 
 use crate::expanded::expansion;
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Limit};
 use crate::survey::Survey;
 use crate::units::{Shape, UnitIndex, Units};
 
@@ -25,7 +26,7 @@ pub(crate) struct RowsetPlan {
     /// Its LOB and row-overflow units.
     pub(crate) text_units: Vec<UnitIndex>,
     /// Why its rows cannot be read, if there are any.
-    pub(super) why_not: Option<&'static str>,
+    pub(super) why_not: Option<&'static Limit>,
     /// References may come from elsewhere than its rows.
     pub(super) is_unknown: bool,
 }
@@ -86,11 +87,11 @@ impl Plans {
         let (lob, overflow) = (of_kind(UnitKind::Lob), of_kind(UnitKind::Overflow));
         let is_unknown = unit.shape == Shape::Unknown;
         let why_not = if is_unknown {
-            Some("columnstore, or an index of an unknown kind")
+            Some(&limits::LOB_COLUMNSTORE)
         } else if unit.compressed && expansion(rowset).is_none() {
-            Some("the catalogue does not tell how its compressed rows are read")
+            Some(&limits::ROWS_COMPRESSION)
         } else if !database.layouts_are_complete() || rowset.layout.columns.is_empty() {
-            Some("its columns are not in the catalogue")
+            Some(&limits::ROWS_COLUMNS_UNKNOWN)
         } else {
             None
         };

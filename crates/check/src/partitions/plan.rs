@@ -13,6 +13,7 @@ use format::{RecordId, value};
 use crate::columns::table_columns;
 use crate::index_match::{are_readable, units_of};
 use crate::per_unit::PerUnit;
+use crate::registry::limits::{self, Reason};
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 
@@ -63,7 +64,7 @@ impl Work {
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     work: PerUnit<Option<Work>>,
-    left_out: Vec<(Plan, String)>,
+    left_out: Vec<(Plan, Reason)>,
 }
 
 impl Plans {
@@ -110,8 +111,8 @@ impl Plans {
     }
 
     /// What cannot be looked at, and why.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&str, &[UnitIndex], &str)> {
-        self.left_out.iter().map(|(plan, reason)| (plan.name.as_str(), plan.units.as_slice(), reason.as_str()))
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (&str, &[UnitIndex], &Reason)> {
+        self.left_out.iter().map(|(plan, reason)| (plan.name.as_str(), plan.units.as_slice(), reason))
     }
 }
 
@@ -120,14 +121,12 @@ fn work(
     index: (i32, i32),
     rowsets: &[&Rowset],
     plan: usize,
-) -> Result<Vec<(UnitIndex, Work)>, String> {
+) -> Result<Vec<(UnitIndex, Work)>, Reason> {
     are_readable(rowsets.iter().copied())?;
-    let partitioned = database.partitioned.get(&index).ok_or("its partition function is not in the catalogue")?;
-    let function = database
-        .partition_functions
-        .get(&partitioned.function_id)
-        .ok_or("its partition function is not in the catalogue")?;
-    let column = partitioning_column(database, rowsets.first().ok_or("no rowset")?, partitioned.column_id)?;
+    let partitioned = database.partitioned.get(&index).ok_or(&limits::PARTITION_FUNCTION)?;
+    let function = database.partition_functions.get(&partitioned.function_id).ok_or(&limits::PARTITION_FUNCTION)?;
+    let column =
+        partitioning_column(database, rowsets.first().ok_or(&limits::PARTITION_NO_ROWSET)?, partitioned.column_id)?;
     let boundaries: Arc<[Boundary]> = the_boundaries(&function.candidates, rowsets, column)?.into();
     let mut work = Vec::new();
     for rowset in rowsets {
@@ -149,26 +148,25 @@ fn the_boundaries<'a>(
     candidates: &'a [Vec<Boundary>],
     rowsets: &[&Rowset],
     column: &RowsetColumn,
-) -> Result<&'a [Boundary], String> {
+) -> Result<&'a [Boundary], Reason> {
     let mut numbers: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
     numbers.sort_unstable();
     let is_of_one_type = rowsets
         .iter()
         .all(|rowset| rowset.layout.columns.iter().any(|other| (other.id, other.info) == (column.id, column.info)));
     if !is_of_one_type {
-        return Err("its partitions have different columns".to_owned());
+        return Err((&limits::ROWS_COLUMNS_DIFFER).into());
     }
     let mut found = None;
-    let mut reason = "the boundary values of its partition function are not in the catalogue as expected".to_owned();
+    let mut reason = Reason::from(&limits::PARTITION_BOUNDARIES);
     for boundaries in candidates {
         let order = KeyOrder::of(column.info, column.collation, 0);
         let fits = are_of_type(boundaries, column.info).and_then(|()| ascend(boundaries, order)).and_then(|()| {
             let ok = numbers.iter().copied().eq((1..).take(boundaries.len() + 1));
-            let why = "its partitions are not one more than the boundary values of its partition function";
-            ok.then_some(()).ok_or_else(|| why.to_owned())
+            ok.then_some(()).ok_or_else(|| (&limits::PARTITION_BOUNDARIES_COUNT).into())
         });
         match fits {
-            Ok(()) if found.is_some() => return Err("several lists of values may be its boundaries".to_owned()),
+            Ok(()) if found.is_some() => return Err((&limits::PARTITION_BOUNDARIES_SEVERAL).into()),
             Ok(()) => found = Some(boundaries.as_slice()),
             Err(why) => reason = why,
         }
@@ -177,21 +175,21 @@ fn the_boundaries<'a>(
 }
 
 /// The partitioning column in the rows of a partition.
-fn partitioning_column<'a>(database: &Database, rowset: &'a Rowset, id: u32) -> Result<&'a RowsetColumn, String> {
+fn partitioning_column<'a>(database: &Database, rowset: &'a Rowset, id: u32) -> Result<&'a RowsetColumn, Reason> {
     let names = table_columns(database, rowset);
     let is_it = |(column, known): &(&RowsetColumn, Option<&TableColumn>)| {
         !column.is_dropped() && known.is_some_and(|known| known.id == id)
     };
     let found = rowset.layout.columns.iter().zip(names).find(is_it);
-    let (column, _) = found.ok_or("its partitioning column is not stored")?;
+    let (column, _) = found.ok_or(&limits::PARTITION_COLUMN)?;
     let is_vardecimal = fixed_length(column.info).is_some() && column.leaf_offset < 0 && !column.is_sparse();
     if is_vardecimal || is_sparse_and_padded(column) {
-        return Err(format!("partitioning columns of type {} are not compared", column.info.declaration()));
+        return Err(limits::PARTITION_COLUMN_TYPE.with(&[&column.info.declaration()]));
     }
     Ok(column)
 }
 
-fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), String> {
+fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), Reason> {
     let is_decimal = |kind: u8| matches!(kind, xtype::DECIMAL | xtype::NUMERIC);
     let is_of_type = |boundary: &Boundary| {
         let kinds = (boundary.info.xtype, info.xtype);
@@ -202,11 +200,11 @@ fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), String> {
         .iter()
         .all(is_of_type)
         .then_some(())
-        .ok_or_else(|| format!("the boundary values are not of its column's type, {}", info.declaration()))
+        .ok_or_else(|| limits::PARTITION_BOUNDARIES_TYPE.with(&[&info.declaration()]))
 }
 
 /// Whether each boundary is certainly above the one before.
-fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), String> {
+fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), Reason> {
     let is_above = |pair: &[Boundary]| match pair {
         [a, b] => match (a.value.as_deref(), b.value.as_deref()) {
             (None, Some(_)) => true,
@@ -216,7 +214,7 @@ fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), String> {
         _ => true,
     };
     let ok = boundaries.windows(2).all(is_above);
-    ok.then_some(()).ok_or_else(|| "the order of its boundary values is not certain".to_owned())
+    ok.then_some(()).ok_or_else(|| (&limits::PARTITION_BOUNDARIES_ORDER).into())
 }
 
 /// The key columns of an index, by name.

@@ -92,7 +92,7 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
 
 fn reason(database: &Database) -> Option<String> {
     let plans = Plans::new(database, &Units::of(database), false);
-    plans.left_out().next().map(|(_, _, reason)| reason.to_owned())
+    plans.left_out().next().map(|(_, _, reason)| reason.text.clone())
 }
 
 fn place_of(value: Option<i32>, boundaries: &[Boundary]) -> Place {
@@ -155,7 +155,7 @@ fn boundaries_that_are_not_understood_are_not_used() {
     assert!(told(vec![bigint.clone(), bigint]).contains("type, int"));
     let mut none = database(2, vec![int(1)]);
     none.partition_functions.entry(FUNCTION).or_default().candidates.clear();
-    assert!(reason(&none).is_some_and(|reason| reason.contains("not in the catalogue")));
+    assert!(reason(&none).is_some_and(|reason| reason.contains("not in the catalog")));
     let mut unknown = database(2, vec![int(1)]);
     unknown.partitioned.clear();
     assert!(reason(&unknown).is_some_and(|reason| reason.contains("partition function")));

@@ -15,7 +15,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::pinpoint;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::spill::{Window, Windows};
 use crate::sweep::{NodePage, PageBounds, Partial, Target, UnitTally, child, is_leaf, record};
 use crate::units::{Unit, UnitIndex};
@@ -66,7 +66,7 @@ fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
 pub(super) fn note_lost(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
-        coverage.note("key bounds", "database", "there was no place for temporary files", pages);
+        coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::sweep::UnitTally;
 use crate::units::{Shape, Unit};
 
@@ -21,11 +21,10 @@ pub(super) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
     };
     let explained = tally.bad_pages > 0 || !context.is_clean() || rowset.rows < 0;
     if !explained && rowset.rows.unsigned_abs() != tally.rows {
-        let reason = format!(
-            "{} rows were seen, the catalogue counts {}: the count is stale, or pages with rows are no longer found",
-            tally.rows, rowset.rows
-        );
-        coverage.note("row count", context.index_name(unit), reason, 0);
+        // More rows than are counted: the count alone is wrong. Fewer: rows may be gone.
+        let has_more = tally.rows > rowset.rows.unsigned_abs();
+        let limit = if has_more { &limits::COUNTS_ROWS_MORE } else { &limits::COUNTS_ROWS_FEWER };
+        coverage.note(limit.with(&[&tally.rows, &rowset.rows]), context.index_name(unit), 0);
     }
 }
 

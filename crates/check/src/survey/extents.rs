@@ -14,7 +14,7 @@ use super::maps::{Allocation, FileMap};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::report::FileTotals;
 use crate::spill::{Sorted, Sorter};
 use crate::units::{UnitIndex, Units};
@@ -120,8 +120,7 @@ impl Checker<'_> {
                 // The pages by which all others are found lie here.
                 claimants.insert(0, Claimant::System);
             } else if fixed {
-                let reason = "an IAM page claims the extent of the maps of a later interval, which was never seen";
-                self.coverage.note("allocation", format!("extent {first}"), reason, 1);
+                self.coverage.note(&limits::ALLOCATION_MAP_EXTENT_CLAIMED, format!("extent {first}"), 1);
             }
             if free {
                 claimants.insert(0, Claimant::Gam);
@@ -274,7 +273,7 @@ impl Checker<'_> {
     }
 
     fn note_owner_unknown(&mut self) {
-        self.coverage.note("owners of pages in use", "database", "they may be of an IAM chain that is damaged", 1);
+        self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
     /// A mixed extent without room: each of its pages stands in a chain's list or is a fixed page.

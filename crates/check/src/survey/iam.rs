@@ -9,13 +9,13 @@ use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use super::claims::{Claim, Interval, Intervals};
-use super::maps::{self, Allocation, FileMap, Single};
+use super::maps::{Allocation, FileMap, Single};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
 use crate::page_set::PageSet;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::spill::Sorter;
 use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
 
@@ -113,8 +113,7 @@ pub(super) fn follow(
         }
     }
     if follower.surplus > 0 {
-        let reason = "more than any database has: of units that the catalogue does not know, or twice for an interval";
-        follower.coverage.note("allocation", "IAM pages", reason, follower.surplus);
+        follower.coverage.note(&limits::ALLOCATION_IAM_SURPLUS, "IAM pages", follower.surplus);
     }
     let chains = Chains {
         pages: follower.sound.into_values().collect(),
@@ -197,7 +196,7 @@ impl Follower<'_> {
                     self.report_invalid(id, header.page_type, Some(fault));
                 }
                 if header.is_encrypted() {
-                    self.coverage.note("allocation", format!("page {id}"), maps::PLAIN_BUT_FLAGGED, 1);
+                    self.coverage.note(&limits::ALLOCATION_FLAGGED_ENCRYPTED, format!("page {id}"), 1);
                 }
                 let unit = self.take_room(named);
                 if unit.is_none() {
@@ -208,7 +207,7 @@ impl Follower<'_> {
             }
             // The header of an encrypted page still says what it is.
             None if header.is_encrypted() && header.kind() == Some(PageType::Iam) => {
-                self.coverage.note("allocation", format!("file {}", id.file), maps::ENCRYPTED, 1);
+                self.coverage.note(&limits::ALLOCATION_ENCRYPTED, format!("file {}", id.file), 1);
                 self.unread.push(id);
                 None
             }
@@ -223,7 +222,7 @@ impl Follower<'_> {
 
     /// An IAM page that the system could not read.
     fn unread(&mut self, id: PageId) {
-        self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+        self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
         self.unread.push(id);
     }
 
@@ -509,8 +508,7 @@ impl Follower<'_> {
                         }
                     }
                     if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_A_PAGE) {
-                        let reason = "they claim more extents behind the end of a file than are listed";
-                        self.coverage.note("allocation", "IAM pages", reason, more);
+                        self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }
                 // A file that was shrunk below the interval may leave its empty IAM page behind.

@@ -17,7 +17,7 @@ use crate::audit::{self, FixedFault};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::units::{UnitIndex, Units};
 
 /// Whether a page is in use.
@@ -30,11 +30,6 @@ pub(crate) enum Allocation {
     /// The PFS page is damaged.
     Unknown,
 }
-
-/// Why an allocation page is not judged.
-pub(super) const ENCRYPTED: &str = "its allocation pages are encrypted (TDE)";
-/// What is said of an allocation page that is judged although its flags call it encrypted: ciphertext has no such layout.
-pub(super) const PLAIN_BUT_FLAGGED: &str = "its flags say that it is encrypted (TDE), but it is not";
 
 const ONE_CLAIM: u8 = 1 << 2;
 /// Claimants of an extent that are listed besides its owner; more say nothing more.
@@ -380,10 +375,11 @@ impl FixedPages<'_> {
         let idle = audit::idle_field_fault(Page::new(&bytes));
         if fault.is_none() && right_header && header.is_encrypted() && idle.is_none() {
             match is_sound {
-                true => self.coverage.note("allocation", format!("page {id}"), PLAIN_BUT_FLAGGED, 1),
+                // Ciphertext has no such layout: the page is plain, whatever its flags say.
+                true => self.coverage.note(&limits::ALLOCATION_FLAGGED_ENCRYPTED, format!("page {id}"), 1),
                 false => {
                     self.unread.push(id);
-                    self.coverage.note("allocation", format!("file {}", id.file), ENCRYPTED, 1);
+                    self.coverage.note(&limits::ALLOCATION_ENCRYPTED, format!("file {}", id.file), 1);
                     return None;
                 }
             }
@@ -410,7 +406,7 @@ impl FixedPages<'_> {
     /// A page that the system could not read.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
-        self.coverage.note("allocation", format!("page {id}"), "the page could not be read", 1);
+        self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
     }
 
     /// Message 8998 for the interval that a damaged map page leaves unchecked.
@@ -437,10 +433,10 @@ impl FixedPages<'_> {
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));
-        let reason = match self.is_one_interval {
-            true => "an allocation page of the interval is damaged",
-            false => "an allocation page of each interval there is damaged",
+        let limit = match self.is_one_interval {
+            true => &limits::ALLOCATION_INTERVAL_DAMAGED,
+            false => &limits::ALLOCATION_INTERVALS_DAMAGED,
         };
-        self.coverage.note("allocation", format!("pages {from} to {to}"), reason, run.len() as u64);
+        self.coverage.note(limit, format!("pages {from} to {to}"), run.len() as u64);
     }
 }

@@ -121,12 +121,12 @@ fn legals() -> Vec<(&'static str, Legal)> {
         }),
         ("a status of unknown meaning is not trusted", |image| {
             set_status(image, "FK_Product_ProductModel_ProductModelID", 0x0100_0000);
-            Some("its status 0x1000000 has bits of unknown meaning")
+            Some("the status 0x1000000 of the constraint has bits")
         }),
         ("rows that a damaged page has lost are not missed", |image| {
             let place = Place::of(image, "ProductModel", "ProductModelID", 3);
             image.edit_unsealed(place.page, |bytes| bytes.fill(0));
-            Some("a table that it is about is damaged")
+            Some("a table of the constraint is damaged")
         }),
         ("the log may hold the row referred to", |image| {
             let place = Place::of(image, "Product", "ProductModelID", 7);

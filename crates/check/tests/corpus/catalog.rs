@@ -64,7 +64,7 @@ fn texts(report: &Report, findings: &[Cow<'_, Finding>]) -> String {
 fn all_is_known(corpus: &Corpus) -> Result<(), Failed> {
     for subject in SUBJECTS {
         let report = Image::load(&corpus.files.join(subject)).check();
-        let unknown: Vec<_> = report.not_verified.iter().filter(|entry| entry.what == "catalogue references").collect();
+        let unknown: Vec<_> = report.not_verified.iter().filter(|entry| entry.what == "catalog references").collect();
         if !unknown.is_empty() || !report.findings.is_empty() {
             return Err(format!("{subject}: {unknown:?} {:?}", report.findings).into());
         }
@@ -170,7 +170,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
 fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
-        entry.what == "catalogue references" && entry.scope.contains(table) && entry.reason.contains("does not exist")
+        entry.what == "catalog references" && entry.scope.contains(table) && entry.reason.contains("does not exist")
     });
     let tells = |finding: &&Cow<'_, Finding>| {
         let text = finding.text(&report.names());

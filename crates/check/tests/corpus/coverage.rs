@@ -13,6 +13,7 @@ static GIVEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 pub fn record(report: &Report) {
     if let Ok(mut given) = GIVEN.lock() {
         given.extend(report.findings.iter().map(|finding| finding.check.id));
+        given.extend(report.not_verified.iter().chain(&report.notes).map(|entry| entry.limit.id));
     }
 }
 

@@ -386,7 +386,7 @@ fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> 
         return Err(finding.text(&report.names()).into());
     }
     match not_verified {
-        Some(what) if !report.not_verified.iter().any(|entry| entry.what == what) => {
+        Some(what) if !report.not_verified.iter().chain(&report.notes).any(|entry| entry.what == what) => {
             Err(format!("{what} is not among {:?}", report.not_verified).into())
         }
         _ => Ok(()),

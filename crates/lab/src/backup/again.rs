@@ -1,10 +1,6 @@
 //! A real backup written again from its data files: where the two differ, the lab does not know what SQL Server writes.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "an instrument of tests: a backup that cannot be read has no result"
-)]
+#![expect(clippy::unwrap_used, reason = "an instrument of tests: a backup that cannot be read has no result")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -182,8 +178,8 @@ pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(S
     real.log(&mut set.content);
     let device = if number(real.last("SFMB"), 8, 2) == 512 { SMALL } else { LARGE };
     let path = folder.join("written.bak");
-    let Ok((staged, _)) = write_stripe(&mut [set], 0, &path, (None, device)) else { panic!("it cannot be written") };
-    staged.publish().unwrap();
+    let written = write_stripe(&mut [set], 0, &path, (None, device)).ok();
+    assert!(written.is_some(), "{}: not written", path.display());
     let written = std::fs::read(path).unwrap();
     assert_eq!(written.len(), real.bytes.len(), "bytes of the backup");
     let explained = |place: &str, field: usize| {

@@ -10,7 +10,7 @@ use trials::mutate::Random;
 
 use super::Bench;
 use crate::faults::{Fault, Others, inflict};
-use crate::judge::{Baseline, changed_files, clocked, judge};
+use crate::judge::{Baseline, changed_files, clocked, judge, told};
 use crate::outcome::Outcome;
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages, folder, store};
@@ -97,7 +97,7 @@ impl Sound {
         let contents = paths.iter().map(read).collect();
         let (report, time) = clocked(|| check_pages(open(&paths).as_ref(), 0));
         assert!(report.findings.is_empty(), "{}, {}: a sound backup has findings", subject.name, choice.name);
-        let baseline = Baseline { not_verified: report.not_verified, time };
+        let baseline = Baseline { not_verified: told(&report), time };
         Self { subject, name: choice.name, contents, covered, first, baseline, _folder: made, paths }
     }
 }

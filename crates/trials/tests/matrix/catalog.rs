@@ -134,7 +134,7 @@ fn run(sites: usize) -> Tallies {
 
 fn outcome(clean: &Report, report: &Report) -> Tally {
     let doubts = |report: &Report, all: bool| -> Vec<_> {
-        report.not_verified.iter().filter(|entry| all || entry.what != NOTES).cloned().collect()
+        report.not_verified.iter().chain(&report.notes).filter(|entry| all || entry.what != NOTES).cloned().collect()
     };
     let found = !report.findings.is_empty();
     let found_without = report.findings.iter().any(|finding| finding.check.id != CHECK);

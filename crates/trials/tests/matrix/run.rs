@@ -168,7 +168,8 @@ impl Subject {
                 damaged: damaged.len(),
             };
         }
-        match report.not_verified == self.clean.not_verified && report.read_errors.is_empty() {
+        let is_same = (&report.not_verified, &report.notes) == (&self.clean.not_verified, &self.clean.notes);
+        match is_same && report.read_errors.is_empty() {
             true => Verdict::Nothing,
             false => Verdict::Told,
         }

@@ -61,25 +61,15 @@ const SUBJECTS: &[Choice] = &[
 const SITES_OF_LAB: usize = 1;
 /// Decides which sites are damaged.
 const SEED: u64 = 1;
-/// Both results for people.
+/// The result that a run may not fall behind.
+const BASELINE: &str = include_str!("baseline.tsv");
+/// The same for people.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
 /// Set, the run becomes the baseline.
 pub const WRITE: &str = "MDFSCK_WRITE_BASELINE";
 
-/// One of the two campaigns.
-struct Campaign {
-    /// The result that a run may not fall behind.
-    baseline: &'static str,
-    /// Its file, beside this one.
-    file: &'static str,
-    /// Mutants that a run must try at least.
-    least_mutants: u64,
-}
-
-/// The databases of the lab, which every run of the tests damages.
-const LAB: Campaign = Campaign { baseline: include_str!("lab.tsv"), file: "lab.tsv", least_mutants: 10_000 };
-/// The real ones, where they are at hand.
-const REAL: Campaign = Campaign { baseline: include_str!("real.tsv"), file: "real.tsv", least_mutants: 15_000 };
+/// Mutants that a run must try at least.
+const LEAST_MUTANTS: u64 = 15_000;
 
 type Rows = BTreeMap<(String, String), Row>;
 
@@ -87,7 +77,7 @@ type Rows = BTreeMap<(String, String), Row>;
 pub fn trials() -> Vec<Trial> {
     vec![
         Trial::test("matrix: docs/sensitivity.md shows the baseline", || {
-            let document = document(&both(), &exemptions());
+            let document = document(&parse(BASELINE), &exemptions());
             if std::env::var_os(WRITE).is_some() {
                 std::fs::write(DOCUMENT, &document)?;
             }
@@ -98,7 +88,7 @@ pub fn trials() -> Vec<Trial> {
             }
         }),
         Trial::test("matrix: what goes unnoticed has a reason, and no reason is idle", || {
-            let (rows, exemptions) = (both(), exemptions());
+            let (rows, exemptions) = (parse(BASELINE), exemptions());
             let is_noticed = |row: &Row| row.cells.values().all(|cell| cell.found == cell.tried);
             let mut wrong = Vec::new();
             for ((structure, field), row) in rows.iter().filter(|(_, row)| !is_noticed(row)) {
@@ -122,21 +112,14 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Damages the databases of the lab and compares the result with the baseline.
-pub fn lab() -> Result<(), Failed> {
-    let written = specimens().into_iter().filter(|description| is_asked_for(&description.name));
-    compare(&LAB, &written.map(|description| Subject::write(&description, SITES_OF_LAB)).collect::<Vec<_>>())
-}
-
-/// Damages the real databases in a folder and compares the result with the baseline.
-pub fn real(folder: &Path) -> Result<(), Failed> {
+/// Runs the matrix and compares it with the baseline.
+pub fn compare(folder: &Path) -> Result<(), Failed> {
     let chosen = SUBJECTS.iter().filter(|choice| is_asked_for(choice.name));
     let load = |choice: &Choice| Subject::load(folder, choice.name, choice.older, choice.sites, choice.system_rows);
-    compare(&REAL, &chosen.map(load).collect::<Vec<_>>())
-}
-
-fn compare(campaign: &Campaign, subjects: &[Subject]) -> Result<(), Failed> {
-    let matrix = Matrix::of(subjects, SEED);
+    let mut subjects: Vec<Subject> = chosen.map(load).collect();
+    let written = specimens().into_iter().filter(|description| is_asked_for(&description.name));
+    subjects.extend(written.map(|description| Subject::write(&description, SITES_OF_LAB)));
+    let matrix = Matrix::of(&subjects, SEED);
     println!("{}", summary(&matrix));
     if let Some(path) = std::env::var_os("MDFSCK_MATRIX_LOG") {
         std::fs::write(path, matrix.log.join("\n"))?;
@@ -147,15 +130,16 @@ fn compare(campaign: &Campaign, subjects: &[Subject]) -> Result<(), Failed> {
     if let Some((taken, most)) = matrix.memory.filter(|(taken, most)| taken > most) {
         return Err(format!("the runs took {taken} bytes of memory, {most} are granted").into());
     }
-    if matrix.mutants < campaign.least_mutants {
+    if matrix.mutants < LEAST_MUTANTS {
         return Err(format!("only {} mutants", matrix.mutants).into());
     }
     if std::env::var_os(WRITE).is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matrix").join(campaign.file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/matrix/baseline.tsv");
         std::fs::write(path, print(&matrix.rows))?;
+        std::fs::write(DOCUMENT, document(&matrix.rows, &exemptions()))?;
     }
     let mut worse = Vec::new();
-    for ((structure, field), row) in parse(campaign.baseline) {
+    for ((structure, field), row) in parse(BASELINE) {
         let Some(now) = matrix.rows.get(&(structure.clone(), field.clone())) else {
             worse.push(format!("{structure}, {field}: not tried any more"));
             continue;
@@ -231,28 +215,9 @@ fn print(rows: &Rows) -> String {
     }
     lines.push_str("\tfirst findings\n");
     for ((structure, field), row) in rows {
-        let counts: Vec<String> = row.ids.iter().map(|(id, count)| format!("{id} {count}")).collect();
-        let _ = writeln!(lines, "{structure}\t{field}\t{}\t{}", cells(row), counts.join(", "));
+        let _ = writeln!(lines, "{structure}\t{field}\t{}\t{}", cells(row), first(row).join(", "));
     }
     lines
-}
-
-/// The results of both campaigns, added up.
-fn both() -> Rows {
-    let mut rows = parse(REAL.baseline);
-    for (field, other) in parse(LAB.baseline) {
-        let row = rows.entry(field).or_default();
-        for (column, cell) in other.cells {
-            let sum = row.cells.entry(column).or_default();
-            sum.tried += cell.tried;
-            sum.found += cell.found;
-            sum.told += cell.told;
-        }
-        for (id, count) in other.ids {
-            *row.ids.entry(id).or_default() += count;
-        }
-    }
-    rows
 }
 
 /// The ids that come first most often.
@@ -275,10 +240,9 @@ fn parse(text: &str) -> Rows {
                 row.cells.insert(column, Cell { tried: number(tried), found: number(found), told: number(told) });
             }
         }
-        for counted in ids.split(", ").filter(|counted| !counted.is_empty()) {
-            let (id, count) = counted.split_once(' ').unwrap_or_else(|| panic!("{line}"));
-            row.ids.insert(id.to_owned(), count.parse().unwrap_or_else(|_| panic!("{line}")));
-        }
+        // Only their order is kept.
+        let ids: Vec<&str> = ids.split(", ").filter(|id| !id.is_empty()).collect();
+        row.ids = ids.into_iter().rev().zip(1..).map(|(id, count)| (id.to_owned(), count)).collect();
         rows.insert(((*structure).to_owned(), (*field).to_owned()), row);
     }
     rows
@@ -347,8 +311,8 @@ protection was made right again, so that only the field tells; the column *check
 protection left as it was. A cell says `found/tried`, or `found+told/tried` where some of the rest were listed as *not
 verified*; a verb that would not change the value is not counted.
 
-Every run of the tests damages the databases of the lab; the real ones are damaged where they are at hand, by
-`cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails when a cell gets worse than it is here. With
-`MDFSCK_WRITE_BASELINE=1` set, the results of a run are written down; a second run writes this page.
+This page is generated, with the real database files at hand, by
+`MDFSCK_WRITE_BASELINE=1 cargo test --profile tests -p trials --test matrix -- --ignored`. A test fails when a cell gets worse
+than it is here.
 
 ";

@@ -119,8 +119,8 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
                 if coded.when.is_some_and(|(_, wanted)| class != Some(wanted)) || coded.known.has(value) {
                     continue;
                 }
-                verdicts.doubt(coded.scope, || {
-                    format!("page {}, slot {}: {}, which is not known", at.page, at.slot, coded.known.shown(value))
+                verdicts.unknown(coded.scope, || {
+                    format!("page {}, slot {}: {}", at.page, at.slot, coded.known.shown(value))
                 });
             }
         });

@@ -189,7 +189,7 @@ pub(super) fn judge(
 ) {
     let is_known = limits(declared).is_some() || matches!(declared.xtype, xtype::JSON | xtype::VARBINARY);
     if !is_known {
-        verdicts.doubt(scope, || format!("({}) has type {}, which is not known", row(), declared.xtype));
+        verdicts.unknown(scope, || format!("({}) has type {}", row(), declared.xtype));
     }
     for (attribute, value) in declared.impossible().into_iter().flatten() {
         verdicts.impossible(scope, || {

@@ -1,11 +1,15 @@
 //! What the lab writes of a database that a real backup holds is that backup again, byte for byte, but for numbers whose
 //! meaning is not known.
+//!
+//! The backups are not part of the repository; they are looked for in `target/corpus`.
 
+#![expect(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use format::{PAGE_BYTES, PageId};
 use lab::backup::again::differences;
-use libtest_mimic::{Failed, Trial};
 use source::{BackupPages, PageSource};
 
 /// Full backups of one set in one file: of several releases, WITH CHECKSUM, by hand and by tools.
@@ -34,21 +38,18 @@ fn data_files(backup: &Path, folder: &Path) -> Vec<PathBuf> {
     pages.files().iter().map(write).collect()
 }
 
-/// A trial of each backup.
-pub(crate) fn trials(corpus: &Path) -> Vec<Trial> {
-    let trial = |name: &&str| {
+#[test]
+#[ignore = "needs real backups in target/corpus"]
+fn a_real_backup_is_written_again() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
+    for name in REAL {
         let path = corpus.join(name);
-        let missing = !path.is_file();
-        Trial::test(format!("{name} is written again"), move || is_written_again(&path)).with_ignored_flag(missing)
-    };
-    REAL.iter().map(trial).collect()
-}
-
-fn is_written_again(path: &Path) -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let files = data_files(path, folder.path());
-    match differences(path, &files, folder.path()) {
-        none if none.is_empty() => Ok(()),
-        found => Err(format!("bytes that differ, by block or object and field: {found:?}").into()),
+        let folder = tempfile::tempdir().unwrap();
+        let files = data_files(&path, folder.path());
+        assert_eq!(
+            differences(&path, &files, folder.path()),
+            BTreeMap::new(),
+            "{name}: bytes by block or object and field"
+        );
     }
 }

@@ -1,11 +1,9 @@
 //! The system catalogue that the lab writes is that of real files of the same version: base tables, their columns and
-//! indexes, where each column lies, and which allocation units there are. So is the backup that it writes of their pages.
+//! indexes, where each column lies, and which allocation units there are.
 //!
 //! The files are not part of the repository. They are looked for in `target/corpus`; without them each test is reported as
 //! ignored.
 #![allow(clippy::unwrap_used)]
-
-mod backups;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,8 +31,7 @@ fn main() {
             format!("catalogue of {version:?} as in a real file{}", if missing { ": skipped, not there" } else { "" });
         Trial::test(name, move || compare(version, path)).with_ignored_flag(missing)
     });
-    let trials = trials.into_iter().chain(backups::trials(&corpus)).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
 }
 
 fn load(path: PathBuf) -> Database {

@@ -1,0 +1,150 @@
+//! The limits: every reason why something is not verified. A limit is no finding: what it names may be sound or not.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Display, Write};
+
+pub use table::*;
+
+#[path = "limits/table.rs"]
+mod table;
+
+/// What kind of reason a limit is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LimitKind {
+    /// Something else is damaged, or contradicts itself; a finding may name it.
+    Damaged,
+    /// The system could not read it.
+    Unreadable,
+    /// It is not in what was given: a file, a stripe, the log, a key, room for temporary files.
+    NotGiven,
+    /// A change was under way when the files or the backup were written.
+    InFlight,
+    /// SQL Server does not document what the bytes must be.
+    Undocumented,
+    /// This program does not check it.
+    Unsupported,
+}
+
+impl LimitKind {
+    /// As JSON has it in `kind_of`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Unreadable => "unreadable",
+            Self::NotGiven => "not-given",
+            Self::InFlight => "in-flight",
+            Self::Undocumented => "undocumented",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// One reason why something is not verified.
+pub struct Limit {
+    /// Stable id, never reused.
+    pub id: &'static str,
+    /// What kind of reason it is.
+    pub kind: LimitKind,
+    /// A note: worth knowing, but nothing that was asked for is left unverified.
+    pub is_note: bool,
+    /// What is not verified: "key order", "pages".
+    pub what: &'static str,
+    /// Why; `{}` stands for a value of the place.
+    pub reason: &'static str,
+    /// What to do.
+    pub action: &'static str,
+}
+
+impl Limit {
+    /// The limit whose id is `id`.
+    pub fn find(id: &str) -> Option<&'static Self> {
+        ALL.iter().copied().find(|limit| limit.id == id)
+    }
+
+    /// The reason with the values that its text names, in order.
+    pub(crate) fn with(&'static self, values: &[&dyn Display]) -> Reason {
+        let mut parts = self.reason.split("{}");
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        let mut values = values.iter();
+        for part in parts {
+            if let Some(value) = values.next() {
+                let _ = write!(text, "{value}");
+            }
+            text.push_str(part);
+        }
+        Reason { limit: self, text }
+    }
+}
+
+impl PartialEq for Limit {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Limit {}
+
+impl PartialOrd for Limit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Limit {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.id.cmp(other.id)
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// A limit with the values of a place.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Reason {
+    /// What people read; first, as reports are sorted by it.
+    pub(crate) text: String,
+    pub(crate) limit: &'static Limit,
+}
+
+impl Reason {
+    /// The same reason, about a part of the place: `column C`.
+    pub(crate) fn about(self, part: impl Display) -> Self {
+        Self { text: format!("{part}: {}", self.text), ..self }
+    }
+}
+
+impl From<&'static Limit> for Reason {
+    fn from(limit: &'static Limit) -> Self {
+        Self { limit, text: limit.reason.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_every_row_is_whole() {
+        let mut ids = HashSet::new();
+        for limit in ALL {
+            assert!(ids.insert(limit.id), "{} twice", limit.id);
+            assert!(crate::registry::Check::find(limit.id).is_empty(), "{} is the id of a check", limit.id);
+            for text in [limit.what, limit.reason, limit.action] {
+                assert!(!text.is_empty() && text.trim() == text, "{}: {text:?}", limit.id);
+            }
+            assert!(limit.action.ends_with('.') && !limit.reason.ends_with('.'), "{}", limit.id);
+        }
+    }
+
+    #[test]
+    fn a_reason_names_the_values_of_its_place() {
+        let text = COUNTS_ROWS_FEWER.with(&[&3, &"5"]).about("dbo.T").text;
+        assert!(text.starts_with("dbo.T: 3 rows were seen, the catalog counts 5"), "{text}");
+    }
+}

@@ -1,0 +1,590 @@
+//! The rows.
+
+use super::{Limit, LimitKind};
+
+macro_rules! limits {
+    ($($name:ident = $id:literal, $kind:ident $($note:ident)?, $what:literal, $reason:literal, action $action:expr;)*) => {
+        $(
+            #[doc = $reason]
+            pub static $name: Limit = Limit {
+                id: $id,
+                kind: LimitKind::$kind,
+                is_note: limits!(@note $($note)?),
+                what: $what,
+                reason: $reason,
+                action: $action,
+            };
+        )*
+        /// All limits, in the order of the table.
+        pub static ALL: &[&Limit] = &[$(&$name),*];
+    };
+    (@note) => { false };
+    (@note note) => { true };
+}
+
+const SEE_FINDINGS: &str = "Repair what the findings name, then check again.";
+const READ_AGAIN: &str = "See stderr for the cause (disk, path, permissions); then check again, or check another copy.";
+const NEEDS_LOG: &str =
+    "Let SQL Server recover the database and shut it down cleanly, then check its files; or check a full backup.";
+const NEEDS_KEY: &str = "Run DBCC CHECKDB on a server that has the certificate, or decrypt the database first.";
+const CHECK_IDLE: &str = "Check again when the operation is finished.";
+const ON_SERVER: &str = "Run DBCC CHECKDB on a server for this part.";
+const NOTHING: &str = "Nothing is wrong as far as is known; what SQL Server does with these bytes is not documented.";
+const COMPARE_CATALOG: &str = "Run DBCC CHECKCATALOG on a restored copy. If only older backups are free of it, the catalog was damaged or changed by hand.";
+const CHECK_CONSTRAINTS: &str = "Run DBCC CHECKCONSTRAINTS for the table on a server.";
+const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
+
+limits! {
+    // What demotes findings.
+    DEMOTED_LOG = "demoted.log", NotGiven, "messages",
+        "not shut down cleanly, and the log was not applied: it may settle this",
+        action NEEDS_LOG;
+    DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
+        "in flight: the log in the backup still changes pages that this may depend on",
+        action "Restore the backup and check the restored database, or check a later backup.";
+    DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
+        "allocation pages could not be read: which pages are in use, and whose they are, is not known",
+        action READ_AGAIN;
+    DEMOTED_CATALOG = "demoted.catalog", Unreadable, "messages",
+        "part of the catalog could not be read: which pages belong to which object is not known",
+        action READ_AGAIN;
+    DEMOTED_RELEASE = "demoted.release", Unsupported, "messages",
+        "the database is of a release that is newer than this program",
+        action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
+
+    // Files, pages.
+    FILE_NOT_GIVEN = "file.not-given", NotGiven, "file",
+        "not given; on the server it was {}",
+        action "Name the file too.";
+    VERSION_UNKNOWN = "version.unknown", Unsupported, "version",
+        "database version {} is not known to this program",
+        action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
+    PAGES_UNREADABLE = "pages.unreadable", Unreadable, "pages",
+        "pages could not be read",
+        action READ_AGAIN;
+    PAGES_BEYOND_END = "pages.beyond-end", NotGiven, "pages",
+        "pages are beyond the end of the file, which was cut",
+        action "Copy or restore the file again, then check it.";
+    PAGES_FILE_NOT_GIVEN = "pages.file-not-given", NotGiven, "pages",
+        "some pages are in a data file that was not given",
+        action "Name all data files of the database.";
+    PAGES_IN_TRANSIT = "pages.in-transit", InFlight, "pages",
+        "a repair, reorganize, bulk load, sort or encryption was working on these pages",
+        action CHECK_IDLE;
+    PAGES_SHARED = "pages.shared", Damaged, "pages",
+        "several allocation units claim the extents of these pages, too many to look at again",
+        action SEE_FINDINGS;
+    PAGES_PFS_DAMAGED = "pages.pfs-damaged", Damaged, "pages",
+        "PFS page damaged: whether these pages are allocated is not known",
+        action SEE_FINDINGS;
+    PAGES_UNCLAIMED = "pages.unclaimed", Damaged, "pages",
+        "pages are in use, but no allocation unit claims them",
+        action SEE_FINDINGS;
+
+    // Allocation.
+    ALLOCATION_UNREADABLE = "allocation.unreadable", Unreadable, "allocation",
+        "the allocation page could not be read",
+        action READ_AGAIN;
+    ALLOCATION_ENCRYPTED = "allocation.encrypted", NotGiven, "allocation",
+        "the allocation pages are encrypted (TDE)",
+        action NEEDS_KEY;
+    ALLOCATION_FLAGGED_ENCRYPTED = "allocation.flagged-encrypted", Damaged, "allocation",
+        "the page's flags say that it is encrypted (TDE), but it is not",
+        action ON_SERVER;
+    ALLOCATION_INTERVAL_DAMAGED = "allocation.interval-damaged", Damaged, "allocation",
+        "an allocation page of the interval is damaged",
+        action SEE_FINDINGS;
+    ALLOCATION_INTERVALS_DAMAGED = "allocation.intervals-damaged", Damaged, "allocation",
+        "an allocation page of each of these intervals is damaged",
+        action SEE_FINDINGS;
+    ALLOCATION_MAP_EXTENT_CLAIMED = "allocation.map-extent-claimed", Undocumented, "allocation",
+        "an IAM page claims the extent that holds the maps of a later interval, which no known database does",
+        action ON_SERVER;
+    ALLOCATION_OWNER_UNKNOWN = "allocation.owner-unknown", Damaged, "owners of pages in use",
+        "the pages may belong to an IAM chain that is damaged",
+        action SEE_FINDINGS;
+    ALLOCATION_IAM_SURPLUS = "allocation.iam-surplus", Damaged, "allocation",
+        "more IAM pages than any database has: of allocation units that the catalog does not know, or twice for an interval",
+        action SEE_FINDINGS;
+    ALLOCATION_IAM_BEYOND_END = "allocation.iam-beyond-end", Damaged, "allocation",
+        "IAM pages claim more extents beyond the end of a file than are listed",
+        action SEE_FINDINGS;
+    ALLOCATION_UNIT_TYPE = "allocation.unit-type", Undocumented, "allocation units",
+        "allocation units of an unknown type",
+        action ON_SERVER;
+
+    // The catalog as it was read.
+    CATALOG_BOOT_PAGE = "catalog.boot-page", Damaged, "catalog",
+        "the boot page is damaged or cannot be read, and nothing else leads to the catalog",
+        action "Restore from a backup; no repair exists for the boot page.";
+    CATALOG_UNREADABLE = "catalog.unreadable", Unreadable, "catalog",
+        "pages of this table could not be read, or are encrypted",
+        action READ_AGAIN;
+    CATALOG_ENCRYPTED = "catalog.encrypted", NotGiven, "catalog",
+        "encrypted (TDE): only page headers can be read without the key",
+        action NEEDS_KEY;
+    CATALOG_FIRST_PAGE = "catalog.first-page", Damaged, "catalog",
+        "the page to which dbi_firstSysIndexes of boot page (1:9) leads is not the first page of this table",
+        action "Restore from a backup; no repair exists for the boot page.";
+    CATALOG_ROWS_FEWER = "catalog.rows-fewer", Damaged, "catalog",
+        "fewer rows than the catalog counts",
+        action SEE_FINDINGS;
+    CATALOG_ROWS_FEWER_LOG = "catalog.rows-fewer-log", NotGiven, "catalog",
+        "not shut down cleanly, and its log was not applied: fewer rows than the catalog counts",
+        action NEEDS_LOG;
+    CATALOG_CHAIN = "catalog.chain", Damaged, "catalog",
+        "damaged: read up to the first bad page",
+        action SEE_FINDINGS;
+    CATALOG_CHAIN_LOG = "catalog.chain-log", NotGiven, "catalog",
+        "not shut down cleanly, and its log was not applied: read up to the first page that does not fit",
+        action NEEDS_LOG;
+    CATALOG_ROWS = "catalog.rows", Damaged, "catalog",
+        "some of its records are not rows",
+        action SEE_FINDINGS;
+    CATALOG_ROWS_LOG = "catalog.rows-log", NotGiven, "catalog",
+        "not shut down cleanly, and its log was not applied: some of its rows cannot be read",
+        action NEEDS_LOG;
+    CATALOG_TABLE_UNKNOWN = "catalog.table-unknown", Damaged, "catalog",
+        "the catalog does not describe this table",
+        action SEE_FINDINGS;
+    CATALOG_VERSION = "catalog.version", Damaged, "catalog",
+        "the catalog does not have the form that this version has",
+        action SEE_FINDINGS;
+    CATALOG_VALUES_DISAGREE = "catalog.values-disagree", Damaged, "catalog values",
+        "{}",
+        action COMPARE_CATALOG;
+    CATALOG_VALUE_UNKNOWN = "catalog.value-unknown", Undocumented, "catalog values",
+        "{}, which is not known",
+        action COMPARE_CATALOG;
+    CATALOG_VALUES_MORE = "catalog.values-more", Damaged, "catalog values",
+        "more of the same kind",
+        action COMPARE_CATALOG;
+    CATALOG_VALUE_OF_SERVER = "catalog.value-of-server", Unsupported, "catalog values",
+        "a value that is not known; this catalog describes the server too",
+        action ON_SERVER;
+
+    // References between base tables.
+    REFERENCES_CATALOG = "references.catalog", Damaged, "catalog references",
+        "the tables that describe all others could not be read",
+        action SEE_FINDINGS;
+    REFERENCES_TARGET = "references.target", Damaged, "catalog references",
+        "the table referred to has errors of its own",
+        action SEE_FINDINGS;
+    REFERENCES_TABLE = "references.table", Damaged, "catalog references",
+        "the catalog does not have this table",
+        action SEE_FINDINGS;
+    REFERENCES_COLUMN = "references.column", Damaged, "catalog references",
+        "the table has no column {}",
+        action SEE_FINDINGS;
+    REFERENCES_TABLE_INCOMPLETE = "references.table-incomplete", Damaged, "catalog references",
+        "the table could not be read to its end",
+        action SEE_FINDINGS;
+    REFERENCES_OF_SERVER = "references.of-server", Unsupported, "catalog references",
+        "rows refer to what this catalog does not have, and it describes the server too",
+        action ON_SERVER;
+    REFERENCES_UNPROVEN = "references.unproven", Undocumented, "catalog references",
+        "rows refer to what does not exist; too few such rows are known from sound databases to call it damage",
+        action COMPARE_CATALOG;
+    REFERENCES_UNKNOWN = "references.unknown", Undocumented, "catalog references",
+        "what these rows refer to is not known",
+        action ON_SERVER;
+
+    // Service Broker.
+    BROKER_SIDES = "broker.sides", Damaged, "Service Broker",
+        "the sending and receiving sides of conversations differ in number",
+        action ON_SERVER;
+    BROKER_TABLE = "broker.table", Damaged, "Service Broker",
+        "the base table could not be read",
+        action SEE_FINDINGS;
+    BROKER_NOT_FOLLOWED = "broker.not-followed", Unsupported, "Service Broker",
+        "what these rows refer to is not checked",
+        action ON_SERVER;
+    BROKER_ACTIVATION = "broker.activation", Unsupported, "Service Broker",
+        "activation procedures and users of queues are not checked",
+        action ON_SERVER;
+
+    // Objects that are not in the data files, or only described there.
+    TABLE_MEMORY_OPTIMIZED = "table.memory-optimized", NotGiven, "table",
+        "memory-optimized: not in the data files (5296)",
+        action "Back up the memory-optimized filegroup: SQL Server verifies its checksums then.";
+    FILESTREAM_FILES = "filestream.files", NotGiven, "FILESTREAM files",
+        "FILESTREAM values are not in the data files",
+        action ON_SERVER;
+    COLUMNSTORE_CATALOG = "columnstore.catalog", Damaged, "columnstore",
+        "the catalog does not describe how the compressed rows of this table are read",
+        action SEE_FINDINGS;
+    COLUMNSTORE_SEGMENTS = "columnstore.segments", Undocumented, "columnstore",
+        "segments are not decoded; delta stores and delete bitmaps are not read",
+        action ON_SERVER;
+
+    // Rows and what describes them.
+    RECORDS_COMPRESSED_FORM = "records.compressed-form", Undocumented, "records",
+        "compressed rows of an undocumented form",
+        action ON_SERVER;
+    RECORDS_UNIT_UNKNOWN = "records.unit-unknown", Damaged, "records",
+        "the allocation unit is not in the catalog",
+        action SEE_FINDINGS;
+    RECORDS_DROPPED = "records.dropped", InFlight, "records",
+        "dropped: the pages wait to be deallocated",
+        action CHECK_IDLE;
+    RECORDS_FORM_UNKNOWN = "records.form-unknown", Unsupported, "records",
+        "rows of an unknown form: columnstore, or versions kept in rows",
+        action ON_SERVER;
+    ROWS_COLUMNSTORE = "rows.columnstore", Undocumented, "rows",
+        "rows in columnstore segments are not compared",
+        action ON_SERVER;
+    ROWS_COMPRESSION = "rows.compression", Damaged, "rows",
+        "the catalog does not describe how the compressed rows are read",
+        action SEE_FINDINGS;
+    ROWS_COLUMNS_UNKNOWN = "rows.columns-unknown", Damaged, "rows",
+        "the columns are not in the catalog",
+        action SEE_FINDINGS;
+    ROWS_COLUMNS_DIFFER = "rows.columns-differ", Unsupported, "rows",
+        "the partitions have different columns",
+        action ON_SERVER;
+    ROWS_NOT_IN_FILES = "rows.not-in-files", NotGiven, "rows",
+        "the rows are not in the data files",
+        action ON_SERVER;
+
+    // Headers of pages, and counts.
+    HEADERS_COUNTS_COMPRESSED = "headers.counts-compressed", Undocumented note, "free bytes and ghosts in headers",
+        "SQL Server does not document how compressed pages count free bytes and ghosts",
+        action NOTHING;
+    HEADERS_COUNTS_GHOSTS = "headers.counts-ghosts", Undocumented, "free bytes and ghosts in headers",
+        "free-byte accounting of ghost remains and all-sparse rows is undocumented",
+        action "Rebuild the index or table once its ghosts are cleaned up, then check again.";
+    PFS_FREE_SPACE_COMPRESSED = "pfs.free-space-compressed", Undocumented note, "PFS free space",
+        "unknown whether SQL Server maintains PFS free space for compressed heaps",
+        action NOTHING;
+    COUNTS_ROWS_FEWER = "counts.rows-fewer", Damaged, "row count",
+        "{} rows were seen, the catalog counts {}: the count is stale, or pages with rows are no longer found",
+        action "Run SELECT COUNT(*) on the server and compare; if rows are missing, restore, else run DBCC UPDATEUSAGE WITH COUNT_ROWS.";
+    COUNTS_ROWS_MORE = "counts.rows-more", Damaged note, "row count",
+        "{} rows were seen, the catalog counts {}: the count is stale",
+        action "Run DBCC UPDATEUSAGE WITH COUNT_ROWS.";
+
+    // B-trees and heaps.
+    TREE_KEY_ORDER_COLLATION = "tree.key-order-collation", Unsupported, "key order",
+        "only the collation's tables tell the order of these neighboring keys",
+        action ON_SERVER;
+    TREE_COLUMNS_UNKNOWN = "tree.columns-unknown", Damaged, "key order",
+        "the columns are not in the catalog",
+        action SEE_FINDINGS;
+    TREE_COMPRESSED_ENTRIES = "tree.compressed-entries", Undocumented, "links and key bounds",
+        "child pointers of compressed non-leaf rows are undocumented; only sibling links were checked",
+        action ON_SERVER;
+    TREE_IAM_CHAIN = "tree.iam-chain", Damaged, "links between pages",
+        "the IAM chain is damaged (7965)",
+        action SEE_FINDINGS;
+    TREE_KEY_BOUNDS_LOST = "tree.key-bounds-lost", NotGiven, "key bounds",
+        "there was no room for temporary files",
+        action "Give a larger --temp-dir, or more --memory.";
+    HEAP_FORWARDING = "heap.forwarding", Undocumented, "forwarded rows",
+        "the back pointers of forwarded rows have an unknown form",
+        action ON_SERVER;
+
+    // Values.
+    COLUMNS_UNKNOWN = "columns.unknown", Damaged, "columns",
+        "the catalog does not describe the columns",
+        action SEE_FINDINGS;
+    COLUMN_NULL_KEPT = "column.null-kept", Undocumented, "column values",
+        "NULL, and bytes of a value were kept, as servers do: nothing shows which of the two is right",
+        action "Read the row. If NULL is right, UPDATE the column to NULL again; if the value is right, UPDATE it. No restore is needed.";
+    COLUMN_TYPE = "column.type", Unsupported, "column values",
+        "values of this type are not decoded",
+        action ON_SERVER;
+    COLUMN_UNKNOWN = "column.unknown", Damaged, "column values",
+        "the catalog has no column with this number",
+        action SEE_FINDINGS;
+    COLUMN_FIXED_AS_VARIABLE = "column.fixed-as-variable", Undocumented, "column values",
+        "a type of fixed length stored as a variable column",
+        action ON_SERVER;
+    COLUMN_SPARSE_UNKNOWN = "column.sparse-unknown", Undocumented, "column values",
+        "sparse values in an unknown form, or of columns that the catalog does not have",
+        action ON_SERVER;
+    COLUMN_SPARSE_FORM = "column.sparse-form", Undocumented, "column values",
+        "sparse values off the row, or in a form that is not known for certain",
+        action ON_SERVER;
+    COLUMN_NTEXT_FORM = "column.ntext-form", Undocumented, "column values",
+        "ntext values off the row in an undocumented form",
+        action ON_SERVER;
+    COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
+        "xml values off the row: too many to read, or not found there",
+        action ON_SERVER;
+    COLUMN_VARIANT_OFF_ROW = "column.variant-off-row", Unsupported, "column values",
+        "too many values off the row to read, or in a form that is not known for certain",
+        action ON_SERVER;
+    COLUMN_LENGTH = "column.length", Undocumented, "column values",
+        "values longer than declared, or perhaps encrypted by the client",
+        action ON_SERVER;
+    COLUMN_NTEXT_TOO_MANY = "column.ntext-too-many", Unsupported, "column values",
+        "too many values off the row to see whether each length is even",
+        action ON_SERVER;
+    COLUMN_NTEXT_DAMAGED = "column.ntext-damaged", Damaged, "column values",
+        "some values off the row are damaged: lengths were not checked",
+        action SEE_FINDINGS;
+
+    // Off-row data.
+    LOB_UNIT_UNKNOWN = "lob.unit-unknown", Damaged, "LOB trees",
+        "no rowset has the allocation unit",
+        action SEE_FINDINGS;
+    LOB_GHOSTS = "lob.ghosts", Undocumented, "LOB trees",
+        "LOB fragments referenced only by ghost rows",
+        action "Check again after ghost cleanup.";
+    LOB_ROWS_UNKNOWN = "lob.rows-unknown", Undocumented, "LOB trees",
+        "the rows are of an unknown form",
+        action ON_SERVER;
+    LOB_COLUMNSTORE = "lob.columnstore", Undocumented, "LOB trees",
+        "columnstore, or an index of an unknown kind",
+        action ON_SERVER;
+    LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven, "LOB trees",
+        "some of the pages are outside what was asked for",
+        action "Check the whole database.";
+    LOB_PAGES_UNKNOWN = "lob.pages-unknown", Damaged, "LOB trees",
+        "some of the pages are not known",
+        action SEE_FINDINGS;
+    LOB_VALUES_FORM = "lob.values-form", Undocumented, "LOB trees",
+        "rows hold values in an undocumented form: sparse ones off the row, FILESTREAM",
+        action ON_SERVER;
+    LOB_FRAGMENTS_FORM = "lob.fragments-form", Undocumented, "LOB trees",
+        "fragments in an undocumented form",
+        action ON_SERVER;
+
+    // Expressions of the catalog: filters, computed columns, constraints.
+    EXPRESSION_MISSING = "expression.missing", Damaged, "expressions",
+        "the expression is not in the catalog",
+        action SEE_FINDINGS;
+    EXPRESSION_CODE_PAGE = "expression.code-page", Unsupported, "expressions",
+        "expression {}: its characters depend on the code page",
+        action ON_SERVER;
+    EXPRESSION_UNSUPPORTED = "expression.unsupported", Unsupported, "expressions",
+        "expression {} is not evaluated: {}",
+        action ON_SERVER;
+    EXPRESSION_COLUMN = "expression.column", Unsupported, "expressions",
+        "an expression names a column that is not stored",
+        action ON_SERVER;
+    EXPRESSION_NO_CONDITION = "expression.no-condition", Unsupported, "expressions",
+        "the expression is not a condition",
+        action ON_SERVER;
+    EXPRESSION_NO_VALUE = "expression.no-value", Unsupported, "expressions",
+        "the expression is a condition and has no value",
+        action ON_SERVER;
+    EXPRESSION_TYPE = "expression.type", Unsupported, "expressions",
+        "a computed column of type {}: {} was derived from its definition",
+        action ON_SERVER;
+    EXPRESSION_TOO_EXPENSIVE = "expression.too-expensive", Unsupported, "expressions",
+        "rows for which the expression is too expensive to evaluate",
+        action ON_SERVER;
+    COMPUTED_UNCERTAIN = "computed.uncertain", Unsupported, "persisted computed columns",
+        "rows for which the computed value is not certain",
+        action EXTENDED_ON_SERVER;
+
+    // Indexes against their tables.
+    INDEX_DAMAGED = "index.damaged", Damaged, "index rows against table rows",
+        "the table or the index itself is damaged",
+        action SEE_FINDINGS;
+    INDEX_ROWS_FORM = "index.rows-form", Undocumented, "index rows against table rows",
+        "rows of an undocumented form",
+        action ON_SERVER;
+    INDEX_OFF_ROW_ENDLESS = "index.off-row-endless", Damaged, "index rows against table rows",
+        "values off the row claim more bytes than the database has",
+        action SEE_FINDINGS;
+    INDEX_ROWS_UNCERTAIN = "index.rows-uncertain", Unsupported, "index rows against table rows",
+        "rows with values off the row that cannot be read, or with expressions whose value is not certain",
+        action ON_SERVER;
+    INDEX_DESCRIPTION_DAMAGED = "index.description-damaged", Damaged, "index rows against table rows",
+        "tables that describe indexes are damaged",
+        action SEE_FINDINGS;
+    INDEX_DESCRIPTION_UNREADABLE = "index.description-unreadable", Damaged, "index rows against table rows",
+        "the tables that describe indexes could not be read",
+        action SEE_FINDINGS;
+    INDEX_MORE_UNMATCHED = "index.more-unmatched", Damaged, "index rows against table rows",
+        "more rows without counterpart than are listed",
+        action SEE_FINDINGS;
+    INDEX_NO_TABLE = "index.no-table", Damaged, "index rows against table rows",
+        "the table of the index has no rowset",
+        action SEE_FINDINGS;
+    INDEX_NO_ROWSET = "index.no-rowset", Damaged, "index rows against table rows",
+        "the index has no rowset",
+        action SEE_FINDINGS;
+    INDEX_BUILD_PAUSED = "index.build-paused", InFlight, "index rows against table rows",
+        "an online build of an index of the table may be paused",
+        action "Resume or abort the index operation (sys.index_resumable_operations), then check again.";
+    INDEX_COLUMN_TYPE = "index.column-type", Damaged, "index rows against table rows",
+        "column {} is of a type that no index has",
+        action COMPARE_CATALOG;
+    INDEX_UNKNOWN = "index.unknown", Damaged, "index rows against table rows",
+        "the catalog has no such index",
+        action SEE_FINDINGS;
+    INDEX_KIND = "index.kind", Unsupported, "index rows against table rows",
+        "{} indexes are not compared",
+        action ON_SERVER;
+    INDEX_DISABLED = "index.disabled", Unsupported, "index rows against table rows",
+        "the index is disabled: SQL Server does not maintain its rows",
+        action "Rebuild or drop the index.";
+    INDEX_COLUMNS_UNEXPLAINED = "index.columns-unexplained", Damaged, "index rows against table rows",
+        "the index has columns that the catalog does not explain",
+        action COMPARE_CATALOG;
+    INDEX_KEY_COLUMNS = "index.key-columns", Damaged, "index rows against table rows",
+        "the index lacks columns of its table's clustering key",
+        action COMPARE_CATALOG;
+    INDEX_SPARSE_PADDING = "index.sparse-padding", Undocumented, "index rows against table rows",
+        "column {} is sparse, of a type that may be stored without its padding",
+        action ON_SERVER;
+    INDEX_TYPES_DIFFER = "index.types-differ", Damaged, "index rows against table rows",
+        "column {} has another type in the table",
+        action COMPARE_CATALOG;
+    INDEX_COLUMN_MISSING = "index.column-missing", Damaged, "index rows against table rows",
+        "column {} is not in the table",
+        action COMPARE_CATALOG;
+
+    // Extended logical checks.
+    EXTENDED_XML_CONTENT = "extended.xml-content", Unsupported, "extended logical checks",
+        "each document has nodes in the index; what the nodes hold was not checked",
+        action EXTENDED_ON_SERVER;
+    EXTENDED_XML_FORM = "extended.xml-form", Unsupported, "extended logical checks",
+        "a secondary XML index, or one of an unknown form",
+        action EXTENDED_ON_SERVER;
+    EXTENDED_SPATIAL = "extended.spatial", Unsupported, "extended logical checks",
+        "cells of a spatial index are not computed",
+        action EXTENDED_ON_SERVER;
+    EXTENDED_VIEW = "extended.view", Unsupported, "extended logical checks",
+        "the definition of the view is not evaluated",
+        action EXTENDED_ON_SERVER;
+    EXTENDED_KEYS = "extended.keys", Unsupported, "extended logical checks",
+        "rows with keys or node ids that are not known",
+        action EXTENDED_ON_SERVER;
+
+    // Partitions.
+    PARTITION_FUNCTION = "partition.function", Damaged, "partition of each row",
+        "the partition function is not in the catalog",
+        action SEE_FINDINGS;
+    PARTITION_NO_ROWSET = "partition.no-rowset", Damaged, "partition of each row",
+        "the catalog has no partition of it",
+        action SEE_FINDINGS;
+    PARTITION_BOUNDARIES = "partition.boundaries", Undocumented, "partition of each row",
+        "the boundary values of the partition function are not in the catalog as expected",
+        action ON_SERVER;
+    PARTITION_BOUNDARIES_SEVERAL = "partition.boundaries-several", Undocumented, "partition of each row",
+        "several lists of values may be the boundaries",
+        action ON_SERVER;
+    PARTITION_BOUNDARIES_COUNT = "partition.boundaries-count", Undocumented, "partition of each row",
+        "the number of partitions is not one more than the number of boundary values",
+        action ON_SERVER;
+    PARTITION_BOUNDARIES_TYPE = "partition.boundaries-type", Undocumented, "partition of each row",
+        "the boundary values are not of the type of the column, {}",
+        action ON_SERVER;
+    PARTITION_BOUNDARIES_ORDER = "partition.boundaries-order", Unsupported, "partition of each row",
+        "the order of the boundary values is not certain",
+        action ON_SERVER;
+    PARTITION_COLUMN = "partition.column", Unsupported, "partition of each row",
+        "the partitioning column is not stored",
+        action ON_SERVER;
+    PARTITION_COLUMN_TYPE = "partition.column-type", Unsupported, "partition of each row",
+        "partitioning columns of type {} are not compared",
+        action ON_SERVER;
+    PARTITION_ORDER = "partition.order", Unsupported, "partition of each row",
+        "values off the row, or values whose order only the collation's tables tell",
+        action ON_SERVER;
+    PARTITION_SIDE = "partition.side", Undocumented, "partition of each row",
+        "value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
+        action ON_SERVER;
+    PARTITION_CONTRADICTED = "partition.contradicted", Undocumented, "partition of each row",
+        "most rows contradict the boundary values as they were read",
+        action ON_SERVER;
+    PARTITION_WRONG_OR_SIDE = "partition.wrong-or-side", Undocumented, "partition of each row",
+        "in a wrong partition, and equal to a boundary value: the data does not show whether the range is LEFT or RIGHT",
+        action ON_SERVER;
+
+    // Constraints and identity columns.
+    CONSTRAINT_STATUS = "constraint.status", Undocumented, "constraints",
+        "the status 0x{} of the constraint has bits of unknown meaning",
+        action CHECK_CONSTRAINTS;
+    CONSTRAINT_COLUMNS = "constraint.columns", Damaged, "constraints",
+        "the columns of the constraint are not in the catalog",
+        action SEE_FINDINGS;
+    CONSTRAINT_COLUMN_NOT_STORED = "constraint.column-not-stored", Unsupported, "constraints",
+        "column {} is not stored in its table",
+        action CHECK_CONSTRAINTS;
+    CONSTRAINT_COLUMN_TYPE = "constraint.column-type", Unsupported, "constraints",
+        "column {} of type {} is not compared",
+        action CHECK_CONSTRAINTS;
+    CONSTRAINT_TYPES_DIFFER = "constraint.types-differ", Damaged, "constraints",
+        "column {} and the one it refers to are of different types",
+        action COMPARE_CATALOG;
+    CONSTRAINT_CATALOG = "constraint.catalog", Damaged, "constraints",
+        "the catalog is damaged: rows may be missing",
+        action SEE_FINDINGS;
+    CONSTRAINT_TABLE = "constraint.table", Damaged, "constraints",
+        "a table of the constraint is damaged, or not all of its rows are known",
+        action SEE_FINDINGS;
+    CONSTRAINT_OUT_OF_SCOPE = "constraint.out-of-scope", NotGiven, "constraints",
+        "the table that the key refers to is not among those checked",
+        action "Check both tables, or the whole database.";
+    CONSTRAINT_UNCERTAIN = "constraint.uncertain", Unsupported, "constraints",
+        "rows for which the condition is not certain: {}",
+        action CHECK_CONSTRAINTS;
+    CONSTRAINT_KEYS_OFF_ROW = "constraint.keys-off-row", Unsupported, "constraints",
+        "keys with values off the row",
+        action CHECK_CONSTRAINTS;
+    CONSTRAINT_KEYS_COLLATION = "constraint.keys-collation", Unsupported, "constraints",
+        "only the collation's tables tell whether these keys are equal",
+        action CHECK_CONSTRAINTS;
+    IDENTITY_MARK = "identity.mark", Undocumented, "identity value",
+        "the current identity value is stored in an unknown form",
+        action "Run DBCC CHECKIDENT with NORESEED on a server.";
+    IDENTITY_COLUMN = "identity.column", Damaged, "identity value",
+        "the identity column is not in the catalog",
+        action SEE_FINDINGS;
+    IDENTITY_COLUMN_FORM = "identity.column-form", Unsupported, "identity value",
+        "the identity column is sparse, or stored in variable length",
+        action "Run DBCC CHECKIDENT with NORESEED on a server.";
+    IDENTITY_TABLE = "identity.table", Damaged, "identity value",
+        "the table is damaged, or not all of its rows are known",
+        action SEE_FINDINGS;
+    IDENTITY_LOG = "identity.log", NotGiven, "identity value",
+        "not shut down cleanly: the current identity value may be in the log",
+        action NEEDS_LOG;
+    IDENTITY_VALUES = "identity.values", Unsupported, "identity value",
+        "rows without an identity value, or with one beyond 64 bits",
+        action "Run DBCC CHECKIDENT with NORESEED on a server.";
+
+    // Encrypted databases.
+    ENCRYPTED_PAGES = "encrypted.pages", NotGiven, "pages",
+        "encrypted (TDE): only page headers can be read without the key",
+        action NEEDS_KEY;
+    ENCRYPTED_PLAIN_PAGES = "encrypted.plain-pages", NotGiven, "pages",
+        "pages of an encrypted database that are not encrypted: only their headers were judged, as allocation and catalog cannot \
+         be read",
+        action NEEDS_KEY;
+    ENCRYPTED_ZEROS = "encrypted.zeros", NotGiven, "pages of zeros",
+        "whether these pages are in use is in allocation pages, which are encrypted (TDE)",
+        action NEEDS_KEY;
+    ENCRYPTED_LINKS = "encrypted.links", NotGiven, "links between pages",
+        "links that do not fit, which is legal if one of the two pages is no longer in use; the allocation pages that would show \
+         it are encrypted (TDE)",
+        action NEEDS_KEY;
+    ENCRYPTED_OTHER_PAGE = "encrypted.other-page", NotGiven, "page",
+        "holds another page, which is legal if it is not in use; allocation pages are encrypted (TDE)",
+        action NEEDS_KEY;
+    ENCRYPTED_NOT_AS_WRITTEN = "encrypted.not-as-written", NotGiven, "page",
+        "not as it was written, which is legal if it never was in use; allocation pages are encrypted (TDE)",
+        action NEEDS_KEY;
+    ENCRYPTED_PAGE_TYPE = "encrypted.page-type", NotGiven, "page",
+        "has an unknown page type, which is legal if it is not in use; allocation pages are encrypted (TDE)",
+        action NEEDS_KEY;
+    ENCRYPTED_MORE_PAGES = "encrypted.more-pages", NotGiven, "pages",
+        "more pages that are not as they were written, which is legal if they are not in use; allocation pages are encrypted (TDE)",
+        action NEEDS_KEY;
+
+    // Backups.
+    BACKUP_STRIPES = "backup.stripes", NotGiven, "stripes",
+        "stripes were not given: their pages are missing",
+        action "Name all stripes of the media set.";
+    BACKUP_BLOCK_TYPE_UNKNOWN = "backup.block-type-unknown", Undocumented, "blocks of the backup",
+        "what blocks of this type hold is undocumented",
+        action "Run RESTORE VERIFYONLY on a server.";
+    BACKUP_RECORD_FORM = "backup.record-form", Undocumented, "compressed records of the backup",
+        "records do not decompress to the size in their headers: they are damaged, or the compression is not known",
+        action "Run RESTORE VERIFYONLY on a server.";
+}
