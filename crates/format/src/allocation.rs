@@ -1,6 +1,7 @@
 //! Allocation maps: where the fixed pages lie, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
 
 use crate::bytes::u32_at;
+use crate::fields::{Structure, offset, series};
 use crate::ids::PageId;
 use crate::page::{Page, PageType};
 
@@ -14,6 +15,15 @@ pub const INTERVAL_EXTENTS: u32 = 63_904;
 pub const INTERVAL_PAGES: u32 = INTERVAL_EXTENTS * EXTENT_PAGES;
 /// Length of the bitmap on such a page.
 pub const BITMAP_BYTES: usize = INTERVAL_EXTENTS as usize / 8;
+/// Where it lies in the record of slot 1.
+const BITMAP_AT: usize = offset(Structure::IamBitmap, "extents", BITMAP_BYTES as u32);
+const _: () = {
+    let bytes = BITMAP_BYTES as u32;
+    assert!(BITMAP_AT == offset(Structure::GamBitmap, "gam", bytes));
+    assert!(BITMAP_AT == offset(Structure::SgamBitmap, "sgam", bytes));
+    assert!(BITMAP_AT == offset(Structure::DiffBitmap, "diff", bytes));
+    assert!(BITMAP_AT == offset(Structure::MlBitmap, "ml", bytes));
+};
 /// Single-page slots of an IAM page.
 pub const IAM_SLOTS: usize = 8;
 
@@ -204,13 +214,13 @@ impl PfsByte {
 
 /// The PFS bytes of a PFS page: one a page, from the first page of its interval. `None` if the record is not there.
 pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
-    page.slot_bytes(0)?.get(4..)?.first_chunk()
+    page.slot_bytes(0)?.get(const { offset(Structure::Pfs, "pfs", PFS_PAGES) }..)?.first_chunk()
 }
 
 /// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1 behind its 4-byte header.
 /// Slot 1 usually lies at 190, but at 192 on the IAM page of sysfiles1 (docs/format/allocation.md#gam).
 pub fn bitmap(page: Page<'_>) -> Option<&[u8; BITMAP_BYTES]> {
-    page.slot_bytes(1)?.get(4..)?.first_chunk()
+    page.slot_bytes(1)?.get(BITMAP_AT..)?.first_chunk()
 }
 
 /// Bit `index` of a bitmap, lowest bit of each byte first.
@@ -241,12 +251,20 @@ pub struct IamHeader {
 impl IamHeader {
     /// Reads it from an IAM page; `None` when the record is not whole.
     pub fn read(page: Page<'_>) -> Option<Self> {
+        const fn at(name: &str, bytes: u32) -> usize {
+            offset(Structure::IamHeader, name, bytes)
+        }
+        const SLOTS: (usize, usize) = series(Structure::IamHeader, "singlePage", 6);
         let record = page.slot_bytes(0)?;
         let mut slots = [PageId::NONE; IAM_SLOTS];
         for (number, slot) in slots.iter_mut().enumerate() {
-            *slot = PageId::read(record, 46 + 6 * number)?;
+            *slot = PageId::read(record, SLOTS.0 + SLOTS.1 * number)?;
         }
-        Some(Self { sequence: u32_at(record, 4)?, start: PageId::read(record, 40)?, slots })
+        Some(Self {
+            sequence: u32_at(record, const { at("sequenceNumber", 4) })?,
+            start: PageId::read(record, const { at("start_pg", 6) })?,
+            slots,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //! (docs/format/boot-and-file-headers.md#boot-page).
 
 use crate::bytes::{u16_at, u32_at, utf16};
+use crate::fields::{Structure, offset};
 use crate::ids::{Lsn, PageId};
 use crate::page::Page;
 
@@ -29,19 +30,28 @@ pub struct Boot<'a> {
     record: &'a [u8],
 }
 
+/// Where a field lies in the record.
+const fn at(name: &str, bytes: u32) -> usize {
+    offset(Structure::Boot, name, bytes)
+}
+
 /// The shortest record that holds every field read here; 2005 has 732 bytes.
-pub const MIN_RECORD_BYTES: usize = 0x2B0;
+pub const MIN_RECORD_BYTES: usize = at("dbi_engineBuild", 4) + 4;
+
+const NAME_BYTES: usize = 256;
+const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
 impl<'a> Boot<'a> {
     /// The record in slot 0 of the boot page; `None` when it is too short to be one.
     pub fn read(page: Page<'a>) -> Option<Self> {
         let record = page.slot_bytes(0)?;
-        (record.len() >= MIN_RECORD_BYTES && u16_at(record, 2)? as usize >= MIN_RECORD_BYTES).then_some(Self { record })
+        (record.len() >= MIN_RECORD_BYTES && u16_at(record, const { at("length", 2) })? as usize >= MIN_RECORD_BYTES)
+            .then_some(Self { record })
     }
 
     /// The internal version of a boot page of any release, SQL Server 7 and 2000 included.
     pub fn version_of(page: Page<'_>) -> Option<u16> {
-        u16_at(page.slot_bytes(0)?, 4)
+        u16_at(page.slot_bytes(0)?, const { at("dbi_version", 2) })
     }
 
     fn u16(&self, offset: usize) -> u16 {
@@ -63,84 +73,79 @@ impl<'a> Boot<'a> {
 
     /// Internal version of the database.
     pub fn version(&self) -> u16 {
-        self.u16(0x04)
+        self.u16(const { at("dbi_version", 2) })
     }
 
     /// Internal version that created the database.
     pub fn create_version(&self) -> u16 {
-        self.u16(0x06)
+        self.u16(const { at("dbi_createVersion", 2) })
     }
 
     /// See [`status`].
     pub fn status(&self) -> u32 {
-        self.u32(0x24)
-    }
-
-    /// Whether the log holds nothing that the files lack.
-    pub fn clean_shutdown(&self) -> bool {
-        self.status() & status::CLEAN_SHUTDOWN != 0
+        self.u32(const { at("dbi_status", 4) })
     }
 
     /// The database's name.
     pub fn name(&self) -> String {
-        let text = utf16(self.record.get(0x34..0x134).unwrap_or_default());
+        let text = utf16(self.record.get(NAME_AT..NAME_AT + NAME_BYTES).unwrap_or_default());
         text.trim_end_matches(['\u{2020}', '\0', ' ']).to_owned()
     }
 
     /// Database id on the server that wrote the file.
     pub fn database_id(&self) -> u16 {
-        self.u16(0x138)
+        self.u16(const { at("dbi_dbid", 2) })
     }
 
     /// Compatibility level, 80 to 170.
     pub fn compatibility_level(&self) -> u16 {
-        self.u16(0x13A)
+        self.u16(const { at("dbi_cmptlevel", 2) })
     }
 
     /// Creation or attach date.
     pub fn created(&self) -> (u32, i32) {
-        self.datetime(0x2C)
+        self.datetime(const { at("dbi_crdate", 8) })
     }
 
     /// LSN of the last checkpoint; above every page's LSN after a clean shutdown.
     pub fn checkpoint_lsn(&self) -> Lsn {
-        self.lsn(0x15C)
+        self.lsn(const { at("dbi_checkptLSN", 10) })
     }
 
     /// dbi_dbccFlags: 2 = data purity is checked by default.
     pub fn dbcc_flags(&self) -> u16 {
-        self.u16(0x166)
+        self.u16(const { at("dbi_dbccFlags", 2) })
     }
 
     /// Default collation of the database.
     pub fn collation(&self) -> u32 {
-        self.u32(0x188)
+        self.u32(const { at("dbi_collation", 4) })
     }
 
     /// Family guid.
     pub fn family_guid(&self) -> [u8; 16] {
-        crate::bytes::array_at(self.record, 0x198).unwrap_or_default()
+        crate::bytes::array_at(self.record, const { at("dbi_familyGUID", 16) }).unwrap_or_default()
     }
 
     /// First page of sysallocunits' clustered index: where the catalogue starts.
     pub fn first_sysallocunits(&self) -> PageId {
-        PageId::read(self.record, 0x204).unwrap_or_default()
+        PageId::read(self.record, const { at("dbi_firstSysIndexes", 6) }).unwrap_or_default()
     }
 
     /// Time of the last DBCC CHECKDB without errors, as far as known (docs/format/boot-and-file-headers.md#boot-page;
     /// offset inferred).
     pub fn last_known_good(&self) -> (u32, i32) {
-        self.datetime(0x28C)
+        self.datetime(const { at("dbi_dbccLastKnownGood", 8) })
     }
 
     /// When the boot page was last modified.
     pub fn modified(&self) -> (u32, i32) {
-        self.datetime(0x2A4)
+        self.datetime(const { at("dbi_modDate", 8) })
     }
 
     /// Engine build that wrote it last: major, minor, build.
     pub fn engine_build(&self) -> (u8, u8, u16) {
-        let build = self.u32(0x2AC);
+        let build = self.u32(const { at("dbi_engineBuild", 4) });
         ((build >> 24) as u8, (build >> 16) as u8, build as u16)
     }
 }

@@ -5,7 +5,7 @@
 
 mod expand;
 mod fault;
-mod info;
+pub(crate) mod info;
 mod record;
 pub mod scsu;
 mod value;

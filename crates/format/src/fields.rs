@@ -1,7 +1,7 @@
 //! The catalogue of fields: name, place, width and meaning of every field of every structure, as data.
 //!
-//! One row a field. The rows drive the page dump, the documentation and the mutator: [`instances`] finds every field of
-//! a page, [`render`] shows its value. A field that nothing describes is not in the tables; a dump shows such bytes as
+//! One row per field. The rows drive the readers of this crate, the page dump, the documentation and the mutator:
+//! [`instances`] finds every field of a page, [`render`] shows its value. A field that nothing describes is not in the tables; a dump shows such bytes as
 //! they are.
 //!
 //! The tables of docs/format are made of them; `checked_by` names SQL Server's message numbers. Besides, the page's
@@ -12,10 +12,12 @@ mod boot;
 mod instances;
 mod lob;
 mod page;
+mod place;
 mod records;
 mod render;
 
 pub use instances::{FieldInstance, RecordSpace, instances, instances_of, record_spaces};
+pub(crate) use place::{column, offset, series};
 pub use render::{hex, render};
 
 /// A structure of the format.
@@ -147,7 +149,7 @@ impl Structure {
     }
 
     /// The fields of the structure, by place.
-    pub fn fields(self) -> &'static [Field] {
+    pub const fn fields(self) -> &'static [Field] {
         match self {
             Self::PageHeader => page::PAGE_HEADER,
             Self::SlotArray => page::SLOT_ARRAY,

@@ -1,8 +1,14 @@
 //! The file header, page 0 of every file (docs/format/boot-and-file-headers.md#file-header).
 
 use crate::bytes::{array_at, u16_at, u32_at, utf16};
+use crate::fields::{self, Structure};
 use crate::page::Page;
 use crate::record::Record;
+
+/// The number of a variable column.
+const fn at(name: &str, bytes: u32) -> u16 {
+    fields::column(Structure::FileHeader, name, bytes)
+}
 
 /// The record of a file header page. Its columns are all variable; their number grew with each release.
 #[derive(Clone, Copy)]
@@ -24,46 +30,46 @@ impl<'a> FileHeader<'a> {
 
     /// Identifies the database that the file belongs to.
     pub fn binding_guid(&self) -> [u8; 16] {
-        array_at(self.column(0), 0).unwrap_or_default()
+        array_at(self.column(const { at("BindingID", 16) }), 0).unwrap_or_default()
     }
 
     /// File id: 1 for the primary data file, 2 usually for the log.
     pub fn file_id(&self) -> u16 {
-        u16_at(self.column(2), 0).unwrap_or_default()
+        u16_at(self.column(const { at("FileId", 2) }), 0).unwrap_or_default()
     }
 
     /// Filegroup of the file; 0 for logs.
     pub fn filegroup(&self) -> u16 {
-        u16_at(self.column(3), 0).unwrap_or_default()
+        u16_at(self.column(const { at("FileGroupId", 2) }), 0).unwrap_or_default()
     }
 
     /// Size in pages: the file's length divided by 8192.
     pub fn size_pages(&self) -> u32 {
-        u32_at(self.column(4), 0).unwrap_or_default()
+        u32_at(self.column(const { at("Size", 4) }), 0).unwrap_or_default()
     }
 
     /// Largest size in pages the file may grow to; `u32::MAX` without a limit.
     pub fn max_size_pages(&self) -> u32 {
-        u32_at(self.column(5), 0).unwrap_or_default()
+        u32_at(self.column(const { at("MaxSize", 4) }), 0).unwrap_or_default()
     }
 
     /// Growth: pages, or percent.
     pub fn growth(&self) -> u32 {
-        u32_at(self.column(6), 0).unwrap_or_default()
+        u32_at(self.column(const { at("Growth", 4) }), 0).unwrap_or_default()
     }
 
     /// Sector size of the disk, 512 or 4096.
     pub fn sector_bytes(&self) -> u32 {
-        u32_at(self.column(15), 0).unwrap_or_default()
+        u32_at(self.column(const { at("SectorSize", 4) }), 0).unwrap_or_default()
     }
 
     /// Identifies the file; zeros in files that SQL Server 2000 created.
     pub fn file_guid(&self) -> [u8; 16] {
-        array_at(self.column(23), 0).unwrap_or_default()
+        array_at(self.column(const { at("FileGuid", 16) }), 0).unwrap_or_default()
     }
 
     /// Logical name of the file.
     pub fn logical_name(&self) -> String {
-        utf16(self.column(27)).trim_end_matches(['\0', ' ']).to_owned()
+        utf16(self.column(const { at("LogicalName", 0) })).trim_end_matches(['\0', ' ']).to_owned()
     }
 }

@@ -1,11 +1,15 @@
 //! Off-row values (docs/format/lob.md): the fragments on text pages, and the pointers of rows that lead to them.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::fields::{Structure, offset, series};
 use crate::ids::RecordId;
 use crate::record::{GHOST_VERSION_BYTES, RecordFault, RecordKind, RecordTest, VERSION_TAG_BYTES, status};
 
 /// Header of every fragment: status, u16 length, u64 blob id, u16 type.
-pub const FRAGMENT_HEADER_BYTES: usize = 14;
+pub const FRAGMENT_HEADER_BYTES: usize = TYPE_AT + 2;
+pub(crate) const LENGTH_AT: usize = offset(Structure::LobFragment, "length", 2);
+const BLOB_ID_AT: usize = offset(Structure::LobFragment, "blobId", 8);
+pub(crate) const TYPE_AT: usize = offset(Structure::LobFragment, "type", 2);
 
 /// Node type of a small root: a whole value of a few bytes.
 pub const SMALL_ROOT: u16 = 0;
@@ -40,7 +44,11 @@ impl<'a> Fragment<'a> {
         if status_b != 0 && RecordKind::of(status) == RecordKind::BlobFragment {
             return Err(fault(RecordTest::StatusB, status_b.into(), 0));
         }
-        let length = usize::from(u16_at(space, 2).ok_or(fault(RecordTest::ColumnOffsets, 4, space.len()))?);
+        let length = usize::from(u16_at(space, LENGTH_AT).ok_or(fault(
+            RecordTest::ColumnOffsets,
+            LENGTH_AT + 2,
+            space.len(),
+        ))?);
         if length < FRAGMENT_HEADER_BYTES {
             return Err(fault(RecordTest::FixedLength, length, FRAGMENT_HEADER_BYTES));
         }
@@ -56,12 +64,12 @@ impl<'a> Fragment<'a> {
 
     /// Identity of the value, the same in all its fragments.
     pub fn blob_id(&self) -> u64 {
-        u64_at(self.bytes, 4).unwrap_or_default()
+        u64_at(self.bytes, BLOB_ID_AT).unwrap_or_default()
     }
 
     /// What the fragment is: 0 small root, 1 large root, 2 internal, 3 data, 4 and 5 roots, 6 super large root, 8 null.
     pub fn node_type(&self) -> u16 {
-        u16_at(self.bytes, 12).unwrap_or_default()
+        u16_at(self.bytes, TYPE_AT).unwrap_or_default()
     }
 
     /// Whether it is part of a value: no ghost.
@@ -71,7 +79,7 @@ impl<'a> Fragment<'a> {
 
     /// The record without its version tag.
     fn content(&self) -> &'a [u8] {
-        let length = u16_at(self.bytes, 2).map_or(0, usize::from);
+        let length = u16_at(self.bytes, LENGTH_AT).map_or(0, usize::from);
         self.bytes.get(..length).unwrap_or_default()
     }
 
@@ -80,7 +88,7 @@ impl<'a> Fragment<'a> {
         let content = self.content();
         match self.node_type() {
             0 => {
-                let size = usize::from(u16_at(content, 14)?);
+                let size = usize::from(u16_at(content, SIZE_AT)?);
                 content.get(SMALL_ROOT_HEADER_BYTES..SMALL_ROOT_HEADER_BYTES + size)
             }
             3 => content.get(FRAGMENT_HEADER_BYTES..),
@@ -97,7 +105,8 @@ impl<'a> Fragment<'a> {
         let content = self.content();
         match self.node_type() {
             SMALL_ROOT => {
-                match u16_at(content, 14).filter(|size| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len()) {
+                let is_inside = |size: &u16| SMALL_ROOT_HEADER_BYTES + usize::from(*size) <= content.len();
+                match u16_at(content, SIZE_AT).filter(is_inside) {
                     Some(size) => Node::Root { size: size.into() },
                     None => Node::Malformed,
                 }
@@ -115,39 +124,55 @@ impl<'a> Fragment<'a> {
 }
 
 /// Header of a small root: fragment header, u16 length, four bytes without a known use.
-const SMALL_ROOT_HEADER_BYTES: usize = 20;
+pub(crate) const SMALL_ROOT_HEADER_BYTES: usize = offset(Structure::LobSmallRoot, "unused", 4) + 4;
+pub(crate) const SIZE_AT: usize = offset(Structure::LobSmallRoot, "size", 2);
 
-/// Where the links of a node lie and how wide they are.
+/// Where the links of a node lie: from one to the next, a cumulative length of `end_bytes` and a RID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct LinkForm {
     first: usize,
-    wide: bool,
+    stride: usize,
+    end_bytes: usize,
 }
 
-const INTERNAL_LINKS: LinkForm = LinkForm { first: 20, wide: true };
-const ROOT_LINKS: LinkForm = LinkForm { first: 24, wide: false };
-const POINTER_LINKS: LinkForm = LinkForm { first: 12, wide: false };
+const INTERNAL_LINKS: LinkForm = LinkForm::of(Structure::LobInternal, 8);
+const ROOT_LINKS: LinkForm = LinkForm::of(Structure::LobRoot, 4);
+const POINTER_LINKS: LinkForm = LinkForm::of(Structure::InRowRoot, 4);
+// A row-overflow pointer is an in-row root with one link.
+const _: () = assert!(POINTER_LINKS.first == offset(Structure::OverflowPointer, "length", 4));
+const _: () = assert!(POINTER_LINKS.first + 4 == offset(Structure::OverflowPointer, "link", 8));
+const _: () = assert!(POINTER_LEVEL_AT == offset(Structure::OverflowPointer, "level", 1));
+const _: () = assert!(POINTER_ID_AT == offset(Structure::OverflowPointer, "blobId", 6));
 
 impl LinkForm {
-    fn stride(self) -> usize {
-        if self.wide { 16 } else { 12 }
+    const fn of(structure: Structure, end_bytes: usize) -> Self {
+        let (first, stride) = series(structure, "linkEnd", end_bytes as u32);
+        let (link, link_stride) = series(structure, "link", 8);
+        assert!(first + end_bytes == link && stride == link_stride && stride == end_bytes + 8);
+        Self { first, stride, end_bytes }
     }
 
-    /// End of the value's bytes behind the link at `position`, and where they are.
+    /// End of the value's bytes below the link at `position`, and where they are.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
-        let at = self.first.checked_add(position.checked_mul(self.stride())?)?;
-        if self.wide {
-            Some((u64_at(bytes, at)?, RecordId::read(bytes, at + 8)?))
-        } else {
-            Some((u32_at(bytes, at)?.into(), RecordId::read(bytes, at + 4)?))
-        }
+        let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
+        let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };
+        Some((end, RecordId::read(bytes, at + self.end_bytes)?))
     }
+}
+
+/// Where internal nodes and roots have a field that both have.
+pub(crate) const fn node_at(name: &str) -> usize {
+    let at = offset(Structure::LobInternal, name, 2);
+    assert!(at == offset(Structure::LobRoot, name, 2));
+    at
 }
 
 /// Level and links of an internal node or root, if they lie inside it.
 fn inner(content: &[u8], form: LinkForm) -> Option<(u16, Links<'_>)> {
-    let (places, used, level) = (u16_at(content, 14)?, u16_at(content, 16)?, u16_at(content, 18)?);
-    let end = form.first + usize::from(used) * form.stride();
+    let (places, used) =
+        (u16_at(content, const { node_at("maxLinks") })?, u16_at(content, const { node_at("curLinks") })?);
+    let level = u16_at(content, const { node_at("level") })?;
+    let end = form.first + usize::from(used) * form.stride;
     (used <= places && end <= content.len()).then_some((level, Links { bytes: content, form, count: used }))
 }
 
@@ -257,18 +282,26 @@ pub enum Pointer<'a> {
     Undescribed,
 }
 
+const TEXT_ID_AT: usize = offset(Structure::TextPointer, "blobId", 8);
+const TEXT_ROOT_AT: usize = offset(Structure::TextPointer, "root", 8);
+const POINTER_LEVEL_AT: usize = offset(Structure::InRowRoot, "level", 1);
+/// The id has six bytes, the high ones of eight; those before it are another field.
+const POINTER_ID_AT: usize = offset(Structure::InRowRoot, "blobId", 6);
+
 impl<'a> Pointer<'a> {
     /// Reads the bytes of a complex column.
     pub fn read(bytes: &'a [u8]) -> Self {
-        if bytes.len() == 16 {
-            return match (u64_at(bytes, 0), RecordId::read(bytes, 8)) {
+        if bytes.len() == TEXT_ROOT_AT + 8 {
+            return match (u64_at(bytes, TEXT_ID_AT), RecordId::read(bytes, TEXT_ROOT_AT)) {
                 (Some(id), Some(root)) => Self::Text { id, root },
                 _ => Self::Malformed,
             };
         }
-        let (Some(&kind @ (2 | 4)), Some(id)) = (bytes.first(), u64_at(bytes, 4)) else { return Self::Undescribed };
+        let (Some(&kind @ (2 | 4)), Some(id)) = (bytes.first(), u64_at(bytes, POINTER_ID_AT - 2)) else {
+            return Self::Undescribed;
+        };
         let links = bytes.len().saturating_sub(POINTER_LINKS.first);
-        let stride = POINTER_LINKS.stride();
+        let stride = POINTER_LINKS.stride;
         if bytes.len() == POINTER_LINKS.first {
             // Perhaps a value from which all was taken away.
             return Self::Undescribed;
@@ -278,7 +311,7 @@ impl<'a> Pointer<'a> {
         }
         let links = Links { bytes, form: POINTER_LINKS, count: (links / stride) as u16 };
         // The level is the third byte: 1 in all 41 roots met that lead to internal nodes, 0 in all 373 that lead to data.
-        let (id, level) = (id >> 16, u16::from(bytes.get(2).copied().unwrap_or_default()));
+        let (id, level) = (id >> 16, u16::from(bytes.get(POINTER_LEVEL_AT).copied().unwrap_or_default()));
         match kind {
             2 => Self::Overflow { id, level, links },
             _ => Self::InlineRoot { id, level, links },

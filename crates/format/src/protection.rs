@@ -1,10 +1,12 @@
 //! Page protection: checksum and torn bits, verified and undone (docs/format/checksums-and-torn-pages.md).
 
+use crate::fields::{Structure, offset};
 use crate::page::{PageBytes, page_flags};
 use crate::simd::{self, SECTOR_BYTES, SECTORS};
 
 /// Offset of the checksum or torn word in the header.
-pub const PROTECTION_WORD: usize = 60;
+pub const PROTECTION_WORD: usize = offset(Structure::PageHeader, "m_tornBits", 4);
+const FLAGS: usize = offset(Structure::PageHeader, "m_flagBits", 2);
 
 /// How a page is protected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +50,7 @@ pub fn stored_word(page: &PageBytes) -> u32 {
 }
 
 fn flags(page: &PageBytes) -> u16 {
-    u16::from_le_bytes([page[4], page[5]])
+    u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
 /// Verifies the page by the protection its own flags name: a database may hold pages of all three kinds.

@@ -5,14 +5,24 @@
 //! array. [`Record::data`] and [`Record::index`] prove that all of them lie inside the space the record has, so that
 //! every accessor of a [`Record`] stays inside it.
 
+mod fault;
+
 use crate::bytes::{u16_at, unsigned};
+use crate::fields::{Structure, offset};
+
+pub use fault::{RecordFault, RecordTest};
 
 /// Length of the version tag that status bit 0x40 announces.
-pub const VERSION_TAG_BYTES: usize = 14;
+pub const VERSION_TAG_BYTES: usize = offset(Structure::VersionTag, "xsn", 6) + 6;
 /// Length of a forwarding stub.
-pub const STUB_BYTES: usize = 9;
+pub const STUB_BYTES: usize = offset(Structure::ForwardingStub, "forward", 8) + 8;
 /// Length of a ghost version without columns: a status byte and the version tag.
 pub const GHOST_VERSION_BYTES: usize = 1 + VERSION_TAG_BYTES;
+/// Where a data record has its second status byte.
+pub(crate) const STATUS_B_AT: usize = offset(Structure::DataRecord, "status B", 1);
+/// Where it says how long its fixed part is, and where that begins.
+pub(crate) const FIXED_END_AT: usize = offset(Structure::DataRecord, "fixedEnd", 2);
+pub(crate) const FIXED_AT: u16 = FIXED_END_AT as u16 + 2;
 /// Second status byte of a forwarded row that was deleted.
 const GHOST_FORWARDED: u8 = 1;
 /// A heap record never takes less, so that it can be replaced by a forwarding stub.
@@ -97,79 +107,6 @@ impl RecordKind {
     }
 }
 
-/// The tests of CHECKDB's record audit, message 8944 (docs/format/checkdb.md#tests-in-messages).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum RecordTest {
-    /// Reserved bits of the status byte are clear, and its compression bit.
-    StatusA,
-    /// The second status byte is 0, or 1 for a ghost forwarded record.
-    StatusB,
-    /// The record type may occur on the page type.
-    Kind,
-    /// The fixed part holds at least what every record of the kind has.
-    FixedLength,
-    /// Fixed part and null bitmap end inside the record's space.
-    ColumnOffsets,
-    /// The variable column count lies inside.
-    VariableCount,
-    /// The variable offsets ascend.
-    OffsetsAscend,
-    /// The last variable column ends inside.
-    LastOffset,
-    /// The version tag lies inside.
-    VersionTag,
-}
-
-impl RecordTest {
-    /// The text that message 8944 inserts. Only the texts of [`Self::ColumnOffsets`] are known verbatim from
-    /// transcripts; the others keep its manner.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::StatusA => "!(hdr->r_tagA & (VERSION_MASK | RECTAG_RESV_A | RECTAG_RESV_B))",
-            Self::StatusB => "hdr->r_tagB == 0",
-            Self::Kind => "record type is valid for the page type",
-            Self::FixedLength => "fixedLength >= minimumLength",
-            Self::ColumnOffsets => "ColumnOffsets <= (nextRec - pRec)",
-            Self::VariableCount => "ColumnOffsets + (int)sizeof (COLOFF) <= (nextRec - pRec)",
-            Self::OffsetsAscend => "columnOffsets->offTbl [varColumnNumber] >= priorOffset",
-            Self::LastOffset => "columnOffsets->offTbl [varColumnNumber] <= (nextRec - pRec)",
-            Self::VersionTag => "versionTagEnd <= (nextRec - pRec)",
-        }
-    }
-
-    /// The state that accompanies the text.
-    pub fn state(self) -> u8 {
-        match self {
-            Self::StatusA => 1,
-            Self::StatusB => 2,
-            Self::Kind => 3,
-            Self::FixedLength => 4,
-            Self::ColumnOffsets => 12,
-            Self::VariableCount => 14,
-            Self::OffsetsAscend => 16,
-            Self::LastOffset => 17,
-            Self::VersionTag => 18,
-        }
-    }
-}
-
-/// A record that fails its audit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordFault {
-    /// The failed test.
-    pub test: RecordTest,
-    /// The value tested.
-    pub value: i64,
-    /// What it was tested against.
-    pub against: i64,
-}
-
-impl RecordFault {
-    fn new(test: RecordTest, value: usize, against: usize) -> Self {
-        Self { test, value: value as i64, against: against as i64 }
-    }
-}
-
 /// A FixedVar record whose parts were proven to lie inside its space.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
@@ -185,10 +122,10 @@ impl<'a> Record<'a> {
     /// The data record at the start of `space`. Its fixed part may be shorter than the page's pminlen: a page formatted
     /// after a column was added takes over records that were written before.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
-        let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, 0))?;
+        let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, FIXED_AT.into(), 0))?;
         let kind = RecordKind::of(status);
         let has_status_b = kind != RecordKind::ForwardingStub && !RecordKind::is_tag_alone(status);
-        let status_b = space.get(1).copied().filter(|_| has_status_b).unwrap_or_default();
+        let status_b = space.get(STATUS_B_AT).copied().filter(|_| has_status_b).unwrap_or_default();
         let mask = match status_b {
             GHOST_FORWARDED => status::COMPRESSED,
             _ => status::COMPRESSED | status::RESERVED,
@@ -203,9 +140,11 @@ impl<'a> Record<'a> {
         if status_b > GHOST_FORWARDED || status_b == GHOST_FORWARDED && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
-        let fixed_end = u16_at(space, 2).ok_or(RecordFault::new(RecordTest::ColumnOffsets, 4, space.len()))?;
-        if fixed_end < 4 {
-            return Err(RecordFault::new(RecordTest::FixedLength, fixed_end.into(), 4));
+        let at = usize::from(FIXED_AT);
+        let fixed_end =
+            u16_at(space, FIXED_END_AT).ok_or(RecordFault::new(RecordTest::ColumnOffsets, at, space.len()))?;
+        if fixed_end < FIXED_AT {
+            return Err(RecordFault::new(RecordTest::FixedLength, fixed_end.into(), at));
         }
         Self::after_fixed(space, status, fixed_end)
     }
@@ -298,7 +237,7 @@ impl<'a> Record<'a> {
     /// Whether a data record is what is left of a forwarded row that was deleted.
     pub fn is_ghost_forwarded(&self) -> bool {
         let has_status_b = matches!(RecordKind::of(self.status()), RecordKind::Forwarded | RecordKind::GhostData);
-        has_status_b && self.bytes.get(1) == Some(&GHOST_FORWARDED)
+        has_status_b && self.bytes.get(STATUS_B_AT) == Some(&GHOST_FORWARDED)
     }
 
     /// Whether a version tag ends the record.

@@ -1,12 +1,13 @@
 //! The vector of a row's sparse values (docs/format/sparse.md): all that are not NULL, in one complex variable column.
 
 use crate::bytes::u16_at;
+use crate::fields::{self, Structure};
 use crate::record::{COMPLEX, Record, RecordKind};
 
 /// First word of a vector.
 const SPARSE: u16 = 5;
 /// First word and number of values.
-const HEADER_BYTES: usize = 4;
+const HEADER_BYTES: usize = fields::series(Structure::SparseVector, "columnId", 2).0;
 
 /// A rule that a vector breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,8 +48,11 @@ pub struct SparseValue<'a> {
 impl<'a> SparseVector<'a> {
     /// The vector in a complex column's bytes, if they begin as one does.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
-        (u16_at(bytes, 0) == Some(SPARSE))
-            .then(|| Self { bytes, count: u16_at(bytes, 2).map_or(usize::MAX, usize::from) })
+        const fn at(name: &str) -> usize {
+            fields::offset(Structure::SparseVector, name, 2)
+        }
+        (u16_at(bytes, const { at("id") }) == Some(SPARSE))
+            .then(|| Self { bytes, count: u16_at(bytes, const { at("count") }).map_or(usize::MAX, usize::from) })
     }
 
     /// The vector of a record of a table with sparse columns: the last variable column, or the last but one of a

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use crate::bytes::u16_at;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageType, page_flags};
-use crate::record::{COMPLEX, MIN_HEAP_RECORD_BYTES, Record, RecordKind, VERSION_TAG_BYTES, status};
+use crate::record::{COMPLEX, FIXED_AT, FIXED_END_AT, MIN_HEAP_RECORD_BYTES, Record, RecordKind, STATUS_B_AT};
+use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
 /// Columns whose null bits are kept; pages of wider rows are not uniform.
@@ -313,10 +314,10 @@ impl Form {
         let has_bitmap = status & status::NULL_BITMAP != 0;
         let (head, fixed_end) = match index_fixed_end {
             Some(fixed_end) => (u32::from(status), fixed_end),
-            None => (u32::from_le_bytes(*space.first_chunk()?), u16_at(space, 2)?),
+            None => (u32::from_le_bytes(*space.first_chunk()?), u16_at(space, FIXED_END_AT)?),
         };
         // The second status byte of a data record is 0.
-        if has_length && (!has_bitmap || space.get(1) != Some(&0) || fixed_end < 4) || fixed_end == 0 {
+        if has_length && (!has_bitmap || space.get(STATUS_B_AT) != Some(&0) || fixed_end < FIXED_AT) || fixed_end == 0 {
             return None;
         }
         let column_count = if has_bitmap { u16_at(space, fixed_end.into())? } else { 0 };

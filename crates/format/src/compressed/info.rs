@@ -4,11 +4,14 @@
 use super::fault::{CdFault, CdIssue, CdTest};
 use super::record::{CdRecord, Descriptor};
 use crate::bytes::{u8_at, u16_at};
+use crate::fields::{Structure, offset};
 use crate::page::{HEADER_BYTES, Page, type_flags};
 
 /// Bits of the first byte.
 const HAS_ANCHOR: u8 = 0x02;
-const HAS_DICTIONARY: u8 = 0x04;
+pub(crate) const HAS_DICTIONARY: u8 = 0x04;
+/// Where the offset of the dictionary is, if there is one, and then the size.
+pub(crate) const VARYING_AT: usize = offset(Structure::CompressionInfo, "pageModCount", 2) + 2;
 /// A symbol is one byte; how more entries are named nobody has published.
 const MAX_ENTRIES: u16 = 256;
 
@@ -59,12 +62,12 @@ impl<'a> CompressionInfo<'a> {
             return Err(CdIssue::Undecided("compression information with flags that were never met"));
         }
         let has_dictionary = flags & HAS_DICTIONARY != 0;
-        // Flags, page modification count, offset of the dictionary if there is one, size.
-        let (anchor_at, size) = if has_dictionary { (7, word(5)?) } else { (5, word(3)?) };
+        let size_at = if has_dictionary { VARYING_AT + 2 } else { VARYING_AT };
+        let (anchor_at, size) = (size_at + 2, word(size_at)?);
         if size > length || size < anchor_at {
             return Err(CdFault::new(CdTest::InfoSize, size, length).into());
         }
-        let anchor_end = if has_dictionary { word(3)? } else { size };
+        let anchor_end = if has_dictionary { word(VARYING_AT)? } else { size };
         if !(anchor_at..=size).contains(&anchor_end) {
             return Err(CdFault::new(CdTest::DictionaryOffset, anchor_end, size).into());
         }

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use super::{Count, Field, Part, Place, Structure, Width};
 use crate::bytes::{u8_at, u16_at};
+use crate::compressed::info;
+use crate::lob;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, type_flags};
 use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder};
@@ -319,7 +321,7 @@ impl Walk<'_> {
     }
 
     fn sparse_vector(&mut self, space: &Range<usize>) {
-        let Some(count) = self.u16(space, space.start + 2) else { return };
+        let Some(count) = self.u16(space, space.start + lob::LENGTH_AT) else { return };
         self.plain(Structure::SparseVector, space.clone(), count);
         let offsets = space.start + 4 + 2 * count;
         let mut at = offsets + 2 * count;
@@ -357,13 +359,12 @@ impl Walk<'_> {
     }
 
     fn compression_info(&mut self, space: Range<usize>) {
-        const DICTIONARY: u8 = 0x4;
         let structure = Structure::CompressionInfo;
         self.plain(structure, space.clone(), 0);
         let flags = u8_at(self.page, space.start).unwrap_or_default();
-        let mut at = space.start + 3;
+        let mut at = space.start + info::VARYING_AT;
         let mut dictionary = None;
-        if flags & DICTIONARY != 0 {
+        if flags & info::HAS_DICTIONARY != 0 {
             dictionary = self.u16(&space, at);
             if dictionary.is_none() {
                 return;
@@ -389,15 +390,15 @@ impl Walk<'_> {
 
     fn fragment(&mut self, status: u8, space: &Range<usize>) {
         self.plain(Structure::LobFragment, space.clone(), 0);
-        let Some(length) = self.u16(space, space.start + 2) else { return };
-        let Some(kind) = self.u16(space, space.start + 12) else { return };
+        let Some(length) = self.u16(space, space.start + lob::LENGTH_AT) else { return };
+        let Some(kind) = self.u16(space, space.start + lob::TYPE_AT) else { return };
         let body = space.start..space.end.min(space.start + length);
-        let links = self.u16(&body, space.start + 16).unwrap_or_default();
+        let links = self.u16(&body, space.start + const { lob::node_at("curLinks") }).unwrap_or_default();
         match kind {
             0 => {
                 self.plain(Structure::LobSmallRoot, body.clone(), 0);
-                let size = self.u16(&body, space.start + 14).unwrap_or_default();
-                let start = space.start + 20;
+                let size = self.u16(&body, space.start + lob::SIZE_AT).unwrap_or_default();
+                let start = space.start + lob::SMALL_ROOT_HEADER_BYTES;
                 self.part(Structure::LobSmallRoot, Part::Rest, start..body.end.min(start + size), None);
             }
             2 => self.plain(Structure::LobInternal, body.clone(), links),
@@ -405,7 +406,7 @@ impl Walk<'_> {
             4 | 5 => self.plain(Structure::LobRoot, body.clone(), links),
             _ => {}
         }
-        if status & status::VERSION_TAG != 0 && length >= crate::lob::FRAGMENT_HEADER_BYTES {
+        if status & status::VERSION_TAG != 0 && length >= lob::FRAGMENT_HEADER_BYTES {
             self.plain(Structure::VersionTag, body.end..space.end.min(body.end + VERSION_TAG_BYTES), 0);
         }
     }

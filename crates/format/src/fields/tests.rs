@@ -5,7 +5,8 @@ use std::mem::offset_of;
 use proptest::prelude::*;
 
 use super::*;
-use crate::page::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageHeader, PageType};
+use crate::compressed::{Anchor, CompressionInfo};
+use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageHeader, PageType};
 
 fn row(structure: Structure, name: &str) -> &'static Field {
     structure.fields().iter().find(|field| field.name == name).unwrap_or_else(|| panic!("{name} in {structure:?}"))
@@ -235,6 +236,28 @@ fn maps_are_found_by_their_slots() {
         assert_eq!((bitmap.bytes.clone(), bitmap.slot), (194..8182, Some(1)));
         assert_eq!(bitmap.render(&page), "63904 extents, 2 set");
         assert_eq!(found.iter().filter(|found| found.field.name == "singlePage").count() == 8, kind == PageType::Iam);
+    }
+}
+
+#[test]
+fn compression_information_lies_where_its_reader_finds_it() {
+    // An anchor of one column, a dictionary of one entry, and a record after them; then the same without a dictionary.
+    let with: &[u8] = &[6, 7, 0, 12, 0, 18, 0, 1, 1, 3, 8, 9, 1, 0, 6, 0, 0xAA, 0xBB];
+    let without: &[u8] = &[2, 7, 0, 10, 0, 1, 1, 3, 8, 9];
+    let parts = ["dictionaryOffset", "size", "anchor", "dictionary"];
+    for (info, places) in [(with, &[3..5, 5..7, 7..12, 12..18][..]), (without, &[3..5, 5..10])] {
+        let mut page = page_of(PageType::Data, 0, &[info, &[1, 1, 3, 1]]);
+        page[2] = 0x80;
+        page[22] = 1;
+        page[PAGE_BYTES - 2] = (HEADER_BYTES + info.len()) as u8;
+        let read = CompressionInfo::of(Page::new(&page), HEADER_BYTES + info.len(), 1).unwrap().unwrap();
+        assert_eq!((read.size(), read.anchor(0)), (info.len(), Anchor::Bytes(&[8, 9])));
+        assert_eq!(read.entry(0), (info == with).then_some(&[0xAA, 0xBB][..]));
+        let found = instances(&page);
+        let place = |name| found.iter().find(|found| found.field.name == name).map(|found| found.bytes.clone());
+        let found =
+            parts.into_iter().filter_map(place).map(|bytes| bytes.start - HEADER_BYTES..bytes.end - HEADER_BYTES);
+        assert_eq!(found.collect::<Vec<_>>(), places);
     }
 }
 

@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
+use std::mem::offset_of;
 
-use format::PageType;
 use format::allocation::EXTENT_PAGES;
 use format::bytes::{u16_at, u32_at};
 use format::page::PAGE_BYTES;
+use format::{PageHeader, PageType};
 
 use super::media::Media;
 
 /// Bytes of a page that tell whose it is.
 const ID_BYTES: usize = 40;
+const ID_AT: usize = offset_of!(PageHeader, page_id);
+const TYPE_AT: usize = offset_of!(PageHeader, page_type);
 /// First bytes of the pages that fill up the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
@@ -151,8 +154,8 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
             Err(error) => return Err(error),
         }
         names.is_filler &= bytes.starts_with(&FILLER);
-        let (Some(page), Some(id)) = (u32_at(&bytes, 32), u16_at(&bytes, 36)) else { continue };
-        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[1]).is_some() && page % EXTENT_PAGES == index;
+        let (Some(page), Some(id)) = (u32_at(&bytes, ID_AT), u16_at(&bytes, ID_AT + 4)) else { continue };
+        let is_page = bytes[0] == 1 && PageType::from_byte(bytes[TYPE_AT]).is_some() && page % EXTENT_PAGES == index;
         let extent = page / EXTENT_PAGES;
         if let Some(file) = files.index_with(id, extent).filter(|_| is_page)
             && !names.found.contains(&(file, extent))

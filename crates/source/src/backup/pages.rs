@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::offset_of;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use format::allocation::EXTENT_PAGES;
-use format::bytes::array_at;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
-use format::{Lsn, Page, PageId};
+use format::{Lsn, Page, PageHeader, PageId};
 
 use super::damage::{Damage, DamageKind};
 use super::log_portion::{LogPortion, sectors_sum};
@@ -20,8 +20,9 @@ use super::sets::Region;
 use crate::identify::is_file_header;
 use crate::{DataFile, PageSource, ReadError, ReadFaults};
 
-/// Bytes of a page's header up to its LSN.
-const LSN_END: usize = 50;
+/// Where a page's header has its LSN.
+const LSN_AT: usize = offset_of!(PageHeader, lsn);
+const LSN_BYTES: usize = 10;
 
 /// The page in a list, and in the sets that are made of it.
 const BYTES_A_PAGE_IN_FLIGHT: usize = 32;
@@ -188,10 +189,10 @@ impl BackupPages {
     fn lsn_of(&self, page: PageId) -> Option<Lsn> {
         let places = self.places_of(page.file)?;
         let (Place::At(tape, at), _) = places.locate(page.page / EXTENT_PAGES) else { return None };
-        let mut bytes = [0; LSN_END];
+        let mut bytes = [0; LSN_AT + LSN_BYTES];
         let at = at + u64::from(page.page % EXTENT_PAGES) * PAGE_BYTES as u64;
         self.media.get(usize::from(tape))?.read_exact_at(&mut bytes, at).ok()?;
-        array_at::<10>(&bytes, 40).and_then(|raw| Lsn::read(&raw, 0))
+        Lsn::read(&bytes, LSN_AT)
     }
 }
 

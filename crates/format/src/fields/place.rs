@@ -1,0 +1,79 @@
+//! Where readers find a field: looked up in the tables while the program is compiled.
+//!
+//! A name, width or kind of place that a table does not have stops the compilation, and nothing of the search is left when
+//! the program runs: all calls stand in constants.
+
+use super::{Field, Place, Structure, Width};
+
+/// Bytes from the start of `structure` to its field `name`, which takes `bytes`.
+#[expect(clippy::panic, reason = "stops the compilation")]
+pub(crate) const fn offset(structure: Structure, name: &str, bytes: u32) -> usize {
+    let Place::At(at) = field(structure, name, bytes).place else { panic!("the place of this field is no number") };
+    at as usize
+}
+
+/// Bytes from the start of `structure` to the first of its fields `name`, and from each of them to the next one.
+#[expect(clippy::panic, reason = "stops the compilation")]
+pub(crate) const fn series(structure: Structure, name: &str, bytes: u32) -> (usize, usize) {
+    let Place::Each { first, stride, .. } = field(structure, name, bytes).place else { panic!("not repeated") };
+    (first as usize, stride as usize)
+}
+
+/// The variable column of `structure`, counted from 0, that is its field `name` of `bytes`; 0 bytes for one that varies.
+#[expect(clippy::panic, reason = "stops the compilation")]
+pub(crate) const fn column(structure: Structure, name: &str, bytes: u32) -> u16 {
+    let Place::Column(position) = field(structure, name, bytes).place else { panic!("not a column") };
+    position
+}
+
+#[expect(clippy::panic, reason = "stops the compilation")]
+const fn field(structure: Structure, name: &str, bytes: u32) -> &'static Field {
+    let mut fields = structure.fields();
+    while let [field, rest @ ..] = fields {
+        if is_same(field.name.as_bytes(), name.as_bytes()) {
+            let width = match field.width {
+                Width::Bytes(bytes) => bytes as u32,
+                Width::Bits(bits) => bits / 8,
+                Width::Varies => 0,
+            };
+            assert!(width == bytes, "the field has another width");
+            return field;
+        }
+        fields = rest;
+    }
+    panic!("the structure has no field of this name")
+}
+
+const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([a, rest_of_one @ ..], [b, rest_of_other @ ..]) = (one, other)
+        && *a == *b
+    {
+        (one, other) = (rest_of_one, rest_of_other);
+    }
+    one.is_empty() && other.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_tables() {
+        assert_eq!(offset(Structure::PageHeader, "m_lsn", 10), 40);
+        assert_eq!(offset(Structure::GamBitmap, "gam", 7988), 4);
+        assert_eq!(series(Structure::IamHeader, "singlePage", 6), (46, 6));
+        assert_eq!(column(Structure::FileHeader, "LogicalName", 0), 27);
+    }
+
+    #[test]
+    #[should_panic(expected = "no field of this name")]
+    fn a_name_must_be_whole() {
+        offset(Structure::PageHeader, "m_ls", 10);
+    }
+
+    #[test]
+    #[should_panic(expected = "another width")]
+    fn a_width_must_be_that_of_the_table() {
+        offset(Structure::PageHeader, "m_lsn", 8);
+    }
+}
