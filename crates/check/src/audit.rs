@@ -33,7 +33,8 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     (format::Page::new(bytes).header().page_id() != id).then_some(IdentityFault::PageId)
 }
 
-/// The buffer status word that CHECKDB prints with a failed read (2012 to 2022; checkdb.md 4).
+/// The buffer status word that CHECKDB prints with a failed read (2012 to 2022;
+/// docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
 /// The finding for a page that is not what was written: 8939 state 98, or 8909; 5233 and 5256 when the catalogue that

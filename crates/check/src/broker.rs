@@ -24,7 +24,8 @@ const CONTRACT: &[u8] = &[22];
 const SERVICE: &[u8] = &[23];
 
 /// In the order of CHECKDB's lines. 137 files have 14, 6, 3 and 3 of the first four and none of the others, as published
-/// transcripts do (checkdb.md 3.1). Both sides of a conversation in this database have a row in sysdercv.
+/// transcripts do (docs/format/checkdb.md#order-of-lines). Both sides of a conversation in this database have a row in
+/// sysdercv.
 const KINDS: [Kind; 8] = [
     Kind { number: 9675, name: "Message Types", table: 58, since: 0, only: Some(("class", MESSAGE_TYPE)) },
     Kind { number: 9676, name: "Service Contracts", table: 58, since: 0, only: Some(("class", CONTRACT)) },

@@ -24,7 +24,7 @@ use evaluate::{KeySets, Tables};
 use rules::Classes;
 
 /// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
-/// row that it lacks may be lost with them (checkdb.md 1.0).
+/// row that it lacks may be lost with them (docs/format/checkdb.md#phases).
 pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if let Some(limit) = unusable(database) {
         coverage.note_as(limits::REFERENCES_CATALOG.what, limit, "database", 0);

@@ -35,7 +35,7 @@ pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
 pub(crate) use together::page;
 
-/// A text pointer: id and address of the value's root (format-rare.md 2).
+/// A text pointer: id and address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
 
 /// The least that a value encrypted by the client takes, whatever its type: version, tag, initialization vector, one block.
@@ -436,7 +436,8 @@ fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column:
     about(owner.map_or(finding.clone(), |owner| finding.owner(owner)), column)
 }
 
-/// Length of the value behind a row-overflow pointer or an in-row LOB root: the last link's (format-rare.md 2).
+/// Length of the value behind a row-overflow pointer or an in-row LOB root: the last link's
+/// (docs/format/lob.md#pointers-in-rows).
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);
     u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)

@@ -141,7 +141,7 @@ fn is_range_ordered(segment: &Segment) -> bool {
     min <= max || as_float(min) <= as_float(max)
 }
 
-/// Base and magnitude of a segment, as met in all of 1,309 segments (format-rare.md 4.2).
+/// Base and magnitude of a segment, as met in all of 1,309 segments (docs/format/columnstore.md#invariants).
 fn is_encoding_sound(segment: &Segment) -> bool {
     let min = segment.min_data_id;
     match segment.encoding {

@@ -240,7 +240,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether a page whose header has these fields belongs to `unit`. Data pages of a clustered index last written by
-    /// SQL Server 2000 carry index id 0 where their unit has 1 (format.md 0, rule 5).
+    /// SQL Server 2000 carry index id 0 where their unit has 1 (docs/format/README.md#index-id-0-on-data-pages).
     pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
         let named = header.alloc_unit();
         named == unit.id
@@ -288,7 +288,7 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
 /// More key columns than any index can have (32, and a locator of as many) are a damaged catalogue's.
 const MAX_KEY_COLUMNS: usize = 64;
 
-/// Whether a persistent version store holds anything (format-rare.md 6).
+/// Whether a persistent version store holds anything (docs/format/versions.md#accelerated-database-recovery).
 fn has_version_store(database: &Database) -> bool {
     let is_store = |object_id: i32| {
         database.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))

@@ -22,7 +22,8 @@ use crate::values::Column;
 
 /// What is noted of what is not compared.
 const WHAT: &str = limits::EXTENDED_KEYS.what;
-/// Binary XML starts with a signature, a version and a code page (format-rare.md 7): a document of no more has no nodes.
+/// Binary XML starts with a signature, a version and a code page (docs/format/other-features.md#xml): a document of no
+/// more has no nodes.
 const XML_HEADER_BYTES: usize = 5;
 /// How the names of the internal tables of XML indexes begin: ids of table and index follow.
 const NODES_TABLE: &str = "xml_index_nodes_";
@@ -73,7 +74,7 @@ fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
 type Named = Result<Option<(u64, u64)>, ()>;
 
 /// A primary XML index: every document of the table has nodes in an internal table, of which the first has an empty id
-/// (format-rare.md 7).
+/// (docs/format/other-features.md#xml).
 struct Documents {
     object_id: i32,
     base: UnitIndex,

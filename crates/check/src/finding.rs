@@ -196,7 +196,8 @@ impl Finding {
     }
 
     /// Least repair. Structural damage of a nonclustered index is repaired by rebuilding it, if the damaged page can be
-    /// attributed to it (checkdb.md 6); transcripts show allow_data_loss for 8928 and 8939/98 all the same.
+    /// attributed to it (docs/format/checkdb.md#repair-levels); transcripts show allow_data_loss for 8928 and 8939/98
+    /// all the same.
     pub fn repair(&self) -> Repair {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
         let io = self.check.state == 98 || self.check.msg == 8928;
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn texts_equal_published_transcripts() {
-        // Cases 16 and 18 of the reference.
+        // docs/format/cases.md#case-16 and docs/format/cases.md#case-18.
         let owner = Owner {
             object_id: 901_578_250,
             index_id: 1,

@@ -105,7 +105,7 @@ pub(crate) fn row(
     findings: &mut Vec<Finding>,
 ) {
     let Some(plan) = context.lob.rows(unit).filter(|_| record.variable_count() > 0) else { return };
-    // Ghosts keep pointers to values that are gone (format.md 0, rule 10).
+    // Ghosts keep pointers to values that are gone (docs/format/README.md#pointers-of-ghosts).
     if !is_live(record) {
         return;
     }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn texts_equal_published_transcripts() {
-        // Case 31 of the reference.
+        // docs/format/cases.md#case-31.
         let names = Names { database: "BizTalkDTADb", database_id: 7, command: "CHECKDB" };
         let owner = |unit, kind| Owner {
             object_id: 18_099_105,

@@ -110,8 +110,9 @@ impl Repair {
     }
 }
 
-/// Where a message stands among those of its index. CHECKDB groups them by index and page (checkdb.md 3.1); what follows
-/// from damage elsewhere would come before its cause whenever its page has the lower number, so it is listed behind.
+/// Where a message stands among those of its index. CHECKDB groups them by index and page
+/// (docs/format/checkdb.md#order-of-lines); what follows from damage elsewhere would come before its cause whenever its
+/// page has the lower number, so it is listed behind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Listed {
     /// With its page: that is where the damage is.

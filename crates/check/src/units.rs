@@ -111,7 +111,7 @@ impl Units {
     }
 
     /// The units that a page with this header may belong to: the one it names, and, as data pages of a clustered index last
-    /// written by SQL Server 2000 carry index id 0 (format.md 0, rule 5), that index.
+    /// written by SQL Server 2000 carry index id 0 (docs/format/README.md#index-id-0-on-data-pages), that index.
     pub(crate) fn named_by(&self, header: &PageHeader) -> impl Iterator<Item = UnitIndex> {
         let of_2000 = header.index_id.get() == 0 && header.kind() != Some(PageType::Index);
         let clustered = of_2000.then(|| AllocUnitId::from_header(1, header.object_id.get()));

@@ -72,7 +72,7 @@ impl Column {
     fn any_value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
         let stored = self.column.stored(Level::Leaf, record);
         match stored {
-            // Absent, empty or NULL is 0 (format.md 7.2).
+            // Absent, empty or NULL is 0 (docs/format/index-records.md#uniquifier).
             Stored::Absent | Stored::Null | Stored::Plain(&[]) if self.is_uniquifier => Stored::Plain(&[0; 4]),
             Stored::Absent if self.in_index => Stored::Plain(&[]),
             Stored::Absent => match &self.column.default {

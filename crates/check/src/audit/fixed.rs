@@ -1,4 +1,5 @@
-//! Pages whose records lie in set places: allocation maps, IAM pages, boot page, file header (format.md 2, 5, 6).
+//! Pages whose records lie in set places: allocation maps, IAM pages, boot page, file header
+//! (docs/format/allocation.md#fixed-pages).
 
 use format::bytes::u16_at;
 use format::page::page_flags;

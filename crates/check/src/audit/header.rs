@@ -209,7 +209,8 @@ impl Audit {
         let free_data = header.free_data.get();
         let invalid =
             |check, slot: u16, offset: u16| Finding::new(check).owner(unit.owner).at(id, slot).number("offset", offset);
-        // A slot is empty after a deletion in a heap, or on a LOB page; nowhere else (format.md 2).
+        // A slot is empty after a deletion in a heap, or on a LOB page; nowhere else
+        // (docs/format/page-header.md#slot-array).
         let may_be_empty = matches!(kind, PageType::TextMix | PageType::TextTree)
             || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data;
         if self.order.empty() > 0 && !may_be_empty {

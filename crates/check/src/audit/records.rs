@@ -118,7 +118,7 @@ impl Records {
         }
         content.ghosts = 0;
         for position in 0..order.entries().len() {
-            // Type of a CD record: bits 2 to 4 of its first byte (format-rare.md 1.2).
+            // Type of a CD record: bits 2 to 4 of its first byte (docs/format/compression.md#records).
             let first = order.space(page, position).first();
             match first.filter(|byte| *byte & status::COMPRESSED != 0).map(|byte| (byte >> 2) & 7) {
                 Some(0 | 6) => content.rows += 1,
@@ -157,7 +157,8 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
-    // Rows of sparse columns alone have neither bitmap nor variable part in their status, yet go on (format-rare.md 3).
+    // Rows of sparse columns alone have neither bitmap nor variable part in their status, yet go on
+    // (docs/format/sparse.md#tables-of-sparse-columns-alone).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever met, so whether it takes its place is not known.

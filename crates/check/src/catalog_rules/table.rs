@@ -1,9 +1,9 @@
 //! The references between base tables. Each holds for every row of 137 data files of versions 611 to 998, ten of them
 //! created by SQL Server 2000, and of 62 databases in backups; the numbers are the rows of the files that were there to try
-//! it on. What the classes of sysclsobjs, syssingleobjrefs and the like stand for is in format.md 10 and format-rare.md 13,
-//! or in the documented catalogue view. Where those rows are few, or the engine is not known to refuse or follow a change
-//! that would break the reference (a column of a view that goes away with its ALTER, of which others speak by name or
-//! property), the reference is `Unproven`.
+//! it on. What the classes of sysclsobjs, syssingleobjrefs and the like stand for is in
+//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documented catalogue view. Where
+//! those rows are few, or the engine is not known to refuse or follow a change that would break the reference (a column
+//! of a view that goes away with its ALTER, of which others speak by name or property), the reference is `Unproven`.
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
 use super::rules::Says::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};

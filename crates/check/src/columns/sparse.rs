@@ -1,4 +1,4 @@
-//! The sparse values of a row: their vector, and each value against its column (format-rare.md 3).
+//! The sparse values of a row: their vector, and each value against its column (docs/format/sparse.md).
 
 use format::domain::Domain;
 use format::lob::Pointer;

@@ -375,7 +375,7 @@ impl Builder<'_> {
     }
 
     /// The columns of the index in their order, each with where it comes from: key and included columns by sysiscols,
-    /// then the locator (format.md 7.2 and 10).
+    /// then the locator (docs/format/index-records.md#what-an-index-row-holds).
     fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
         let known: HashMap<u32, IndexColumn> = self
             .database

@@ -1,4 +1,5 @@
-//! How full a page is, against its PFS byte (8914): kept for heaps and off-row data only (format.md 6).
+//! How full a page is, against its PFS byte (8914): kept for heaps and off-row data only
+//! (docs/format/allocation.md#pfs).
 
 use format::allocation::{PfsByte, pfs_page_of};
 use format::page::HEADER_BYTES;

@@ -1,4 +1,5 @@
-//! The links of one B-tree, fact by fact: which message CHECKDB prints for what is missing (checkdb.md 1.3).
+//! The links of one B-tree, fact by fact: which message CHECKDB prints for what is missing
+//! (docs/format/checkdb.md#logical-checks).
 //!
 //! Each page says something of itself, of its right neighbour and of its children. All that is said is sorted by the page
 //! that it is about, so that each page is judged by itself, however many are damaged.
@@ -324,7 +325,7 @@ impl Tree<'_> {
     }
 
     /// Whether a page of `level` may be a child of one of `above`. The lowest index level of a clustered tree may be 0
-    /// or 1 (format.md 0, rule 4).
+    /// or 1 (docs/format/README.md#level-of-the-lowest-index-pages).
     fn is_one_below(&self, level: TreeLevel, above: TreeLevel) -> bool {
         match (self.shape, level, above) {
             (Shape::Clustered, TreeLevel::Data(0), TreeLevel::Index(0 | 1)) => true,

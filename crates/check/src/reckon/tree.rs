@@ -30,7 +30,8 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
     let mut below = tree.get(leaf);
     let mut expected_number = None;
     for &number in &node_levels {
-        // The lowest index level of a clustered tree may be 0 or 1 (format.md 0, rule 4).
+        // The lowest index level of a clustered tree may be 0 or 1
+        // (docs/format/README.md#level-of-the-lowest-index-pages).
         let lowest: &[u8] = if unit.shape == Shape::Clustered { &[0, 1] } else { &[1] };
         let in_place = match expected_number {
             None => lowest.contains(&number),

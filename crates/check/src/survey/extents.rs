@@ -1,4 +1,4 @@
-//! Extents and pages: GAM, SGAM, PFS and IAM must tell the same story (checkdb.md 1.2).
+//! Extents and pages: GAM, SGAM, PFS and IAM must tell the same story (docs/format/checkdb.md#allocation-checks).
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -155,7 +155,7 @@ impl Checker<'_> {
     }
 
     /// Fixed pages are in use. Those at the start of a GAM interval lie in an extent of their own; the boot page in a
-    /// mixed one; later PFS pages in whatever extent their place falls into (format.md 6).
+    /// mixed one; later PFS pages in whatever extent they fall into (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {
             let Some(kind) = FixedPage::at(self.page_id(page)) else { continue };
@@ -211,7 +211,7 @@ impl Checker<'_> {
     }
 
     /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may linger on pages that are
-    /// not allocated (format.md 0, rule 8).
+    /// not allocated (docs/format/README.md#sgam-and-mixed-bits).
     fn dedicated_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)

@@ -339,7 +339,7 @@ impl Follower<'_> {
     }
 
     /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
-    /// CHECKDB, so that it prints as unknown (cases 13 and 14 of the reference).
+    /// CHECKDB, so that it prints as unknown (docs/format/cases.md#case-13).
     fn owner_of(&self, page: &IamPage) -> Owner {
         let unit = self.units.get(page.unit);
         let named =

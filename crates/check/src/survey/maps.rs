@@ -64,7 +64,7 @@ pub(crate) struct FileMap {
     config_is_unread: bool,
 }
 
-/// Where master has the settings of the server (format.md 1).
+/// Where master has the settings of the server (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
 
 /// A page that an IAM chain lists one by one.

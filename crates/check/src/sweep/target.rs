@@ -449,8 +449,8 @@ fn is_unexplained_forward(record: &[u8]) -> bool {
     Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
 }
 
-/// What a record of a heap says about forwarding (format.md 7.1). A forwarded row's last variable column is its back
-/// pointer: complex, 00 04, address of the stub.
+/// What a record of a heap says about forwarding (docs/format/forwarding.md). A forwarded row's last variable column is
+/// its back pointer: complex, 00 04, address of the stub.
 pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
     let record = Record::data(record).ok()?;
     match record.kind() {

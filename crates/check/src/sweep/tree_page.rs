@@ -35,8 +35,9 @@ pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
     }
 }
 
-/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part (format.md 7.2). What is left of
-/// a deleted entry for the sake of its versions names none.
+/// The child that an entry of a non-leaf page names: the last six bytes of the fixed part
+/// (docs/format/index-records.md#non-leaf-entries). What is left of a deleted entry for the sake of its versions names
+/// none.
 pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
     let bytes = span.of(page);
     if RecordKind::is_tag_alone(*bytes.first()?) {

@@ -55,7 +55,8 @@ impl BaseTable {
             columns.into_iter().flatten().map(|column| column.column_id).collect()
         };
         let indexes = rowsets().filter(|rowset| rowset.index_id > 1).filter_map(|rowset| {
-            // Its own columns, then those of the clustering key that it does not have (format.md 10).
+            // Its own columns, then those of the clustering key that it does not have
+            // (docs/format/index-records.md#what-an-index-row-holds).
             let mut ids = columns_of(rowset.index_id);
             ids.extend(columns_of(1).into_iter().filter(|id| !columns_of(rowset.index_id).contains(id)));
             let named = rowset

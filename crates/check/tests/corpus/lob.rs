@@ -55,7 +55,7 @@ struct Values {
 
 fn pages_of(image: &Image, unit: AllocUnitId) -> Vec<u32> {
     let pfs = image.page(1);
-    // Data pages of SQL Server 2000 carry index id 0 (format.md 0, rule 5).
+    // Data pages of SQL Server 2000 carry index id 0 (docs/format/README.md#index-id-0-on-data-pages).
     let named = |page: &u32| {
         let bytes = image.page(*page);
         let header = Page::new(&bytes).header();

@@ -16,7 +16,7 @@ const SYSROWSETS: i32 = 5;
 /// Columns of a table at most, sparse ones included.
 const MAX_COLUMNS: usize = 32_000;
 
-/// Bits of syscolpars.status (format.md 10).
+/// Bits of syscolpars.status (docs/format/catalog.md#syscolpars).
 mod status {
     pub(super) const NOT_NULL: i64 = 0x1;
     pub(super) const IDENTITY: i64 = 0x4;
@@ -180,7 +180,8 @@ fn pair(
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
-    // What may be NULL in a computed column the engine works out. sysrsguid and lockres: format.md 12.
+    // What may be NULL in a computed column the engine works out. sysrsguid and lockres:
+    // docs/format/catalog.md#sysrscols.
     let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {
         verdicts.doubt("sys.syscolpars and sys.sysrscols, NOT NULL", || {

@@ -13,7 +13,7 @@ use crate::registry;
 const SYSSCALARTYPES: i32 = 50;
 /// sysname, the last of the engine's own types.
 const LAST_OF_THE_ENGINE: i32 = 256;
-/// Table types (format.md 10).
+/// Table types (docs/format/catalog.md#references).
 const TABLE: u8 = 243;
 /// Length of the (max) types, of xml and of most CLR types.
 const MAX: i64 = -1;

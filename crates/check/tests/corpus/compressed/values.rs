@@ -1,4 +1,5 @@
-//! Values as ROW compression writes them, made from the published description alone (format-rare.md 1.3, 1.4).
+//! Values as ROW compression writes them, made from the published description alone
+//! (docs/format/compression.md#values).
 
 use format::types::{TypeInfo, xtype};
 

@@ -1,5 +1,5 @@
 //! Writes the rows of a real table or index under ROW or PAGE compression, made from the published description alone
-//! (format-rare.md 1): no compressed row of a server is at hand.
+//! (docs/format/compression.md): no compressed row of a server is at hand.
 
 use std::collections::BTreeMap;
 
