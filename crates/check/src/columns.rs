@@ -4,7 +4,6 @@
 
 mod anti_matter;
 mod heads;
-mod names;
 mod program;
 mod sparse;
 mod together;
@@ -25,12 +24,11 @@ use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::{Shape, UnitIndex};
 
-pub(crate) use anti_matter::{may_be_paused, metadata as anti_matter};
+pub(crate) use anti_matter::metadata as anti_matter;
 pub(crate) use heads::bytes_at_most as head_bytes_at_most;
-pub(crate) use names::table_columns;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
 pub(crate) use together::page;

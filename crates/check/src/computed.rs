@@ -19,7 +19,7 @@ use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Reason};
 use crate::survey::Survey;
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
 

@@ -16,12 +16,13 @@ use crate::beyond::ConstraintResult;
 use crate::budget::Purse;
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::damage::partly_known_units;
 use crate::finding::{Finding, Owner};
-use crate::index_match::{locator_of, partly_known_units};
+use crate::forwarding::locator_of;
 use crate::ledger::Ledger;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
 use crate::values::Room;
 

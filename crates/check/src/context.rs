@@ -17,8 +17,8 @@ use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
 use crate::spill::Space;
 use crate::survey::Survey;
-use crate::sweep::{NodePage, PageBounds};
 use crate::taken::Taken;
+use crate::tree::{NodePage, PageBounds};
 use crate::units::{Unit, UnitIndex, Units};
 use crate::{columns, computed, constraints, expanded, identity, index_match, lob, partitions};
 

@@ -22,7 +22,7 @@ use crate::page_set::PageSet;
 use crate::progress::Progress;
 use crate::registry::{self, limits};
 use crate::survey::{self, FileMap};
-use crate::sweep::UnreadPages;
+use crate::tallies::UnreadPages;
 use crate::units::Units;
 
 /// Pages that are not what they should be, and perhaps not in use, that are named; the others are counted.

@@ -12,7 +12,8 @@ use crate::memory::{CHUNK_PAGES, Needs};
 use crate::options::{Options, Scope};
 use crate::spill::{Fact, Space};
 use crate::survey;
-use crate::sweep::{PageBounds, any_in_scope};
+use crate::sweep::any_in_scope;
+use crate::tree::PageBounds;
 use crate::units::Units;
 
 /// What a run would take.

@@ -4,20 +4,21 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, UnitKind, column_status};
+use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, Stored, column_status};
 use format::record::Record;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::damage::partly_known_units;
 use crate::finding::Finding;
-use crate::index_match::{Side, partly_known_units};
+use crate::forwarding::is_live;
 use crate::ledger::Ledger;
-use crate::lob::is_live;
 use crate::pinpoint;
-use crate::pinpoint::{Bounds, unmatched};
 use crate::registry::{self, limits};
-use crate::sweep::Partial;
+use crate::rowsets::in_row_unit;
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
+use crate::unmatched::{Bounds, Side, unmatched};
 use crate::values::Column;
 
 /// What is noted of what is not compared.
@@ -182,9 +183,4 @@ fn clustered(database: &Database, object_id: i32) -> Option<&Rowset> {
     let mut found = database.rowsets_of(object_id).filter(|rowset| rowset.index_id == 1);
     // Of a partitioned table, each partition has nodes of its own.
     found.next().filter(|_| found.next().is_none())
-}
-
-fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
-    let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
-    rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
 }

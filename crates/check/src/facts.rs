@@ -14,7 +14,8 @@ use crate::options::Options;
 use crate::progress::Silent;
 use crate::spill::Space;
 use crate::survey;
-use crate::sweep::{Partial, Target, sweep};
+use crate::sweep::{Target, sweep};
+use crate::tallies::Partial;
 use crate::units::Units;
 
 /// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if

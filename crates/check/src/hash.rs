@@ -135,6 +135,9 @@ impl Hasher<'_> {
     }
 }
 
+/// Hash of a row.
+pub(crate) type RowHash = (u64, u64);
+
 /// The hashes of many rows, to which a value of each is added at a time: what one multiplication waits for, another row's
 /// does not.
 #[derive(Default)]

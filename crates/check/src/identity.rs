@@ -11,11 +11,13 @@ use format::types::xtype;
 use crate::beyond::IdentityResult;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::index_match::{are_readable, locator_of, partly_known_units, units_of};
+use crate::damage::partly_known_units;
+use crate::forwarding::locator_of;
 use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
-use crate::sweep::Partial;
+use crate::rowsets::{are_readable, units_of};
+use crate::tallies::Partial;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 

@@ -4,29 +4,30 @@
 
 mod form;
 mod hash;
+mod pinpoint;
 mod plan;
 mod together;
 
-use std::collections::HashSet;
-
 use catalog::Database;
-use format::record::{Record, RecordKind};
+use format::record::Record;
 use format::uniform::Rows;
 use format::{PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::damage::{damaged_units, named};
 use crate::expanded::ColumnDoubt;
 use crate::finding::Owner;
+use crate::forwarding::locator_of;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
-use crate::pinpoint;
 use crate::registry::{Phase, limits};
-use crate::sweep::{Forwarding, Partial, forwarding};
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
+use crate::unmatched::Side;
 
-pub(crate) use hash::{Desk, RowHash, Standing, standing};
-pub(crate) use plan::{Cell, Plan, Plans, Side, Work, are_readable, units_of};
+use hash::{Desk, Standing, standing};
+pub(crate) use plan::Plans;
 
 /// What one thread, or all, added up, by plan.
 #[derive(Default)]
@@ -100,19 +101,6 @@ impl Sums {
             self.plans.resize(plan + 1, PlanSums::default());
         }
         self.plans.get_mut(plan)
-    }
-}
-
-/// The address by which a nonclustered index of a heap knows a row: its own, or its stub's if it was moved. `None` for
-/// records that no index has: ghosts and stubs.
-pub(crate) fn locator_of(at: RecordId, record: &Record<'_>) -> Option<RecordId> {
-    match record.kind() {
-        RecordKind::Primary | RecordKind::Index => Some(at),
-        RecordKind::Forwarded => match forwarding(record.bytes()) {
-            Some(Forwarding::Row(stub)) => Some(stub),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -289,27 +277,4 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
 /// Rows whose insides are not known.
 fn unread_rows<'u>(swept: &Partial, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
-}
-
-/// Units that are damaged, or of whose rows not all is known.
-pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
-    let mut units = damaged_units(context, swept, findings);
-    let doubtful = swept.units.touched().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
-    units.extend(doubtful.map(|(at, _)| at as UnitIndex));
-    units
-}
-
-/// Units whose pages were lost to the run, or whose structure is damaged.
-fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
-    let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
-    let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
-    damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
-    let lost = swept.units.touched().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
-    damaged.extend(lost.map(|(at, _)| at as UnitIndex));
-    damaged
-}
-
-/// Units of the catalogue that findings of some phases name.
-fn named(context: &Context<'_>, findings: &Ledger, phases: fn(Phase) -> bool) -> impl Iterator<Item = UnitIndex> {
-    findings.units(phases).filter_map(|unit| context.units.index_of(unit))
 }

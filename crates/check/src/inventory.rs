@@ -6,7 +6,7 @@ use catalog::{Database, UnitKind};
 
 use crate::context::Context;
 use crate::report::{RowsetCounts, UnitTotals};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
 
 /// The rowsets in scope, by object, index and partition.

@@ -5,6 +5,8 @@
 mod facts;
 mod free_space;
 mod parity;
+mod pinpoint;
+mod pinpoint_facts;
 mod plan;
 
 use format::lob::{Fragment, NULL_ROOT, Node, SMALL_ROOT};
@@ -14,16 +16,17 @@ use format::{Page, PageType, RecordId};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::forwarding::is_live;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
-use crate::pinpoint::{self, Unread};
+use crate::pinpoint::{Unread, note_unread};
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::{Shape, UnitIndex};
 
-pub(crate) use facts::{Expects, Held, InRow, Kind, Reference, held, is_live, links};
+use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::free_space;
 pub(crate) use parity::BYTES_A_THREAD as PARITY_BYTES_A_THREAD;
 pub(crate) use plan::{Plans, RowsetPlan};
@@ -187,7 +190,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         if rowset(context, plan, swept, findings, coverage).is_err() {
             // Which of its pages it was means nothing: what leads to its values is not known as a whole.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
-                pinpoint::note_unread(context, *unit, swept, coverage);
+                note_unread(context, *unit, swept, coverage);
             }
         }
     }
@@ -227,7 +230,7 @@ fn rowset(
         coverage.note_as(limits::LOB_GHOSTS.what, limit, context.index_name(unit), weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
-        let doubts = pinpoint::lob(context, plan, weight, is_whole, findings)?;
+        let doubts = self::pinpoint::lob(context, plan, weight, is_whole, findings)?;
         if doubts > 0 {
             coverage.note(&limits::LOB_GHOSTS, context.index_name(unit), doubts);
         }

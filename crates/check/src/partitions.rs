@@ -18,9 +18,9 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::ColumnDoubt;
 use crate::finding::{Finding, Value};
-use crate::index_match::locator_of;
+use crate::forwarding::locator_of;
 use crate::registry::{self, limits};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
 
 pub(crate) use plan::Plans;

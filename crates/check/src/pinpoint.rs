@@ -1,13 +1,5 @@
 //! Pinpoint: a second look at one unit whose sums differ, to name page, slot and message.
 
-mod forwarding;
-mod index_rows;
-mod lob;
-mod lob_facts;
-mod tree;
-mod tree_facts;
-mod unmatched;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -16,15 +8,11 @@ use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::page_role::is_leaf_of;
 use crate::registry::limits;
-use crate::sweep::{self, Partial, Target, Verdict};
+use crate::sweep::{Target, Verdict};
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
-
-pub(crate) use forwarding::forwarding;
-pub(crate) use index_rows::index_rows;
-pub(crate) use lob::lob;
-pub(crate) use tree::tree;
-pub(crate) use unmatched::{Bounds, unmatched};
 
 /// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +83,7 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Pa
 }
 
 /// Calls `visit` with each sound page of `unit`, whose pages lie in `stretch`, in the order of pages.
-fn for_each_sound(
+pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
     stretch: Stretch,
@@ -128,7 +116,11 @@ pub(crate) fn sound(
 }
 
 /// A page, if it is a sound one, with its unit.
-fn look(context: &Context<'_>, target: &mut Target, id: PageId) -> Result<Option<(UnitIndex, Box<PageBytes>)>, Unread> {
+pub(crate) fn look(
+    context: &Context<'_>,
+    target: &mut Target,
+    id: PageId,
+) -> Result<Option<(UnitIndex, Box<PageBytes>)>, Unread> {
     if !context.source.contains(id) {
         return Ok(None);
     }
@@ -160,7 +152,7 @@ pub(crate) fn each_row(
 }
 
 /// Calls `visit` with each record of a page, if it is a sound leaf page of `unit`.
-fn rows_of_page(
+pub(crate) fn rows_of_page(
     context: &Context<'_>,
     target: &mut Target,
     unit: UnitIndex,
@@ -169,7 +161,7 @@ fn rows_of_page(
 ) -> Result<(), Unread> {
     let Some(bytes) = sound(context, target, unit, id)? else { return Ok(()) };
     let page = Page::new(&bytes);
-    if !sweep::is_leaf_of(context, unit, page) {
+    if !is_leaf_of(context, unit, page) {
         return Ok(());
     }
     for slot in 0..target.spans().len() {

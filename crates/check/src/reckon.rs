@@ -1,9 +1,5 @@
 //! Reckon: do the sums agree? A healthy database ends here; where they differ, pinpoint names the culprits.
 
-mod bounds;
-mod counts;
-mod tree;
-
 use std::collections::BTreeSet;
 
 use crate::context::Context;
@@ -12,16 +8,16 @@ use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::progress::Progress;
 use crate::registry::limits;
-use crate::sweep::{Partial, UnitTally};
+use crate::tallies::{Partial, UnitTally};
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, columnstore, computed, extended, index_match, lob};
+use crate::{columns, columnstore, computed, counts, extended, heap, index_match, lob, tree};
 
 /// Compares the key bounds of a batch, and gives back what they take.
 pub(crate) fn bounds(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, progress: &dyn Progress) {
     progress.phase("reckon", 0);
     tree::join_neighbours(context, swept);
     if !context.options.physical_only {
-        bounds::check(context, swept, findings);
+        tree::check_bounds(context, swept, findings);
     }
 }
 
@@ -62,12 +58,12 @@ pub(crate) fn reckon(
         }
     }
     if !context.options.physical_only {
-        bounds::note_lost(context, swept, coverage);
+        tree::note_lost_bounds(context, swept, coverage);
     }
     for (unit, stretch) in pinpoint::stretches(context, &suspects) {
         let looked = match context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
-            true => pinpoint::forwarding(context, unit, stretch, findings),
-            false => pinpoint::tree(context, unit, stretch, findings),
+            true => heap::pinpoint(context, unit, stretch, findings),
+            false => tree::pinpoint(context, unit, stretch, findings),
         };
         if looked.is_err() {
             pinpoint::note_unread(context, unit, swept, coverage);

@@ -20,7 +20,7 @@ use crate::registry::Phase;
 use crate::registry::limits::{self, Limit};
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
-use crate::sweep::{Partial, UnreadPages};
+use crate::tallies::{Partial, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
     broker, catalog_rules, columns, constraints, container, encryption, identity, inventory, memory, metadata,

@@ -4,9 +4,7 @@
 mod chunks;
 mod crew;
 mod feed;
-mod tally;
 mod target;
-mod tree_page;
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -24,12 +22,11 @@ use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
 use crate::survey::Allocation;
+use crate::tallies::Partial;
 
 use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
-pub(crate) use tally::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally, UnreadPages};
-pub(crate) use target::{Forwarding, Role, Target, Verdict, any_in_scope, forwarding, is_leaf, is_leaf_of, role};
-pub(crate) use tree_page::{child, level_of, record};
+pub(crate) use target::{Target, Verdict, any_in_scope};
 
 /// Findings that a thread gathers before it hands them over.
 const FINDINGS_A_THREAD: usize = 256;

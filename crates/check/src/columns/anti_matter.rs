@@ -1,7 +1,7 @@
 //! The column by which an online build of an index marks rows that were deleted meanwhile (5228, 5229). It is there while
 //! the build runs. Since SQL Server 2017 a build can be paused, and nothing of the files tells a paused one.
 
-use catalog::{Database, Level, Rowset, RowsetColumn, Stored, column_status};
+use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;
 use format::types::xtype;
 
@@ -10,32 +10,19 @@ use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
 use crate::registry::{self, limits};
+use crate::rowsets::{anti_matter_column, can_be_paused};
 use crate::units::Units;
-
-/// Internal version of SQL Server 2017.
-const VERSION_2017: u16 = 869;
-
-fn column(rowset: &Rowset) -> Option<&RowsetColumn> {
-    rowset.layout.columns.iter().find(|column| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped())
-}
-
-fn can_be_paused(database: &Database) -> bool {
-    database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
-}
-
-/// Whether a rowset is perhaps one that a paused build goes on with: a key may have a row, and marks of those deleted.
-pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
-    can_be_paused(database) && column(rowset).is_some()
-}
 
 /// The column that must be zero in all rows of a nonclustered index.
 pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetColumn> {
-    column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
+    anti_matter_column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
 }
 
 /// No table has the column, and no finished index.
 pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Ledger, coverage: &mut Coverage) {
-    for rowset in database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && column(rowset).is_some()) {
+    for rowset in
+        database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && anti_matter_column(rowset).is_some())
+    {
         let unit = rowset.units.iter().find_map(|unit| database.units.get(*unit));
         let owner = unit.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| units.owner_of(unit.id));
         if can_be_paused(database) {

@@ -4,8 +4,9 @@ use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::domain::Domain;
 use format::types::{TypeInfo, fixed_length, xtype};
 
+use super::anti_matter;
 use super::sparse::SparseCheck;
-use super::{anti_matter, names};
+use crate::column_names::{is_variable_int, table_columns};
 use crate::expanded::expansion;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Limit};
@@ -183,7 +184,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
     };
     // A column may have been made longer since the index was: that the catalogue then says so of both was never seen.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
-    for (column, table) in columns.iter().zip(names::table_columns(database, rowset)) {
+    for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
         if in_use && has_sparse && column.is_sparse() {
             program.add_sparse(column, table, *counters);
@@ -217,7 +218,7 @@ impl Program {
         counter: usize,
     ) {
         let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
-            || rowset.index_id > 1 && table.is_none() && names::is_variable_int(column);
+            || rowset.index_id > 1 && table.is_none() && is_variable_int(column);
         // A column that the table does not have is one of the engine's own.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let user_type = table.map_or(0, |table| table.user_type);

@@ -13,10 +13,10 @@ use super::Verdict;
 use super::key::{KeyValue, key_value, place};
 use super::plan::{Demand, Key, Named, Plan};
 use crate::context::Context;
-use crate::index_match::locator_of;
+use crate::forwarding::locator_of;
 use crate::pinpoint::{Stretch, Unread, each_row, stretches};
 use crate::registry::limits;
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 use crate::units::UnitIndex;
 
 /// Bytes that a remembered key takes in a table of hashes that is half full.

@@ -5,9 +5,9 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 use crate::beyond::ConstraintResult;
 use crate::budget;
-use crate::index_match::{are_readable, units_of};
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
+use crate::rowsets::{are_readable, units_of};
 use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};

@@ -11,13 +11,10 @@ use super::form::Form;
 use super::plan::{Cell, Work};
 use crate::budget::Purse;
 use crate::context::Context;
-use crate::hash::{Hasher, Pieces, RowHashes};
+use crate::hash::{Hasher, Pieces, RowHash, RowHashes};
 use crate::integers::IntegerRoom;
 use crate::off_row::Reader;
 use crate::values::{Column, Room, is_zero_decimal};
-
-/// Hash of a row.
-pub(crate) type RowHash = (u64, u64);
 
 /// What a row is to an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,11 +8,12 @@ use format::types::{TypeInfo, xtype};
 use super::form::Form;
 use super::together::Together;
 use crate::budget;
-use crate::columns::may_be_paused;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
+use crate::rowsets::{are_readable, in_row_unit, may_be_paused, units_of};
 use crate::survey::Survey;
 use crate::units::{UnitIndex, Units};
+use crate::unmatched::Side;
 use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
 /// A value that both sides have.
@@ -24,15 +25,6 @@ pub(crate) enum Cell {
     Computed(Box<Formula>),
     /// The address of a heap row.
     Locator,
-}
-
-/// Which side of the comparison a row is on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
-    /// Heap or clustered index.
-    Table,
-    /// Nonclustered index.
-    Index,
 }
 
 /// What to do with the rows of a unit for one plan.
@@ -234,20 +226,6 @@ fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
     index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone())
 }
 
-/// Whether the columns of all rows can be found.
-pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
-    if rowsets.clone().any(|rowset| rowset.compression > 2) {
-        return Err((&limits::ROWS_COLUMNSTORE).into());
-    }
-    if rowsets.clone().any(|rowset| rowset.is_row_compressed() && rowset.expansion.is_none()) {
-        return Err((&limits::ROWS_COMPRESSION).into());
-    }
-    if rowsets.any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
-        return Err((&limits::ROWS_COLUMNS_UNKNOWN).into());
-    }
-    Ok(())
-}
-
 /// Whether two rowsets stand for one partition.
 fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     let mut partitions: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
@@ -255,21 +233,11 @@ fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
-/// In-row units of rowsets.
-pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
-    rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
-}
-
 /// Units for values that lie off the rows of rowsets.
 fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
     let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
     units.filter(|unit| !in_row(unit)).map(|unit| unit as UnitIndex).collect()
-}
-
-fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
-    let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
-    rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
 }
 
 struct Builder<'a> {

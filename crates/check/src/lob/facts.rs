@@ -157,11 +157,6 @@ pub(crate) enum InRow {
     },
 }
 
-/// Whether a record is a row that is not deleted.
-pub(crate) fn is_live(record: &Record<'_>) -> bool {
-    matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded | RecordKind::Index)
-}
-
 impl RowPlan {
     /// Calls `visit` for what each complex column of a row says.
     pub(crate) fn each(&self, record: &Record<'_>, mut visit: impl FnMut(InRow)) {

@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 use catalog::Database;
 use format::RecordId;
 
-use super::facts::{Expects, InRow, is_live};
+use super::facts::{Expects, InRow};
 use super::plan::RowsetPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::forwarding::is_live;
 use crate::ledger::Ledger;
 use crate::pinpoint::{self, Unread};
 use crate::registry::{self, limits};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 
 /// Addresses that are kept of each side of a run. Beyond, rows are asked again.
 const MOST: usize = 1 << 17;

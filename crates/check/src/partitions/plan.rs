@@ -10,10 +10,10 @@ use format::record::Record;
 use format::types::{TypeInfo, fixed_length, xtype};
 use format::{RecordId, value};
 
-use crate::columns::table_columns;
-use crate::index_match::{are_readable, units_of};
+use crate::column_names::table_columns;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
+use crate::rowsets::{are_readable, units_of};
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 

@@ -3,18 +3,20 @@
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::key::Ascent;
 use format::protection::undo_torn_bits;
-use format::record::{Record, RecordKind};
+use format::record::Record;
 use format::uniform::Rows;
 use format::{Page, PageBytes, PageId, PageType, RecordId};
 
-use super::tally::Partial;
-use super::tree_page;
 use crate::audit::{self, Audit, PageContent};
 use crate::context::Context;
 use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
+use crate::heap;
+use crate::page_role::{is_leaf, record, role};
 use crate::registry;
 use crate::survey::{Allocation, FileMap};
+use crate::tallies::{Partial, UnitTally};
+use crate::tree;
 use crate::units::{Shape, UnitIndex};
 use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
@@ -77,12 +79,12 @@ impl Target {
     }
 
     /// The values of the row in a slot that are not in its record.
-    pub(super) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
+    pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(slot)
     }
 
     /// The rows of the page judged last, if they are all of one form.
-    pub(super) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         match self.expanded.is_loaded() {
             true => self.expanded.uniform(),
             false => self.audit.uniform(page),
@@ -99,7 +101,7 @@ impl Target {
         if self.expanded.is_loaded() {
             return self.expanded.row(slot);
         }
-        tree_page::record(page, *self.audit.spans().get(slot)?)
+        record(page, *self.audit.spans().get(slot)?)
     }
 
     /// The page's verdict without adding anything: the second look of the pinpoint phase.
@@ -240,33 +242,14 @@ impl Target {
                 tally.doubtful_rows += self.expanded.doubtful();
             }
         }
-        if unit.compressed {
-            // What forwarded rows and their stubs look like under compression nobody has published.
-            tally.unexplained_forwards += u64::from(content.forwarded + content.stubs);
-        } else if unit.shape == Shape::Heap
-            && content.records_are_audited
-            && content.stubs + content.forwarded + content.ghosts > 0
-        {
-            let is_primary =
-                |bytes: &[u8]| bytes.first().is_some_and(|byte| RecordKind::of(*byte) == RecordKind::Primary);
-            let records = (0..).zip(self.audit.spans()).map(|(slot, span)| (slot, span.of(page)));
-            for (slot, bytes) in records.filter(|(_, bytes)| !is_primary(bytes)) {
-                let here = RecordId { page: id, slot };
-                match forwarding(bytes) {
-                    Some(Forwarding::Stub(row)) => tally.stubs.add(context.hash.forward(here, row)),
-                    Some(Forwarding::Row(stub)) => tally.forwards.add(context.hash.forward(stub, here)),
-                    None if is_unexplained_forward(bytes) => tally.unexplained_forwards += 1,
-                    None => {}
-                }
-            }
-        }
+        heap::page(context, id, page, unit, content, self.audit.spans(), tally);
         if !context.options.physical_only && content.records_are_audited {
             self.rows(context, id, page, unit_index, is_leaf, partial);
             lob::free_space(context, unit_index, page, &mut partial.findings);
         }
         if context.checks_tree(unit) {
             let mut ascent = std::mem::take(&mut self.ascent);
-            tree_page::add(context, unit_index, id, page, role, (self, &mut ascent), partial);
+            tree::page(context, unit_index, id, page, role, (self, &mut ascent), partial);
             self.ascent = ascent;
         }
     }
@@ -379,7 +362,7 @@ impl Target {
     }
 }
 
-fn bad(tally: Option<&mut super::UnitTally>) -> Verdict {
+fn bad(tally: Option<&mut UnitTally>) -> Verdict {
     if let Some(tally) = tally {
         tally.bad_pages += 1;
     }
@@ -389,78 +372,4 @@ fn bad(tally: Option<&mut super::UnitTally>) -> Verdict {
 /// Types of pages that a repair, a reorganize, a bulk load or a sort is working on: no rule is known for them.
 fn is_in_transit(kind: PageType) -> bool {
     matches!(kind, PageType::RepairDeallocated | PageType::ReorgTemporary | PageType::BulkPreallocated | PageType::Sort)
-}
-
-/// Whether a page is of the leaf level of its unit, by type or level number.
-pub(crate) fn is_leaf(shape: Shape, page: Page<'_>) -> bool {
-    match shape {
-        Shape::Nonclustered => page.header().level == 0,
-        _ => page.header().kind() == Some(PageType::Data),
-    }
-}
-
-/// Whether a page of a unit is of its leaf level.
-pub(crate) fn is_leaf_of(context: &Context<'_>, unit: UnitIndex, page: Page<'_>) -> bool {
-    context.units.get(unit).is_some_and(|unit| is_leaf(unit.shape, page))
-}
-
-/// What a page of a tree is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    /// Leaf: rows.
-    Leaf,
-    /// Non-leaf: entries that name children.
-    Node,
-    /// Its level number says one thing, the length of its records another.
-    Misplaced {
-        /// What the length of its records says.
-        is_node: bool,
-    },
-}
-
-/// What a page of a tree is. In a nonclustered index only the level number tells, and a wrong one must not make leaf rows
-/// pass for entries: the length of their fixed part tells them apart.
-pub(crate) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
-    let Some(unit) = context.units.get(index) else { return Role::Leaf };
-    let plain = if is_leaf(unit.shape, page) { Role::Leaf } else { Role::Node };
-    let Some(keys) = context.keys(index).filter(|_| unit.shape == Shape::Nonclustered && !unit.compressed) else {
-        return plain;
-    };
-    if keys.node_length == keys.leaf_length {
-        return plain;
-    }
-    match (plain, page.header().pminlen.get()) {
-        (Role::Leaf, length) if length == keys.node_length => Role::Misplaced { is_node: true },
-        (Role::Node, length) if length == keys.leaf_length => Role::Misplaced { is_node: false },
-        _ => plain,
-    }
-}
-
-/// The two ends of a forwarding pair.
-pub(crate) enum Forwarding {
-    /// A stub that leads to this row.
-    Stub(RecordId),
-    /// A forwarded row that points back to this stub.
-    Row(RecordId),
-}
-
-/// A forwarded row whose back pointer is not where one was ever met, or that is a ghost (second status byte 1).
-fn is_unexplained_forward(record: &[u8]) -> bool {
-    Record::data(record).is_ok_and(|record| record.kind() == RecordKind::Forwarded || record.is_ghost_forwarded())
-}
-
-/// What a record of a heap says about forwarding (docs/format/forwarding.md). A forwarded row's last variable column is
-/// its back pointer: complex, 00 04, address of the stub.
-pub(crate) fn forwarding(record: &[u8]) -> Option<Forwarding> {
-    let record = Record::data(record).ok()?;
-    match record.kind() {
-        RecordKind::ForwardingStub => Some(Forwarding::Stub(RecordId::read(record.bytes(), 1)?)),
-        RecordKind::Forwarded => {
-            let columns = (1..=record.variable_count()).rev().filter_map(|number| record.variable(number));
-            let mut pointers =
-                columns.filter(|(bytes, complex)| *complex && bytes.len() == 10 && bytes.starts_with(&[0, 4]));
-            Some(Forwarding::Row(RecordId::read(pointers.next()?.0, 2)?))
-        }
-        _ => None,
-    }
 }

@@ -8,11 +8,12 @@ use format::bytes::{u8_at, u32_at};
 use crate::context::Context;
 use crate::hash::Sum;
 use crate::spill::{Item, Sorter, page_to};
-use crate::sweep::{LevelSums, NodePage, PageBounds, Partial, TreeLevel, UnitTally};
+use crate::tallies::{Partial, UnitTally};
+use crate::tree::{LevelSums, NodePage, PageBounds, TreeLevel};
 use crate::units::{Shape, UnitIndex};
 
 /// Whether every page of the tree has the parent, the neighbours and the level it must have.
-pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTally) -> bool {
+pub(crate) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTally) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);
     if tally.tree.levels.is_empty() {
@@ -54,7 +55,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
 
 /// Whether, on each level, next and previous pointers say the same: all that can be told of a compressed tree, as nobody
 /// has published how its entries name their children.
-pub(super) fn chains_agree(tally: &UnitTally) -> bool {
+pub(crate) fn chains_agree(tally: &UnitTally) -> bool {
     tally.tree.levels.iter().all(|(_, level)| level.next == level.prev)
 }
 
@@ -69,7 +70,7 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
 }
 
 /// Adds the links that lead from the last child of a non-leaf page to the first one of the page behind it.
-pub(super) fn join_neighbours(context: &Context<'_>, swept: &mut Partial) {
+pub(crate) fn join_neighbours(context: &Context<'_>, swept: &mut Partial) {
     // The share of the windows, none of which is open yet.
     let mut ends = Sorter::new(context.bounds_a_window() * size_of::<PageBounds>(), context.space);
     for run in &mut swept.nodes {

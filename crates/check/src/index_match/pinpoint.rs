@@ -8,15 +8,19 @@ use catalog::Stored;
 use format::record::Record;
 use format::{RecordId, value};
 
-use super::unmatched::{Bounds, unmatched};
-use super::{Stretch, Unread, each_row, rows_of_page};
+use super::PlanSums;
+use super::hash::{Desk, Standing, standing};
+use super::plan::{Cell, Plan, Work};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
-use crate::index_match::{Cell, Desk, Plan, PlanSums, RowHash, Side, Standing, Work, locator_of, standing};
+use crate::forwarding::locator_of;
+use crate::hash::RowHash;
 use crate::ledger::Ledger;
+use crate::pinpoint::{Stretch, Unread, each_row, rows_of_page};
 use crate::registry;
 use crate::sweep::Target;
 use crate::units::UnitIndex;
+use crate::unmatched::{Bounds, Side, unmatched};
 
 /// Rows without counterpart that are listed of each side of an index. Who needs more rebuilds the index anyway.
 const MAX_LISTED: usize = 20_000;

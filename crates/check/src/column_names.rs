@@ -30,7 +30,7 @@ fn is_uniquifier(column: &RowsetColumn) -> bool {
 }
 
 /// An int among the variable columns of a nonclustered index is the uniquifier, which has no status bit there.
-pub(super) fn is_variable_int(column: &RowsetColumn) -> bool {
+pub(crate) fn is_variable_int(column: &RowsetColumn) -> bool {
     column.info.xtype == xtype::INT && column.leaf_offset < 0
 }
 

@@ -6,15 +6,17 @@
 
 use format::{Page, PageId};
 
-use super::tree_facts::{End, EndKind, Said, What};
-use super::{Stretch, Unread, for_each_sound, look, sound};
+use super::pinpoint_facts::{End, EndKind, Said, What};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
+use crate::page_role::{Role, role};
 use crate::page_set::PageSet;
+use crate::pinpoint::{Stretch, Unread, for_each_sound, look, sound};
 use crate::registry;
 use crate::spill::Sorter;
-use crate::sweep::{Role, Target, TreeLevel, child, level_of, role};
+use crate::sweep::Target;
+use crate::tree::{TreeLevel, child, level_of};
 use crate::units::{Shape, UnitIndex};
 
 /// A parent entry that names a page.

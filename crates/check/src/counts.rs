@@ -9,11 +9,11 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::registry::{self, limits};
-use crate::sweep::UnitTally;
+use crate::tallies::UnitTally;
 use crate::units::{Shape, Unit};
 
 /// Notes a row count that is not what was seen, where nothing else explains it.
-pub(super) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, coverage: &mut Coverage) {
+pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, coverage: &mut Coverage) {
     let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
     let Some(rowset) = rowset.filter(|_| matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered))
     else {
@@ -29,7 +29,7 @@ pub(super) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
 }
 
 /// 2508 for negative counts.
-pub(super) fn check(context: &Context<'_>, findings: &mut Ledger) {
+pub(crate) fn check(context: &Context<'_>, findings: &mut Ledger) {
     for unit in context.units.list().iter().filter(|unit| context.in_scope(unit)) {
         let Some(row) = unit.row.and_then(|row| context.database.units.get(row)) else { continue };
         let kind = row.kind.message_name();

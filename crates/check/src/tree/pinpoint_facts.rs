@@ -6,7 +6,7 @@ use format::PageId;
 use format::bytes::u16_at;
 
 use crate::spill::{Item, page_to};
-use crate::sweep::TreeLevel;
+use crate::tree::TreeLevel;
 
 /// What is said of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

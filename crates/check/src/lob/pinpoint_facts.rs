@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use format::RecordId;
 use format::bytes::{u16_at, u32_at, u64_at};
 
-use crate::lob::{Expects, Held, Kind, Reference};
+use super::facts::{Expects, Held, Kind, Reference};
 use crate::spill::{Item, record_to};
 use crate::units::UnitIndex;
 

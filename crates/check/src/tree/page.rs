@@ -4,15 +4,17 @@ use std::cmp::Ordering;
 
 use format::key::{self, Ascent, KeyColumn, KeyImage};
 use format::record::{Record, RecordKind};
+use format::slots::Span;
 use format::{Page, PageId, PageType};
 
-use super::tally::{NodePage, PageBounds, Partial, TreeLevel};
-use super::target::{Role, Target};
-use crate::audit::Span;
-use crate::columns;
+use super::sums::{NodePage, PageBounds, TreeLevel};
 use crate::context::Context;
 use crate::finding::Finding;
+use crate::page_role::Role;
 use crate::registry;
+use crate::rowsets::may_be_paused;
+use crate::sweep::Target;
+use crate::tallies::Partial;
 use crate::units::{Unit, UnitIndex};
 
 /// Pairs of keys out of order that are listed of one page; more say nothing more.
@@ -23,15 +25,6 @@ pub(crate) fn level_of(page: Page<'_>) -> TreeLevel {
     match page.header().kind() {
         Some(PageType::Data) => TreeLevel::Data(page.header().level),
         _ => TreeLevel::Index(page.header().level),
-    }
-}
-
-/// The record in a slot.
-pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
-    let bytes = span.of(page);
-    match page.header().kind() {
-        Some(PageType::Data) => Record::data(bytes).ok(),
-        _ => Record::index(bytes, page.header().pminlen.get()).ok(),
     }
 }
 
@@ -47,7 +40,7 @@ pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
 }
 
 /// Adds a sound page of a tree to the sums.
-pub(super) fn add(
+pub(crate) fn page(
     context: &Context<'_>,
     unit_index: UnitIndex,
     id: PageId,
@@ -177,7 +170,7 @@ fn pairs<'p>(
                 // A deleted row may keep the key of a living one only where both are ghosts of the same key's history.
                 Some(Ordering::Equal) if is_leaf && !is_ghost(&prior) && !is_ghost(&current) => {
                     let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
-                    let is_built = rowset.is_none_or(|rowset| !columns::may_be_paused(context.database, rowset));
+                    let is_built = rowset.is_none_or(|rowset| !may_be_paused(context.database, rowset));
                     is_built.then_some(&registry::KEY_DUPLICATE)
                 }
                 Some(Ordering::Equal) => None,

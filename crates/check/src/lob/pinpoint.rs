@@ -11,17 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::lob::Fragment;
 use format::{PageId, RecordId};
 
-use super::lob_facts::{From, Known, OfValue, Said, What};
-use super::{Stretch, Unread, for_each_sound, stretches};
+use super::facts::{Held, InRow, Kind, Reference, held, links};
+use super::pinpoint_facts::{From, Known, OfValue, Said, What};
+use super::plan::RowsetPlan;
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
+use crate::forwarding::is_live;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
-use crate::lob::{Held, InRow, Kind, Reference, RowsetPlan, held, is_live, links};
+use crate::page_role::is_leaf_of;
 use crate::page_set::PageSet;
+use crate::pinpoint::{Stretch, Unread, for_each_sound, stretches};
 use crate::registry;
 use crate::spill::Sorter;
-use crate::sweep::is_leaf_of;
 use crate::units::UnitIndex;
 
 /// Fragments a cell holds on average, at most while the number of cells is within its bounds.

@@ -6,13 +6,13 @@ use std::cmp::Ordering;
 
 use format::RecordId;
 
-use super::{Stretch, Unread, for_each_sound};
 use crate::context::Context;
 use crate::finding::Finding;
+use crate::forwarding::{Forwarding, forwarding as forwarding_of};
 use crate::ledger::Ledger;
+use crate::pinpoint::{Stretch, Unread, for_each_sound};
 use crate::registry;
 use crate::spill::{Item, Sorter, record_to};
-use crate::sweep::{Forwarding, forwarding as forwarding_of};
 use crate::units::UnitIndex;
 
 /// What is said of the place of a forwarded row.

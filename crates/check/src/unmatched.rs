@@ -9,9 +9,17 @@ use std::collections::HashMap;
 
 use format::RecordId;
 
-use super::Unread;
-use crate::hash::Sum;
-use crate::index_match::{RowHash, Side};
+use crate::hash::{RowHash, Sum};
+use crate::pinpoint::Unread;
+
+/// Which side of the comparison a row is on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// Heap or clustered index.
+    Table,
+    /// Nonclustered index.
+    Index,
+}
 
 /// Rows a cell holds on average, while memory allows.
 const ROWS_A_CELL: u64 = 64;

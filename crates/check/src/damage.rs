@@ -1,0 +1,36 @@
+//! Units that damage was found in, or of which not all is known: what relates their rows to others proves nothing.
+
+use std::collections::HashSet;
+
+use crate::context::Context;
+use crate::ledger::Ledger;
+use crate::registry::Phase;
+use crate::tallies::Partial;
+use crate::units::UnitIndex;
+
+/// Units that are damaged, or of whose rows not all is known.
+pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
+    let mut units = damaged_units(context, swept, findings);
+    let doubtful = swept.units.touched().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
+    units.extend(doubtful.map(|(at, _)| at as UnitIndex));
+    units
+}
+
+/// Units whose pages were lost to the run, or whose structure is damaged.
+pub(crate) fn damaged_units(context: &Context<'_>, swept: &Partial, findings: &Ledger) -> HashSet<UnitIndex> {
+    let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
+    let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
+    damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
+    let lost = swept.units.touched().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
+    damaged.extend(lost.map(|(at, _)| at as UnitIndex));
+    damaged
+}
+
+/// Units of the catalogue that findings of some phases name.
+pub(crate) fn named(
+    context: &Context<'_>,
+    findings: &Ledger,
+    phases: fn(Phase) -> bool,
+) -> impl Iterator<Item = UnitIndex> {
+    findings.units(phases).filter_map(|unit| context.units.index_of(unit))
+}

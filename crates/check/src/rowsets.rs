@@ -1,0 +1,49 @@
+//! What checks ask of the rowsets of a table or index before they read rows.
+
+use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
+
+use crate::registry::limits::{self, Reason};
+use crate::units::UnitIndex;
+
+/// Whether the columns of all rows can be found.
+pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + Clone) -> Result<(), Reason> {
+    if rowsets.clone().any(|rowset| rowset.compression > 2) {
+        return Err((&limits::ROWS_COLUMNSTORE).into());
+    }
+    if rowsets.clone().any(|rowset| rowset.is_row_compressed() && rowset.expansion.is_none()) {
+        return Err((&limits::ROWS_COMPRESSION).into());
+    }
+    if rowsets.any(|rowset| rowset.layout.columns.is_empty() || rowset.owner_type != 1) {
+        return Err((&limits::ROWS_COLUMNS_UNKNOWN).into());
+    }
+    Ok(())
+}
+
+/// In-row units of rowsets.
+pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
+    rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()
+}
+
+/// The in-row unit of a rowset.
+pub(crate) fn in_row_unit(database: &Database, rowset: &Rowset) -> Option<UnitIndex> {
+    let in_row = |unit: &&usize| database.units.get(**unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
+    rowset.units.iter().find(in_row).map(|unit| *unit as UnitIndex)
+}
+
+/// Internal version of SQL Server 2017.
+const VERSION_2017: u16 = 869;
+
+/// The column by which an online build of an index marks rows that were deleted meanwhile.
+pub(crate) fn anti_matter_column(rowset: &Rowset) -> Option<&RowsetColumn> {
+    rowset.layout.columns.iter().find(|column| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped())
+}
+
+/// Whether builds of indexes can be paused: since SQL Server 2017.
+pub(crate) fn can_be_paused(database: &Database) -> bool {
+    database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
+}
+
+/// Whether a rowset is perhaps one that a paused build goes on with: a key may have a row, and marks of those deleted.
+pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
+    can_be_paused(database) && anti_matter_column(rowset).is_some()
+}
