@@ -284,11 +284,11 @@ impl Part {
             Self::VariableCount => "end of null bitmap",
             Self::EndOffset => "variable count + 2",
             Self::VariableColumn => "by end offset",
-            Self::ColumnCodes => "behind column count",
+            Self::ColumnCodes => "after column count",
             Self::Rest => "to the end",
             Self::DictionaryOffset => "3, with a dictionary",
             Self::TotalBytes => "3, or 5 with a dictionary",
-            Self::Anchor => "behind total size",
+            Self::Anchor => "after total size",
             Self::Dictionary => "by dictionary offset",
         }
     }
