@@ -7,6 +7,7 @@ use std::fmt::Write;
 use catalog::UnitKind;
 use format::{AllocUnitId, PageId, RecordId};
 
+use crate::registry::limits::Limit;
 use crate::registry::{Check, Class, Listed, Repair};
 
 /// To whom a finding belongs.
@@ -95,6 +96,8 @@ pub struct Finding {
     pub ref_page: Option<PageId>,
     /// The slot there.
     pub ref_slot: Option<u16>,
+    /// What may explain it, if something not known may: then it is no proof.
+    pub demoted_by: Option<&'static Limit>,
     /// What else the message inserts: expected and actual values.
     pub evidence: Vec<(&'static str, Value)>,
 }
@@ -110,6 +113,7 @@ impl Finding {
             slot: None,
             ref_page: None,
             ref_slot: None,
+            demoted_by: None,
             evidence: Vec::new(),
         }
     }
@@ -200,9 +204,8 @@ impl Finding {
     /// all the same.
     pub fn repair(&self) -> Repair {
         let nonclustered = self.owner.is_some_and(|owner| owner.index_id > 1);
-        let io = self.check.state == 98 || self.check.msg == 8928;
         match self.check.repair {
-            Repair::AllowDataLoss if nonclustered && !io && is_by_rows(self.check.msg) => Repair::Rebuild,
+            Repair::AllowDataLoss if nonclustered && self.check.policy.is_mended_by_rebuild => Repair::Rebuild,
             other => other,
         }
     }
@@ -298,11 +301,6 @@ impl Finding {
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.evidence.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
-}
-
-/// Messages about pages, rows and columns that go away when an index is built anew.
-fn is_by_rows(msg: u16) -> bool {
-    matches!(msg, 8939..=8944 | 2537 | 5262 | 8970)
 }
 
 /// Names that every message of a run may insert.

@@ -51,6 +51,7 @@ pub mod registry;
 mod report;
 mod rowsets;
 mod run;
+mod settle;
 mod spill;
 mod survey;
 mod sweep;

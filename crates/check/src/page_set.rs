@@ -48,11 +48,6 @@ impl PageSet {
         self.word(page).is_some_and(|word| word & 1 << (page.page % u64::BITS) != 0)
     }
 
-    /// Whether no page is in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.files.iter().all(|(_, _, words)| words.iter().all(|word| *word == 0))
-    }
-
     /// The pages, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PageId> + '_ {
         self.files.iter().flat_map(|(file_id, _, words)| {

@@ -125,6 +125,81 @@ pub enum Listed {
     Last,
 }
 
+/// What follows from what a finding is: by its phase, unless the check's row says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// It is a proof only if nothing in the log is missing from the pages.
+    pub rests_on_log: bool,
+    /// It is a proof only if allocation maps and catalog could be read: it compares a page with what they say.
+    pub rests_on_maps: bool,
+    /// It speaks of what a newer release may add to: types, forms of rows, tables of the catalog. Pages, allocation and B-trees
+    /// have been the same since SQL Server 2005.
+    pub rests_on_release: bool,
+    /// CHECKALLOC makes it too.
+    pub is_of_checkalloc: bool,
+    /// CHECKCATALOG makes it too.
+    pub is_of_checkcatalog: bool,
+    /// Damage of this kind in a nonclustered index is gone when the index is built anew from its table.
+    pub is_mended_by_rebuild: bool,
+    /// It says no more than that another message about its page says why: without that one it is no proof.
+    pub is_explained: bool,
+}
+
+impl Policy {
+    /// What holds for the checks of a phase.
+    pub(crate) const fn of(phase: Phase) -> Self {
+        // What a page says against itself, and what is wrong with a backup, rests on nothing else.
+        let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Container);
+        let is_allocation = matches!(phase, Phase::Allocation);
+        Self {
+            // The log may hold the ALTER TABLE after which a row was written: its shape, lengths and precisions.
+            rests_on_log: !is_by_itself,
+            // A page that may not be in use any more may be of before the last ALTER TABLE.
+            rests_on_maps: !is_by_itself && !matches!(phase, Phase::Primitive),
+            rests_on_release: !is_by_itself
+                && !matches!(phase, Phase::Primitive | Phase::Allocation | Phase::CrossPage),
+            is_of_checkalloc: is_allocation,
+            is_of_checkcatalog: false,
+            is_mended_by_rebuild: false,
+            is_explained: false,
+        }
+    }
+
+    /// The page, or the file, proves it.
+    pub(crate) const fn rests_on_nothing(self) -> Self {
+        Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
+    }
+
+    /// The page may be one that was never written.
+    pub(crate) const fn rests_on_the_log(self) -> Self {
+        Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
+    }
+
+    pub(crate) const fn checkalloc(self) -> Self {
+        Self { is_of_checkalloc: true, ..self }
+    }
+
+    pub(crate) const fn checkcatalog(self) -> Self {
+        Self { is_of_checkcatalog: true, ..self }
+    }
+
+    pub(crate) const fn mended_by_rebuild(self) -> Self {
+        Self { is_mended_by_rebuild: true, ..self }
+    }
+
+    pub(crate) const fn explained(self) -> Self {
+        Self { is_explained: true, ..self }
+    }
+}
+
+/// Ids of checks that are gone: none of them is used again.
+pub const RETIRED: &[&str] = &[
+    // 7961: servers write such rows (limit column.null-kept).
+    "column.null-length",
+    // 5260: page headers do not reliably show which pages hold row versions.
+    "page.version-flag",
+];
+
 /// One check: an invariant and the message that says it is broken.
 pub struct Check {
     /// Stable id, never reused.
@@ -143,6 +218,8 @@ pub struct Check {
     pub physical_only: bool,
     /// Where it is listed.
     pub listed: Listed,
+    /// What it rests on, which commands make it, what mends it.
+    pub policy: Policy,
     /// Message text with named places, see [`crate::finding`].
     pub template: &'static str,
     /// What must be true.
@@ -194,6 +271,13 @@ mod tests {
             for text in [check.invariant, check.cause, check.action] {
                 assert!(text.ends_with('.'), "{}: {text:?}", check.id);
             }
+        }
+    }
+
+    #[test]
+    fn ids_that_are_gone_are_never_used_again() {
+        for id in RETIRED {
+            assert!(Check::find(id).is_empty() && limits::Limit::find(id).is_none(), "{id} is retired");
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Report {
     pub rowsets: Vec<RowsetCounts>,
     /// What was found, in the order in which it is listed.
     pub findings: Findings,
+    /// Findings that something unknown may explain, in the same order: no proofs. Each names its limit, and is counted among
+    /// what was not verified.
+    pub demoted: Findings,
     /// What was asked for beyond CHECKDB.
     pub beyond: Beyond,
     /// What was asked for and could not be verified.

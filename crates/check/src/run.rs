@@ -1,9 +1,7 @@
 //! A run from end to end: survey, sweep, reckon, and what it amounts to.
 
-use catalog::{ChainFault, Database, Fetched, UnitKind, column_status, fetch};
+use catalog::{Database, UnitKind, column_status};
 use format::page::PAGE_BYTES;
-use format::version::NEWEST;
-use format::{Page, PageBytes, PageId};
 use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
@@ -14,17 +12,15 @@ use crate::finding::Finding;
 use crate::findings::{Findings, List};
 use crate::ledger::Ledger;
 use crate::options::{Options, Scope};
-use crate::page_set::PageSet;
 use crate::progress::Progress;
-use crate::registry::Phase;
-use crate::registry::limits::{self, Limit};
+use crate::registry::limits;
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
 use crate::spill::Space;
 use crate::tallies::{Partial, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
     broker, catalog_rules, columns, constraints, container, encryption, identity, inventory, memory, metadata,
-    partitions, reckon, survey, sweep, system,
+    partitions, reckon, settle, survey, sweep, system,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -123,7 +119,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         container::check(source, &mut findings, &mut coverage, &mut read_errors);
     }
 
-    let findings = settle(&context, &swept, findings, &mut coverage);
+    let settled = settle::settle(&context, &swept, findings, &mut coverage);
     phases.end("settle", &space);
     note_unchecked(&context, &swept, &mut coverage);
     read_errors.extend(unread_pages(&context, swept.unread.clone()));
@@ -138,7 +134,8 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         database: summary(source, database),
         options: options.clone(),
         rowsets,
-        findings,
+        findings: settled.findings,
+        demoted: settled.demoted,
         beyond,
         not_verified,
         notes,
@@ -187,6 +184,7 @@ fn of_headers(
         options: options.clone(),
         rowsets: Vec::new(),
         findings,
+        demoted: Findings::default(),
         beyond: Beyond::default(),
         not_verified,
         notes,
@@ -195,161 +193,6 @@ fn of_headers(
         file_totals: Vec::new(),
         service_broker: Vec::new(),
         statistics,
-    }
-}
-
-/// Whether part of the catalog, or the boot page that leads to it, could not be read when it was loaded. A pointer into a file
-/// that was not given, or to a page whose flags call it encrypted, is no failed read: damage makes both.
-fn is_catalog_unread(context: &Context<'_>) -> bool {
-    let is_boot =
-        |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
-    let is_encrypted = |bytes: &PageBytes| Page::new(bytes).header().is_encrypted();
-    let is_failed_read = |page: PageId| {
-        context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
-    };
-    let mut gaps = context.database.gaps.iter();
-    // A boot page that can be read now could not be read then.
-    gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
-        || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
-}
-
-/// Keeps the findings that the options ask for and that are proofs, in the order in which they are listed.
-fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Findings {
-    type Depends = fn(&Finding) -> bool;
-    let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
-    let unsettled: Option<(&'static Limit, Depends)> = if in_flight.is_none() && needs_the_log(context) {
-        Some((&limits::DEMOTED_LOG, depends_on_the_log))
-    } else if !context.survey.unread.is_empty() {
-        Some((&limits::DEMOTED_MAPS, depends_on_allocation))
-    } else if is_catalog_unread(context) {
-        Some((&limits::DEMOTED_CATALOG, depends_on_allocation))
-    } else if context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST) {
-        Some((&limits::DEMOTED_RELEASE, depends_on_the_release))
-    } else {
-        None
-    };
-    let limit = findings.limit_bytes();
-    let mut kept = List::new(limit, context.space);
-    let mut explained = PageSet::new(&context.survey.files);
-    let mut withheld = PageSet::new(&context.survey.files);
-    let mut withhold = |finding: &Finding, limit: &'static Limit, coverage: &mut Coverage| {
-        coverage.note_as(&format!("message {}", finding.check.msg), limit, "database", 1);
-        finding.page.into_iter().for_each(|page| withheld.insert(page));
-    };
-    for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
-        let Some(finding) = partitions::proven(context, &swept.partitions, finding, coverage) else { continue };
-        if in_flight.is_some_and(|in_flight| in_flight.touches(&finding, depends_on_the_log(&finding))) {
-            withhold(&finding, &limits::DEMOTED_IN_FLIGHT, coverage);
-            continue;
-        }
-        match unsettled {
-            Some((limit, depends)) if depends(&finding) => withhold(&finding, limit, coverage),
-            _ => {
-                if finding.check.msg != 8928 {
-                    finding.page.into_iter().for_each(|page| explained.insert(page));
-                }
-                kept.push(finding);
-            }
-        }
-    }
-    let kept = kept.finish();
-    if withheld.is_empty() {
-        return kept;
-    }
-    // 8928 says that another message says why: it goes with that one.
-    let mut proven = List::new(limit, context.space);
-    for finding in &kept {
-        let page = finding.page.unwrap_or_default();
-        if finding.check.msg != 8928 || explained.contains(page) || !withheld.contains(page) {
-            proven.push(finding.into_owned());
-        }
-    }
-    proven.finish()
-}
-
-/// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
-/// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not tell such pages
-/// from others, as a transaction may straddle the start of the checkpoint.
-fn needs_the_log(context: &Context<'_>) -> bool {
-    // Without its boot page a set of data files is judged by the pages alone; a backup is known to need its log.
-    (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
-}
-
-/// Whether a finding is a proof only if nothing in the log is missing from the files.
-fn depends_on_the_log(finding: &Finding) -> bool {
-    match finding.check.phase {
-        // A page that is not what its place demands may be one that was never written.
-        Phase::Page => matches!(finding.check.msg, 8909 | 8938 | 5256),
-        Phase::Record | Phase::Container => false,
-        Phase::Allocation => finding.check.msg != 5250,
-        // The log may hold the ALTER TABLE after which the row was written: its shape, lengths and precisions.
-        Phase::Column => true,
-        Phase::Primitive
-        | Phase::Metadata
-        | Phase::CrossPage
-        | Phase::CrossRow
-        | Phase::OffRow
-        | Phase::Catalog
-        | Phase::Counts
-        | Phase::Constraint => true,
-    }
-}
-
-/// Whether a finding speaks of what a release may add to: types, forms of rows, tables of the catalogue. Pages, allocation
-/// and B-trees have been the same since SQL Server 2005.
-fn depends_on_the_release(finding: &Finding) -> bool {
-    match finding.check.phase {
-        Phase::Primitive | Phase::Page | Phase::Record | Phase::Allocation | Phase::CrossPage | Phase::Container => {
-            false
-        }
-        Phase::Metadata
-        | Phase::Column
-        | Phase::CrossRow
-        | Phase::OffRow
-        | Phase::Catalog
-        | Phase::Counts
-        | Phase::Constraint => true,
-    }
-}
-
-/// Whether a finding compares a page with what allocation pages say.
-fn depends_on_allocation(finding: &Finding) -> bool {
-    match finding.check.phase {
-        Phase::Primitive | Phase::Page | Phase::Record | Phase::Container => false,
-        Phase::Allocation => !matches!(finding.check.msg, 5250 | 8946 | 8998 | 8928),
-        // A page that may not be in use any more may be of before the last ALTER TABLE.
-        Phase::Column => true,
-        Phase::Metadata
-        | Phase::CrossPage
-        | Phase::CrossRow
-        | Phase::OffRow
-        | Phase::Catalog
-        | Phase::Counts
-        | Phase::Constraint => true,
-    }
-}
-
-fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
-    if context.options.physical_only && !finding.check.physical_only {
-        return false;
-    }
-    let phase = finding.check.phase;
-    match &context.options.scope {
-        Scope::Database => true,
-        Scope::Allocation => {
-            matches!(phase, Phase::Allocation | Phase::Primitive | Phase::Metadata) || finding.check.msg == 7965
-        }
-        // Service Broker is CHECKDB's alone.
-        Scope::Catalog => finding.check.msg == 8992 || matches!(phase, Phase::Primitive | Phase::Metadata),
-        Scope::Tables(objects) => {
-            matches!(phase, Phase::Primitive | Phase::Metadata)
-                || finding.object_id().is_some_and(|object| objects.contains(&object))
-                || phase != Phase::Allocation && finding.object_id().is_none()
-        }
-        Scope::Filegroup(group) => {
-            let file = finding.page.and_then(|page| context.source.file(page.file));
-            matches!(phase, Phase::Primitive | Phase::Metadata) || file.is_some_and(|file| file.filegroup == *group)
-        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         memory_bytes: arguments.memory,
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,
-        allowed: Vec::new(),
+        allowed: arguments.allow.clone(),
         row_by_row: false,
     };
     refuse_small_grant(source, &database, &options)?;
@@ -58,7 +58,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     for notice in &report.notices {
         complain(notice);
     }
-    for error in report.read_errors.iter().map(String::as_str).chain(report.findings.error()) {
+    for error in
+        report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
+    {
         complain(error);
     }
     if format == Format::TableResults {
@@ -79,6 +81,11 @@ fn tell_what_has_no_row(report: &Report, view: View) {
         let NotVerified { what, scope, reason, limit, .. } = entry;
         complain(format!("not verified: {what}, {scope}: {reason} ({}{allowed})", limit.id));
     }
+    for finding in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
+        let limit = finding.demoted_by.map_or("", |limit| limit.id);
+        let (number, text) = (finding.check.msg, finding.text(&report.names()));
+        complain(format!("not verified ({limit}): message {number}, state {}: {text}", finding.state));
+    }
     for NotVerified { what, scope, reason, limit, .. } in report.notes.iter().filter(|_| !view.no_infomsgs) {
         complain(format!("note: {what}, {scope}: {reason} ({})", limit.id));
     }
@@ -96,7 +103,7 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
     if !report.findings.is_empty() {
         status |= Failure::CORRUPT;
     }
-    if !report.read_errors.is_empty() || report.findings.error().is_some() {
+    if !report.read_errors.is_empty() || report.findings.error().is_some() || report.demoted.error().is_some() {
         status |= Failure::BLIND;
     }
     if !report.complete_as_allowed() && !zero_on_incomplete {

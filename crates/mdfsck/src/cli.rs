@@ -105,9 +105,9 @@ pub(crate) enum Command {
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 
-    /// Explain a check or a message
+    /// Explain a check, a message or a limit
     ///
-    /// Says what must be true, what breaks it, and what to do.
+    /// Says what must be true, what breaks it, and what to do; of a limit, what is not verified, why, and what to do.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 

@@ -19,6 +19,9 @@ Each check has an id that is never reused, and the number and text of the messag
 damage. `<...>` stands for what a message inserts. All findings have level 16.
 ";
 
+/// What to do if the input is a backup: it cannot be repaired.
+const IN_A_BACKUP: &str = "check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
+
 /// Writes the explanations of `checks`, one after the other.
 ///
 /// # Errors
@@ -76,7 +79,7 @@ pub fn markdown() -> String {
 }
 
 /// Name and text of what is known about a check.
-fn facts(check: &Check) -> [(&'static str, String); 7] {
+fn facts(check: &Check) -> Vec<(&'static str, String)> {
     let counted = match check.class {
         Class::Allocation => "as an allocation error",
         Class::Consistency => "as a consistency error",
@@ -88,15 +91,21 @@ fn facts(check: &Check) -> [(&'static str, String); 7] {
         Repair::AllowDataLoss => "REPAIR_ALLOW_DATA_LOSS",
     };
     let physical_only = if check.physical_only { "checked" } else { "not checked" };
-    [
+    let mut facts = vec![
         ("must be true", check.invariant.to_owned()),
         ("what breaks it", check.cause.to_owned()),
         ("what to do", check.action.to_owned()),
+    ];
+    if check.phase != Phase::Container {
+        facts.push(("in a backup", IN_A_BACKUP.to_owned()));
+    }
+    facts.extend([
         ("counted", counted.to_owned()),
         ("least repair", repair.to_owned()),
         ("phase", check.phase.name().to_owned()),
         ("PHYSICAL_ONLY", physical_only.to_owned()),
-    ]
+    ]);
+    facts
 }
 
 /// The message with readable places instead of the template's.
@@ -126,7 +135,7 @@ fn capitalised(text: &str) -> String {
 }
 
 /// Markdown takes `<name>` for a tag and `*` and `_` for emphasis.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*").replace('_', "\\_")
 }
 

@@ -33,8 +33,17 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     let mut gate = Gate::new(view);
     for group in report.findings.groups() {
         for found in gate.pass(report, group) {
-            line(&finding(report, &found, &objects), out)?;
+            line(&finding("finding", report, &found, &objects), out)?;
         }
+    }
+    for found in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
+        let mut fields = finding("demoted", report, &found, &objects);
+        if let Some(limit) = found.demoted_by {
+            fields["limit"] = limit.id.into();
+            fields["kind_of"] = limit.kind.name().into();
+            fields["reason"] = limit.reason.into();
+        }
+        line(&fields, out)?;
     }
     if !report.service_broker.is_empty() {
         line(&service_broker(report), out)?;
@@ -45,7 +54,9 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for result in &report.beyond.identities {
         line(&identity(result), out)?;
     }
-    for text in report.read_errors.iter().map(String::as_str).chain(report.findings.error()) {
+    for text in
+        report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
+    {
         line(&json!({"kind": "error", "text": text}), out)?;
     }
     for entry in &report.not_verified {
@@ -146,14 +157,14 @@ fn object(rowset: &RowsetCounts) -> Json {
     })
 }
 
-fn finding(report: &Report, finding: &Finding, objects: &BTreeMap<i32, String>) -> Json {
+fn finding(kind: &str, report: &Report, finding: &Finding, objects: &BTreeMap<i32, String>) -> Json {
     let owner = finding.owner.as_ref();
     let evidence: Map<String, Json> =
         finding.evidence.iter().map(|(name, value)| ((*name).to_owned(), evidence(value))).collect();
     let file = |page: Option<PageId>| page.map(|page| page.file);
     let page = |page: Option<PageId>| page.map(|page| page.page);
     json!({
-        "kind": "finding",
+        "kind": kind,
         "id": finding.check.id,
         "msg": finding.check.msg,
         "level": check::registry::LEVEL,

@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod explain;
 pub mod info;
 pub mod json;
+pub mod limits;
 pub mod lint;
 mod listing;
 mod message;

@@ -7,16 +7,17 @@ use check::registry::limits::{ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
 use crate::text_table::printable;
+use crate::{View, message};
 
 /// Width of the lines that list places.
 const WIDTH: usize = 110;
 
-/// Writes the blocks that end the text of a run: what was not verified, and notes unless `without_notes`; nothing for a complete
-/// run without notes.
+/// Writes the blocks that end the text of a run: what was not verified, with the findings that it demotes, and notes as far as
+/// informational messages are shown; nothing for a complete run without notes.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(report: &Report, without_notes: bool, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     if !report.complete() {
         writeln!(out)?;
         writeln!(out, "{}", headline(report))?;
@@ -33,9 +34,10 @@ pub fn write(report: &Report, without_notes: bool, out: &mut dyn io::Write) -> i
             let allowed = if report.is_allowed(limit) { ", allowed" } else { "" };
             writeln!(out, "    {} ({}{allowed})", printable(cause.reason), limit.id)?;
             write_places(&places, out)?;
+            write_demoted(report, (limit, view), out)?;
         }
     }
-    if !report.notes.is_empty() && !without_notes {
+    if !report.notes.is_empty() && !view.no_infomsgs {
         writeln!(out)?;
         writeln!(out, "Notes:")?;
         for (cause, places) in by_cause(&report.notes) {
@@ -70,7 +72,8 @@ pub fn headline(report: &Report) -> String {
     };
     let allowed = match report.not_verified.iter().filter(|entry| report.is_allowed(entry.limit)).count() {
         0 => String::new(),
-        count if count == report.not_verified.len() => " (--allow accepts it)".to_owned(),
+        1 if report.not_verified.len() == 1 => " (--allow accepts it)".to_owned(),
+        count if count == report.not_verified.len() => " (--allow accepts them)".to_owned(),
         count => format!(" (--allow accepts {count} of them)"),
     };
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
@@ -106,6 +109,16 @@ fn heading(kind: LimitKind) -> &'static str {
         LimitKind::Undocumented => "Because the format is undocumented",
         LimitKind::Unsupported => "Because mdfsck does not check it",
     }
+}
+
+/// The findings that a limit demotes: each in a line of its own, so that no script takes it for a message of DBCC.
+fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn io::Write) -> io::Result<()> {
+    let shown = view.max_findings.unwrap_or(usize::MAX);
+    for finding in report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).take(shown) {
+        let (number, state, text) = message::of_finding(report, &finding);
+        writeln!(out, "        {number}, state {state}: {}", printable(&text))?;
+    }
+    Ok(())
 }
 
 /// What is not verified, and where: the places of one kind of thing in one paragraph.

@@ -53,6 +53,35 @@ fn an_allowed_limit_is_reported_as_allowed() {
 }
 
 #[test]
+fn a_demoted_finding_keeps_all_that_it_says_in_every_format() {
+    let mut report = report("Shop", 5);
+    let limit = &check::registry::limits::DEMOTED_LOG;
+    let found: Vec<check::Finding> = case_16().findings.iter().map(|finding| finding.into_owned()).collect();
+    report.demoted = found
+        .iter()
+        .map(|finding| check::Finding { demoted_by: Some(limit), ..finding.clone() })
+        .collect::<Vec<_>>()
+        .into();
+    report.not_verified = vec![NotVerified { limit, ..not_verified("message 8939", "database", 1) }];
+    let text = shown(Format::Text, &report, View::default());
+    for finding in &found {
+        let expected =
+            format!("\n        {}, state {}: {}\n", finding.check.msg, finding.state, finding.text(&report.names()));
+        assert!(text.contains(&expected), "{expected}{text}");
+    }
+    assert!(!text.contains("Msg 8939, Level 16"), "a script would take it for a finding");
+    let json = shown(Format::Json, &report, View::default());
+    let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let demoted: Vec<_> = lines.iter().filter(|line| line["kind"] == "demoted").collect();
+    assert_eq!(demoted.len(), found.len());
+    assert_eq!(
+        (&demoted[0]["limit"], &demoted[0]["msg"], &demoted[0]["page"]),
+        (&"demoted.log".into(), &8939.into(), &392.into())
+    );
+    assert!(lines.iter().all(|line| line["kind"] != "finding"));
+}
+
+#[test]
 fn notes_stand_apart_and_are_informational() {
     let mut report = report("Shop", 5);
     let limit = &check::registry::limits::COUNTS_ROWS_MORE;

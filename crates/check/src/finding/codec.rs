@@ -8,7 +8,7 @@ use format::bytes::{u16_at, u32_at, u64_at};
 use format::{AllocUnitId, PageId};
 
 use super::{Finding, Owner, Value};
-use crate::registry;
+use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
 
 /// Names of evidence, by number: as many as the program's text has.
@@ -42,6 +42,10 @@ impl Item for Finding {
         let check = registry::ALL.iter().position(|check| *check == self.check).unwrap_or_default();
         out.extend((check as u16).to_le_bytes());
         out.push(self.state);
+        put(out, self.demoted_by, |out, limit| {
+            let at = limits::ALL.iter().position(|other| *other == limit).unwrap_or_default();
+            out.extend((at as u16).to_le_bytes());
+        });
         put(out, self.owner, |out, owner| owner_to(out, &owner));
         for (page, slot) in [(self.page, self.slot), (self.ref_page, self.ref_slot)] {
             put(out, page, page_to);
@@ -75,6 +79,7 @@ impl Item for Finding {
         let bytes = &mut Cursor(bytes);
         let mut finding = Self::new(registry::ALL.get(usize::from(bytes.u16()?)).copied()?);
         finding.state = bytes.u8()?;
+        finding.demoted_by = bytes.optional(|bytes| limits::ALL.get(usize::from(bytes.u16()?)).copied())?;
         finding.owner = bytes.optional(Cursor::owner)?;
         (finding.page, finding.slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
         (finding.ref_page, finding.ref_slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
@@ -186,6 +191,7 @@ mod tests {
             kind,
         };
         let bare = Finding::new(registry::ALL[3]);
+        let demoted = Finding { demoted_by: limits::ALL.last().copied(), ..bare.clone() };
         let full = Finding::new(registry::ALL[registry::ALL.len() - 1])
             .owner(owner(Some(UnitKind::Other(9))))
             .at(PageId::new(3, 4_000_000_000), 17)
@@ -195,7 +201,7 @@ mod tests {
             .page_value("two", PageId::NONE)
             .text_value("three", "größer")
             .other_owner(owner(None));
-        for finding in [bare, full] {
+        for finding in [bare, demoted, full] {
             let mut bytes = Vec::new();
             finding.write(&mut bytes);
             let back = Finding::read(&bytes).map(|back| format!("{back:?}"));

@@ -1,10 +1,11 @@
 //! The rows. Texts are those of sys.messages (SQL Server 2022); states where transcripts show them.
 
-use super::{Check, Class, Listed, Phase, Repair};
+use super::{Check, Class, Listed, Phase, Policy, Repair};
 
 macro_rules! checks {
-    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal $(listed $listed:ident)?,
-       $template:literal, must $invariant:literal, cause $cause:literal, action $action:literal;)*) => {
+    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal $(listed $listed:ident)?
+       $([$($policy:ident),+])?,
+       $template:literal, must $invariant:literal, cause $cause:literal, action $action:expr;)*) => {
         $(
             #[doc = $invariant]
             pub static $name: Check = Check {
@@ -16,6 +17,7 @@ macro_rules! checks {
                 repair: Repair::$repair,
                 physical_only: $physical,
                 listed: checks!(@listed $($listed)?),
+                policy: Policy::of(Phase::$phase)$($(.$policy())+)?,
                 template: $template,
                 invariant: $invariant,
                 cause: $cause,
@@ -29,32 +31,48 @@ macro_rules! checks {
     (@listed $listed:ident) => { Listed::$listed };
 }
 
+const RESTORE_PAGE: &str = "Restore the page (RESTORE DATABASE ... PAGE). That needs the full or bulk-logged recovery model and an \
+                            unbroken chain of log backups; without them, restore the database.";
+const RESTORE_PAGE_OR_REBUILD: &str = "A nonclustered index: disable it and rebuild it; without disabling, the rebuild may read the \
+                                       index and copy the damage. A heap or clustered index: restore the page, which needs the full \
+                                       or bulk-logged recovery model and an unbroken chain of log backups, else the database.";
+const REBUILD: &str = "A nonclustered index: disable it and rebuild it; without disabling, the rebuild may read the index and copy \
+                       the damage. A clustered index: compare its rows with a backup first, as a rebuild keeps only what it finds.";
+const RESTORE_DATABASE: &str = "Restore the database, or the file, from a backup. Page restore is not possible for file headers, the \
+                                boot page, PFS, GAM, SGAM, DIFF and ML pages and system tables, and no repair exists for them.";
+const RESTORE_OR_CREATE: &str = "Restore the database from a backup, or drop and create the object again; no repair exists for the \
+                                 catalog.";
+const RESTORE_IAM: &str = "Restore the database, or the file, from a backup: page restore is of no use for IAM pages. Until then \
+                           scans may miss pages of the table.";
+const RESTORE_VALUE: &str = "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a \
+                             repair deletes the row that owns the value.";
+
 checks! {
     PRIMITIVE_PAGE_TYPE = "primitive.page-type", 7984 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Page {page} has unexpected page type {page_type}. Check statement terminated due to unrepairable error.",
         must "Every page in the leaf chain of sysallocunits, sysrowsets and sysrscols is a data page.",
         cause "A page of a critical system table was overwritten, or the pointer to it was.",
-        action "Restore from a backup; no repair exists for these tables.";
+        action RESTORE_DATABASE;
     PRIMITIVE_UNREADABLE = "primitive.unreadable", 7985 state 2, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Could not read and latch page {page} with latch type SH. Check statement terminated due to unrepairable error.",
         must "The root and every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a right checksum and carries its own page id.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
-        action "Restore from a backup; no repair exists for these tables.";
+        action RESTORE_DATABASE;
     PRIMITIVE_OTHER_UNIT = "primitive.other-unit", 7986 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id} has cross-object chain linkage. Page {page} points to {ref_page} in alloc unit ID {found_unit} (should be {expected_unit}). Check statement terminated due to unrepairable error.",
         must "The pages in the leaf chain of a critical system table all belong to one allocation unit.",
         cause "A next pointer or an allocation unit id in a page header was changed.",
-        action "Restore from a backup; no repair exists for these tables.";
+        action RESTORE_DATABASE;
     PRIMITIVE_LINKAGE = "primitive.linkage", 7987 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id} has chain linkage mismatch. {page}->next = {ref_page}, but {ref_page}->prev = {found_prev}. Check statement terminated due to unrepairable error.",
         must "Where a page of a critical system table points to a next page, that page points back.",
         cause "A next or previous pointer was changed, or a page is an older version of itself.",
-        action "Restore from a backup; no repair exists for these tables.";
+        action RESTORE_DATABASE;
     PRIMITIVE_LOOP = "primitive.loop", 7988 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Loop in data chain detected at {page}. Check statement terminated due to unrepairable error.",
         must "The leaf chain of a critical system table visits no page twice.",
         cause "A next pointer was changed to a page earlier in the chain.",
-        action "Restore from a backup; no repair exists for these tables.";
+        action RESTORE_DATABASE;
     CATALOG_UNUSABLE = "catalog.unusable", 7995 state 1, Metadata, Uncounted, None, true listed Last,
         "Database '{database}': consistency errors in system catalogs prevent further DBCC {command} processing.",
         must "The system catalogue can be read to its end.",
@@ -64,12 +82,12 @@ checks! {
         "Database error: Database {database_id} has inconsistent metadata. This error cannot be repaired and prevents further DBCC processing. Please restore from a backup.",
         must "Every allocation unit belongs to a rowset of the catalogue, and every rowset with pages has columns.",
         cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
-        action "Restore from a backup; no repair exists for metadata.";
+        action RESTORE_DATABASE;
     SYSTEM_TABLE_FILEGROUP = "catalog.system-table-filegroup", 8995 state 1, Metadata, Consistency, None, true,
         "System table '{object_name}' (object ID {object_id}, index ID {index_id}) is in filegroup {found_filegroup}. All system tables must be in filegroup 1.",
         must "The system base tables are in the primary filegroup.",
         cause "A row of sysallocunits was changed.",
-        action "Restore from a backup; no repair exists for metadata.";
+        action RESTORE_DATABASE;
 
     ANTI_MATTER_COLUMN = "catalog.anti-matter-column", 5229 state 1, Metadata, Consistency, Rebuild, false,
         "Table error: {owner} contains an anti-matter column, but is not a nonclustered index.",
@@ -77,31 +95,31 @@ checks! {
         cause "An online build of an index was not cleaned up, or a row of sysrscols was changed.",
         action "Rebuild the table; if that fails, restore from a backup.";
 
-    CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false,
+    CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         must "What a row of the catalogue refers to exists: the schema of an object, the table of a column, the column of an index.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
-        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
-    CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false,
+        action RESTORE_OR_CREATE;
+    CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3852, State 1: Row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         must "A foreign key has its columns, and an index with columns has rows for them.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
-        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
-    CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false,
+        action RESTORE_OR_CREATE;
+    CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3855, State 1: Attribute ({attribute}) exists without a row ({wanted}) in sys.{referenced}.",
         must "What is kept as a value of something (its owner, its text, its statistics) is kept of something that exists.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
-        action "Restore from a backup; no repair exists for the catalogue.";
-    CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false,
+        action RESTORE_DATABASE;
+    CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3857, State 1: The attribute ({attribute}) is required but is missing for row ({row}) in sys.{table}.",
         must "What everything of a kind has is there: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
-        action "Restore from a backup, or drop and create the object again; no repair exists for the catalogue.";
-    CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false,
+        action RESTORE_OR_CREATE;
+    CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3858, State 1: The attribute ({attribute}) of row ({row}) in sys.{table} has an invalid value.",
         must "A column, parameter or type has the length, precision, scale and collation that its type allows.",
         cause "The catalog was changed by hand, or a page of it was damaged.",
-        action "Restore from a backup, or drop and create the object again; no repair exists for the catalog.";
+        action RESTORE_OR_CREATE;
     BROKER_MESSAGE_TYPE_MISSING = "broker.message-type-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9677, State 1: The service contract with ID {from} is referencing the missing message type with ID {to}.",
         must "The message types that a contract names exist.",
@@ -118,17 +136,17 @@ checks! {
         cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop the service and create it again.";
 
-    FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true,
+    FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true [rests_on_nothing],
         "Database error: {page_name} page {page} for database '{database}' (database ID {database_id}) is invalid. This error cannot be repaired. You must restore from backup.",
         must "Page 0 of each file is its file header and (1:9) is the boot page, as they were written.",
         cause "The first pages of the file were overwritten or damaged; the server cannot open the database.",
-        action "Restore from a backup; no repair exists for these pages.";
-    MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true,
+        action RESTORE_DATABASE;
+    MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true [rests_on_the_log],
         "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
         must "At every GAM, SGAM, PFS, DIFF and ML position lies such a page, with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
-        action "Restore from a backup: a PFS page cannot be repaired at all.";
-    INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last,
+        action RESTORE_DATABASE;
+    INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last [rests_on_the_log],
         "Page errors on the GAM, SGAM, or PFS pages prevent allocation integrity checks in database ID {database_id} pages from {page} to {ref_page}. See other errors for cause.",
         must "The GAM, SGAM and PFS pages of an interval can be read.",
         cause "Another message names the allocation page that is damaged.",
@@ -167,17 +185,17 @@ checks! {
         "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
         must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is an older version of itself.",
-        action "Restore the PFS page, or let REPAIR_ALLOW_DATA_LOSS set the bits.";
-    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true,
+        action "Restore the database or the file, as page restore is not possible for PFS pages; or let REPAIR_ALLOW_DATA_LOSS set the bits.";
+    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_the_log, explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         must "Every IAM page can be read and carries a right checksum.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
-        action "Restore the page. Until then nobody knows which pages of the file belong to the table.";
+        action RESTORE_IAM;
     IAM_NEXT_UNSEEN = "iam.next-unseen", 2575 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the next pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         must "The page that an IAM page, or the catalogue, names as next IAM page is one.",
         cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) stands for the catalogue.",
-        action "Restore. Pages that only the lost IAM page lists are no longer found by a scan.";
+        action RESTORE_IAM;
     IAM_PREV_UNSEEN = "iam.prev-unseen", 2576 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the previous pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
         must "The page that an IAM page names as previous is an IAM page; an IAM page without previous one is named by the catalogue.",
@@ -187,7 +205,7 @@ checks! {
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         must "Sequence numbers of an IAM chain start at 0 and ascend by 1.",
         cause "An IAM page was changed, is an older version of itself, or is missing from the middle of the chain.",
-        action "Restore the IAM pages of the chain.";
+        action RESTORE_IAM;
     IAM_EXTENT_OUT_OF_RANGE = "iam.extent-out-of-range", 2579 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Extent {page} in {owner_lower} is beyond the range of this database.",
         must "Every extent and single page that an IAM page claims lies inside a file of the database.",
@@ -202,123 +220,123 @@ checks! {
         "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",
         must "Where an IAM page points to a next one, that one points back.",
         cause "A pointer of an IAM page was changed, or one of the two is an older version of itself.",
-        action "Restore the IAM pages of the chain.";
+        action RESTORE_IAM;
     IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Multiple IAM pages for {owner_lower} contain allocations for the same interval. IAM pages {page} and {ref_page}.",
         must "An allocation unit has one IAM page for each interval of a file at most.",
         cause "The interval pointer of an IAM page was changed, or a foreign IAM page was linked into the chain.",
-        action "Restore the IAM pages of the chain.";
+        action RESTORE_IAM;
     IAM_OTHER_UNIT = "iam.other-unit", 8959 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM page {page} for {owner_lower} is linked in the IAM chain for {other_owner} by page {ref_page}.",
         must "All IAM pages of a chain carry one allocation unit id.",
         cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits.",
-        action "Restore the IAM pages of both chains.";
+        action RESTORE_IAM;
     IAM_FILEGROUP = "iam.filegroup", 8996 state 1, Allocation, Allocation, AllowDataLoss, true,
         "IAM page {page} for {owner_lower} controls pages in filegroup {found_filegroup}, that should be in filegroup {expected_filegroup}.",
         must "The file that an IAM page maps belongs to the filegroup of its allocation unit.",
         cause "The interval pointer of an IAM page, a file header or a row of sysallocunits was changed.",
         action "Restore from a backup.";
-    IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
+    IAM_INVALID = "iam.invalid", 7965 state 2, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence [checkalloc],
         "Table error: Could not check {owner_lower} due to invalid allocation (IAM) page(s).",
         must "The IAM chain of an allocation unit can be read from end to end.",
         cause "Another message names the IAM page that is damaged.",
-        action "Restore the IAM page. What of the unit could not be checked is listed as not verified.";
+        action RESTORE_IAM;
 
-    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true,
+    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true [explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         must "Every allocated page passes its audit.",
         cause "Another message says what is wrong with the page.",
-        action "Restore the page from a backup (RESTORE ... PAGE); its rows cannot be read.";
+        action RESTORE_PAGE;
     PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
         must "The page is as it was written: its checksum or torn bits are right (second value -4: checksum or torn bits; -6: page id too).",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
-        action "Restore the page; check the storage, and the error log for messages 823, 824 and 825.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
     PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
         "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
         must "The page is as it was written; the catalogue that would name its table cannot be read.",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
-        action "Restore from a backup: the catalogue is damaged too.";
-    PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_DATABASE;
+    PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
         "Table error: {owner}, page ID {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
         must "A page's header names the page's own place.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
-        action "Restore the page. If the header names another page, check that one too: its write went astray.";
-    PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true,
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: its write went astray.";
+    PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true [rests_on_the_log],
         "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
         must "A page's header names the page's own place; the catalogue that would name its table cannot be read.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
-        action "Restore from a backup: the catalogue is damaged too.";
-    PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_DATABASE;
+    PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
         must "Header version, page type and free data offset have possible values.",
         cause "The page header was changed before the checksum was made: memory, engine, or a repair by hand.",
-        action "Restore the page.";
-    PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE;
+    PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
         must "m_freeCnt is what records and slot array leave free: 8096 - records - 2 x slots.",
         cause "The page header or a record's length was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     PAGE_GHOST_COUNT = "page.ghost-count", 8927 state 1, Page, Consistency, Rebuild, true,
         "{owner}: The ghosted record count in the header ({value}) does not match the number of ghosted records ({against}) found on page {page}.",
         must "m_ghostRecCnt is the number of ghost records on the page.",
         cause "The page header or a record's status byte was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
-    PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE_OR_REBUILD;
+    PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
         "Table error: Page {page}, {owner}. Unexpected page type {page_type}.",
         must "A unit holds only pages of the types it may hold: data and index pages in rows, text pages in LOB and row-overflow units.",
         cause "The page header was changed, or a page of another kind was written here.",
-        action "Restore the page.";
-    PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE;
+    PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test ({test}) failed. Address 0x{value:x} is not aligned.",
         must "On a page whose header has the flag PG_ALIGNED4, free data and records start at multiples of 4.",
         cause "The page header or slot array was changed before the checksum was made.",
-        action "Restore the page.";
-    SLOT_BEFORE_RECORDS = "slot.before-records", 8941 state 1, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE;
+    SLOT_BEFORE_RECORDS = "slot.before-records", 8941 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
         must "A slot points behind the page header.",
         cause "The slot array was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
-    SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted [i].offset <= m_freeData) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
         must "A slot points in front of the free data offset.",
         cause "The slot array or m_freeData was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
-    SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted[i].offset >= max) failed. Slot {slot}, offset 0x{offset:x} overlaps with the prior row.",
         must "No record starts before the one in front of it ends.",
         cause "The slot array or a record's length was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
-    SLOT_INTO_FREE_SPACE = "slot.into-free-space", 8943 state 1, Page, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_INTO_FREE_SPACE = "slot.into-free-space", 8943 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (max <= m_freeData) failed. Slot {slot}, row extends into free space at 0x{offset:x}.",
         must "No record ends behind the free data offset.",
         cause "m_freeData or a record's length was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
-    RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true,
+        action RESTORE_PAGE_OR_REBUILD;
+    RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}, row {slot}. Test ({test}) failed. Values are {value} and {against}.",
         must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and lie inside the record.",
         cause "The record was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     COMPRESSION_INFO = "page.compression-info", 5274 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         must "The compression information of a page ends before its first record; its anchor record and its dictionary lie inside it and add up.",
         cause "The page was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_RECORD = "record.compressed", 5274 state 1, Record, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         must "Column descriptors, short and long values of a compressed record lie inside it and add up; its symbols are in the page's dictionary, its prefixes no longer than their anchors.",
         cause "The record was changed before the checksum was made.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_COLUMNS = "record.compressed-columns", 5274 state 1, Column, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
         cause "The record was changed before the checksum was made, or the catalogue was.",
-        action "Restore the page, or rebuild the index; if many pages of a table are named, look at the catalogue first.";
+        action "Restore the page, or disable and rebuild a nonclustered index; if many pages of a table are named, look at the catalog first.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
         must "No page of a database that was shut down cleanly is still part of a system transaction.",
         cause "The page header was changed before the checksum was made, or recovery did not end.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
         "Unable to read and latch page {page} with latch type SH. Read failed.",
         must "Every allocated page lies in its file.",
@@ -328,83 +346,83 @@ checks! {
         "Table error: page {page} allocated to {owner_lower} was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.",
         must "A page that an IAM page gives to an allocation unit names that unit in its header.",
         cause "A page of another unit was written here, the header was changed, or the IAM page was.",
-        action "Restore the page; if 2534 names another object, check that one too.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if 2534 names another object, check that one too.";
     PAGE_OF_OTHER_UNIT = "page.of-other-unit", 2534 state 1, CrossPage, Consistency, AllowDataLoss, true,
         "Table error: page {page}, whose header indicates that it is allocated to {owner_lower}, is allocated by another object.",
         must "The unit that a page's header names is the one whose IAM pages claim the page.",
         cause "A page of another unit was written here, the header was changed, or the IAM page was.",
-        action "Restore the page; see 2533 for the object that owns it.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; see 2533 for the object that owns it.";
 
     KEY_ORDER = "key.order", 2511 state 1, Page, Consistency, Rebuild, false,
         "Table error: {owner}. Keys out of order on page {page}, slots {slot} and {ref_slot}.",
         must "Keys ascend from slot to slot of an index page (descend in DESC columns).",
         cause "A key was changed, the slot array was shuffled, or the collation of the server's library differs.",
-        action "Rebuild the index; for a clustered index compare the rows with a backup first.";
+        action REBUILD;
     KEY_DUPLICATE = "key.duplicate", 2512 state 1, Page, Consistency, Rebuild, false,
         "Table error: {owner}. Duplicate keys on page {page} slot {slot} and page {ref_page} slot {ref_slot}.",
         must "No two rows of an index have the same complete key.",
         cause "A key was changed, or a row was written twice.",
-        action "Rebuild the index; in a unique index remove one of the rows first.";
+        action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered one.";
     TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false,
         "Table error: Page {page} is empty in {owner}. This is not permitted at level {level} of the B-tree.",
         must "No page of a B-tree is empty but the only page of an empty index.",
         cause "The page header was changed, or rows were lost from the page.",
-        action "Rebuild the index; compare row counts with a backup.";
+        action "Compare row counts with a backup, then disable the index and rebuild it; rebuild a clustered index only if no row is missing.";
     TREE_LEVEL_SIBLING = "tree.level-sibling", 2531 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner_lower} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from the previous {ref_page}.",
         must "Neighbours in a page chain are on one level.",
         cause "A level or a next pointer in a page header was changed.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_LEVEL_PARENT = "tree.level-parent", 8931 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from parent {ref_page}.",
         must "A page is one level below its parent.",
         cause "A level in a page header or a child pointer was changed.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_CHILD_OF_OTHER = "tree.child-of-other", 8925 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot 0, in {other_owner}.",
         must "A child pointer leads to a page of the same index.",
         cause "A child pointer was changed, or a page of another index was written over the child.",
-        action "Rebuild the index; for a clustered index restore.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_AND_NEXT_OF_OTHER = "tree.parent-and-next-of-other", 8926 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: Cross object linkage: Parent page {ref_page}, slot {ref_slot} in {owner_short}, and page {other_page}->next in {other_owner_short}, refer to page {page} but are not in the same object.",
         must "The parent entry and the left neighbour that name a page are of one index.",
         cause "A child pointer was changed, or a page of another index was written over the child.",
-        action "Rebuild the index; for a clustered index restore.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_LOW_KEY = "tree.low-key", 8933 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The low key value on page {page} (level {level}) is not >= the key value in the parent {ref_page} slot {ref_slot}.",
         must "The first key of a page is not below the key that its parent has for it.",
         cause "A key in the page or in its parent was changed, or children were exchanged.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_HIGH_KEY = "tree.high-key", 8934 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The high key value on page {page} (level {level}) is not less than the low key value in the parent {ref_page}, slot {ref_slot} of the next page {other_page}.",
         must "The last key of a page is below the key that the parent has for the next page.",
         cause "A key in the page or in its parent was changed, or children were exchanged.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_PREV_NOT_AS_PARENT = "tree.prev-not-as-parent", 8935 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The previous link {found_prev} on page {page} does not match the previous page {expected_prev} that the parent {ref_page}, slot {ref_slot} expects for this page.",
         must "A page's previous pointer names the page of the parent's preceding entry.",
         cause "A previous pointer or a child pointer was changed.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_CHAIN_LINKAGE = "tree.chain-linkage", 8936 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. B-tree chain linkage mismatch. {ref_page}->next = {page}, but {page}->Prev = {found_prev}.",
         must "Where a page points to a next page, that page points back.",
         cause "A next or previous pointer was changed, or one page is an older version of itself.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_TWO_PARENTS = "tree.two-parents", 8937 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. B-tree page {page} has two parent nodes {ref_page}, slot {ref_slot} and {other_page}, slot {other_slot}.",
         must "A page has one parent entry; (0:0) stands for the root pointer of the catalogue.",
         cause "A child pointer or the root pointer was changed.",
-        action "Rebuild the index.";
+        action REBUILD;
     TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. Page {page} was not seen in the scan although its parent {ref_page} and previous {other_page} refer to it. Check any previous errors.",
         must "A page that its parent and its left neighbour name exists in the index.",
         cause "The page is damaged, unallocated or belongs to another index; other messages tell which.",
-        action "Restore the page, or rebuild the index if it is nonclustered.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
         "Table error: {owner}. Parent node for page {page} was not encountered.",
         must "A page that is not the root has a parent entry.",
         cause "The parent page is damaged, or its child pointer was changed.",
-        action "Restore the parent page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_PREV_UNSEEN = "tree.prev-unseen", 8978 state 1, CrossPage, Consistency, Rebuild, false listed ByReference,
         "Table error: {owner}. Page {page} is missing a reference from previous page {ref_page}. Possible chain linkage problem.",
         must "The page that a page names as previous points to it as next.",
@@ -414,54 +432,54 @@ checks! {
         "Table error: {owner}. Page {page} is missing references from parent (unknown) and previous (page {ref_page}) nodes. Possible bad root entry in system catalog.",
         must "Every page of an index is named by its parent and by its left neighbour.",
         cause "The root pointer in sysallocunits was changed, or parent and neighbour are both damaged.",
-        action "Restore; if only the root pointer is wrong, rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. Index node page {ref_page}, slot {ref_slot} refers to child page {page} and previous child {other_page}, but they were not encountered.",
         must "The page that a parent entry names exists in the index; (0:0) stands for the root pointer of the catalogue.",
         cause "The page and its left neighbour are damaged, or it is the root or the leftmost page.",
-        action "Restore the page, or rebuild the index if it is nonclustered.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The next pointer of {ref_page} refers to page {page}. Neither {page} nor its parent were encountered. Possible bad chain linkage.",
         must "The page that a next pointer names exists in the index.",
         cause "A next pointer was changed, or the page and its parent are damaged.",
-        action "Restore the page, or rebuild the index.";
+        action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_OF_OTHER = "tree.next-of-other", 8982 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner} but is not in the same index.",
         must "A next pointer leads to a page of the same index.",
         cause "A next pointer was changed, or a page of another index was written over the neighbour.",
-        action "Rebuild the index; for a clustered index restore.";
+        action RESTORE_PAGE_OR_REBUILD;
 
     HEAP_FORWARD_MISMATCH = "heap.forward-mismatch", 8971 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}.",
         must "A forwarding stub leads to a forwarded row that points back to it.",
         cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is an older version of itself.",
-        action "Restore the pages named.";
+        action RESTORE_PAGE;
     HEAP_FORWARD_SHARED = "heap.forward-shared", 8972 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Forwarded row referenced by more than one row. Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}), page {page}, slot {slot} incorrectly points to the forwarded row page {ref_page}, slot {ref_slot}, which correctly refers back to page {back_page}, slot {back_slot}.",
         must "A forwarded row has one stub.",
         cause "A stub was changed to the address of another row.",
-        action "Restore the page of the stub that is wrong.";
+        action RESTORE_PAGE;
     PAGE_TWICE = "page.twice", 8973 state 1, CrossPage, Consistency, AllowDataLoss, true,
         "{command} {owner_lower} processing encountered page {page}, slot {slot} twice.",
         must "An allocation unit lists a page once.",
         cause "A single-page slot of an IAM page was changed.",
-        action "Restore the IAM page.";
+        action RESTORE_IAM;
     HEAP_STUB_WITHOUT_ROW = "heap.stub-without-row", 8993 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Object ID {object_id}, forwarding row page {page}, slot {slot} points to page {ref_page}, slot {ref_slot}. Did not encounter forwarded row. Possible allocation error.",
         must "Every forwarding stub has its forwarded row.",
         cause "The page of the row is damaged or lost, or the stub was changed.",
-        action "Restore the page that the stub points to.";
+        action RESTORE_PAGE;
     HEAP_ROW_WITHOUT_STUB = "heap.row-without-stub", 8994 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Object ID {object_id}, forwarded row page {page}, slot {slot} should be pointed to by forwarding row page {ref_page}, slot {ref_slot}. Did not encounter forwarding row. Possible allocation error.",
         must "Every forwarded row has its stub.",
         cause "The page of the stub is damaged or lost, or the back pointer was changed.",
-        action "Restore the page of the stub; repair turns the row into an ordinary one.";
+        action "Restore the page of the stub (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair turns the row into an ordinary one.";
 
     INDEX_ROW_MISSING = "index.row-missing", 8951 state 1, CrossRow, Consistency, Rebuild, false listed AsConsequence,
         "Table error: table '{table}' (ID {object_id}). Data row does not have a matching index row in the index '{index}' (ID {index_id}). Possible missing or invalid keys for the index row matching:",
         must "Each row of a table has exactly one row with the same values in each of its indexes.",
         cause "A row of the index was lost or changed, or a row of the table was changed without it.",
-        action "Rebuild the index; if the row of the table may be the wrong one, compare it with a backup first.";
+        action "Disable the index and rebuild it: without disabling, the rebuild may read the index and copy what is wrong. If the row of the table may be the wrong one, compare it with a backup first.";
     INDEX_ROW_MISSING_DETAIL = "index.row-missing-detail", 8955 state 1, CrossRow, Uncounted, Rebuild, false listed AsConsequence,
         "Data row {record} identified by ({identity}) with index values '{values}'.",
         must "See 8951, which precedes this line.",
@@ -471,7 +489,7 @@ checks! {
         "Table error: table '{table}' (ID {object_id}). Index row in index '{index}' (ID {index_id}) does not match any data row. Possible extra or invalid keys for:",
         must "Each row of an index has exactly one row with the same values in the table.",
         cause "A row of the table was lost or changed, or a row of the index was changed without it.",
-        action "Rebuild the index; if rows of the table may be lost, look for them in a backup by the values given.";
+        action "If rows of the table may be lost, look for them in a backup by the values given. Then disable the index and rebuild it: without disabling, the rebuild may read the index and copy what is wrong.";
     INDEX_ROW_SURPLUS_DETAIL = "index.row-surplus-detail", 8956 state 1, CrossRow, Uncounted, Rebuild, false listed AsConsequence,
         "Index row {record} with values ({values}) pointing to the data row identified by ({identity}).",
         must "See 8952, which precedes this line.",
@@ -537,22 +555,22 @@ checks! {
         "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
         must "What a row holds in place of an off-row value is a pointer of a known kind and of a length that fits it.",
         cause "A variable offset of the row or the pointer itself was changed.",
-        action "Restore the page from a backup; a repair deletes the row.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the row.";
     LOB_MISMATCH = "lob.mismatch", 8961 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} does not match its reference from page {ref_page}, slot {ref_slot}.",
         must "A fragment of off-row data has the id (state 1), the size (state 2) and the level or type (state 4) that its parent expects.",
         cause "The fragment or its parent was changed, or one of their pages is an older version of itself.",
-        action "Restore; a repair deletes the row that owns the value.";
+        action RESTORE_VALUE;
     LOB_NODE_TYPE = "lob.node-type", 8962 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has incorrect node type {node_type}.",
         must "A fragment of off-row data is of a known type: 0 to 6, or 8.",
         cause "The fragment was changed after it was written.",
-        action "Restore the page from a backup; a repair deletes the row that owns the value.";
+        action RESTORE_VALUE;
     LOB_PAGE_TYPE = "lob.page-type", 8963 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has type {node_type}. It cannot be placed on a page of type {page_type}.",
         must "Small values and NULLs of off-row data lie on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
         cause "The fragment, or the type in the page header, was changed after it was written.",
-        action "Restore the page from a backup; a repair deletes the row that owns the value.";
+        action RESTORE_VALUE;
     LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         must "Every fragment of off-row data is the value of a row, or has a parent.",
@@ -562,19 +580,19 @@ checks! {
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         must "Every pointer to off-row data leads to a fragment.",
         cause "The fragment's page is damaged or an older version of itself, or the pointer was changed.",
-        action "Restore; a repair deletes the row that owns the value.";
+        action RESTORE_VALUE;
     LOB_TWO_PARENTS = "lob.two-parents", 8974 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is pointed to by page {ref_page}, slot {ref_slot} and by page {other_page}, slot {other_slot}.",
         must "A fragment of off-row data has one parent.",
         cause "A pointer was changed, or a page holding one is an older version of itself.",
         action "Restore; a repair deletes the rows whose values are shared.";
 
-    RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false,
+    RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Table error: {owner_lower}, page {page}, row {slot}. The record check ({test}) failed. The values are {value} and {against}.",
         must "A record has no more columns than its table or index, and no value is longer than its column allows.",
         cause "The record was changed after it was written, or the catalogue was.",
-        action "Restore the page from a backup; if many rows of a table are named, look at the catalogue first.";
-    COMPUTED_VALUE = "column.computed-value", 2537 state 1, Column, Consistency, AllowDataLoss, false,
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if many rows of a table are named, look at the catalog first.";
+    COMPUTED_VALUE = "column.computed-value", 2537 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Table error: {owner_lower}, page {page}, row {slot}. The record check (valid computed column) failed. The values are {column} and 0.",
         must "A persisted computed column holds the value that its definition gives for the row.",
         cause "The value, or one that it is computed from, was changed in the row, or a function it uses gave another value then.",
@@ -583,28 +601,28 @@ checks! {
         "Table error: {owner_lower}, page {page}, row {slot}. DBCC detected incomplete cleanup from an online index build operation. (The anti-matter column value is {value}.)",
         must "No row of a nonclustered index is marked as taken out by an online build of the index (up to SQL Server 2016, where no build can be paused).",
         cause "An online build of the index was not cleaned up, or the row was changed.",
-        action "Rebuild the index.";
-    ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false,
+        action REBUILD;
+    ROW_VERSION = "record.version-pointer", 5262 state 1, Record, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "{owner}, page {page}, row {slot}: Row contains a NULL versioning timestamp, but its version chain pointer is not NULL. Version chain points to page {version_page}, slot {version_slot}.",
         must "A row whose version tag names no transaction points to no older version (up to SQL Server 2017).",
         cause "The last 14 bytes of the row were changed.",
-        action "Restore the page from a backup; for an index, rebuild it.";
+        action RESTORE_PAGE_OR_REBUILD;
     COLUMN_PURITY = "column.purity", 2570 state 3, Column, Consistency, None, false,
         "Page {page}, slot {slot} in {purity_owner}. Column \"{column}\" value is out of range for data type \"{type}\". Update column to a legal value.",
         must "The bytes of a value are one of the values of its type.",
         cause "A program wrote raw bytes past the server's checks, a defect of the server, or damage to the row.",
         action "Find the row by page and slot and update the column to a legal value; no repair does that.";
-    COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false,
+    COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Row error: {owner}, page ID {page}, row ID {slot}. Column '{column}' was created NOT NULL, but is NULL in the row.",
         must "A column that is declared NOT NULL is not NULL in any row.",
         cause "The null bitmap of the row was changed.",
-        action "Restore the page from a backup; for an index, rebuild it.";
+        action RESTORE_PAGE_OR_REBUILD;
 
     PARTITION_WRONG = "partition.wrong", 8984 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: object ID {object_id}, index ID {index_id}, partition ID {partition_id}. A row should be on partition number {expected} but was found in partition number {partition}. Possible extra or invalid keys for:",
         must "Each row of a partitioned table or index lies in the partition that its partition function says.",
         cause "The value of the partitioning column was changed behind the engine's back, or the boundary values in the catalogue were.",
-        action "Restore the page from a backup; for an index, rebuild it. Queries that eliminate partitions do not find the row.";
+        action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page. Queries that eliminate partitions do not find the row.";
     PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
         "Row {record} identified by ({identity}).",
         must "As partition.wrong, which it continues with the row.",

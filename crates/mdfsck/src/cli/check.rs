@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use check::registry::limits::{self, Limit};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::Format;
 
@@ -174,6 +176,13 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
     pub(crate) progress: ProgressKind,
 
+    /// Accept a limit: what it left unverified no longer sets bit 16 of the exit status; repeatable
+    ///
+    /// ID is one that the list of what was not verified names; 'mdfsck explain ID' says what it means. The report lists it all
+    /// the same, as allowed.
+    #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
+    pub(crate) allow: Vec<&'static Limit>,
+
     /// Omit bit 16 (incomplete) from the exit status
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) exit_zero_on_incomplete: bool,
@@ -232,4 +241,27 @@ pub(crate) enum ProgressKind {
     Json,
     /// Nothing
     None,
+}
+
+/// The id of a limit, known to completion scripts.
+#[derive(Clone)]
+struct LimitId;
+
+impl TypedValueParser for LimitId {
+    type Value = &'static Limit;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        let find =
+            |id: &str| Limit::find(id).ok_or("no limit has this id; list them with 'mdfsck explain --all --limits'");
+        TypedValueParser::parse_ref(&find, command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(limits::ALL.iter().map(|limit| PossibleValue::new(limit.id).help(limit.reason))))
+    }
 }

@@ -141,15 +141,19 @@ pub(crate) struct ExtractArguments {
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// Check ID or message number
+    /// Check ID, message number, or limit ID
     #[arg(value_name = "ID|MSG", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) keys: Vec<String>,
 
-    /// List all checks
+    /// List all checks and limits
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Print full explanations as Markdown, as in docs/checks.md
+    /// List only limits: reasons why something is not verified
+    #[arg(long, requires = "all")]
+    pub(crate) limits: bool,
+
+    /// Print full explanations as Markdown, as in docs/checks.md, or docs/limits.md with --limits
     #[arg(long, requires = "all")]
     pub(crate) markdown: bool,
 }

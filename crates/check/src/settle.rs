@@ -1,0 +1,196 @@
+//! What of the findings is proof: the last phase. A finding that something unknown may explain is demoted: it keeps all that it
+//! says, and is listed under the limit that demotes it.
+
+use catalog::{ChainFault, Fetched, fetch};
+use format::version::NEWEST;
+use format::{Page, PageBytes, PageId};
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::findings::{Findings, List};
+use crate::in_flight::InFlight;
+use crate::ledger::Ledger;
+use crate::options::Scope;
+use crate::page_set::PageSet;
+use crate::partitions;
+use crate::registry::limits::{self, Limit};
+use crate::registry::{Phase, Policy};
+use crate::sweep::Partial;
+
+/// What the findings of a run came to.
+pub(crate) struct Settled {
+    /// Proofs.
+    pub(crate) findings: Findings,
+    /// Those that something unknown may explain; each says which limit.
+    pub(crate) demoted: Findings,
+}
+
+/// Keeps the findings that the options ask for, in the order in which they are listed, and tells proofs from the others.
+pub(crate) fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Settled {
+    let doubts = Doubts::of(context);
+    // Both lists share what the findings may take.
+    let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
+    let mut kept = List::new(limit_bytes, context.space);
+    let mut demoted = List::new(limit_bytes, context.space);
+    let mut proven_pages = PageSet::new(&context.survey.files);
+    let mut demoted_pages = PageSet::new(&context.survey.files);
+    let mut first_limit = None;
+    for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
+        let Some(finding) = partitions::proven(context, &swept.partitions, finding, coverage) else { continue };
+        if let Some(limit) = doubts.limit(&finding) {
+            finding.page.into_iter().for_each(|page| demoted_pages.insert(page));
+            first_limit.get_or_insert(limit);
+            demoted.push(demote(finding, limit, coverage));
+        } else {
+            if !finding.check.policy.is_explained {
+                finding.page.into_iter().for_each(|page| proven_pages.insert(page));
+            }
+            kept.push(finding);
+        }
+    }
+    let kept = kept.finish();
+    let Some(limit) = first_limit else { return Settled { findings: kept, demoted: demoted.finish() } };
+    // A finding that says no more than that another message says why goes with that one.
+    let mut proven = List::new(limit_bytes, context.space);
+    for finding in &kept {
+        let page = finding.page.unwrap_or_default();
+        let is_alone = finding.check.policy.is_explained && !proven_pages.contains(page);
+        match is_alone && demoted_pages.contains(page) {
+            true => demoted.push(demote(finding.into_owned(), limit, coverage)),
+            false => proven.push(finding.into_owned()),
+        }
+    }
+    Settled { findings: proven.finish(), demoted: demoted.finish() }
+}
+
+fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> Finding {
+    coverage.note_as(&format!("message {}", finding.check.msg), limit, "database", 1);
+    Finding { demoted_by: Some(limit), ..finding }
+}
+
+/// What is not known of the database, on which findings may rest.
+struct Doubts<'a> {
+    in_flight: Option<&'a InFlight>,
+    general: Vec<Doubt>,
+}
+
+/// Something that is not known of the whole database, and the findings that it may explain.
+struct Doubt {
+    limit: &'static Limit,
+    rests_on_it: fn(Policy) -> bool,
+}
+
+impl<'a> Doubts<'a> {
+    fn of(context: &'a Context<'_>) -> Self {
+        let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
+        let is_newer = context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST);
+        let on_maps: fn(Policy) -> bool = |policy| policy.rests_on_maps;
+        let all: [(bool, &'static Limit, fn(Policy) -> bool); 4] = [
+            (in_flight.is_none() && needs_the_log(context), &limits::DEMOTED_LOG, |policy| policy.rests_on_log),
+            (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
+            (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),
+            (is_newer, &limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
+        ];
+        let general = all.into_iter().filter(|(is_met, ..)| *is_met);
+        Self { in_flight, general: general.map(|(_, limit, rests_on_it)| Doubt { limit, rests_on_it }).collect() }
+    }
+
+    fn any(&self) -> bool {
+        self.in_flight.is_some() || !self.general.is_empty()
+    }
+
+    /// The first limit that may explain a finding: any one is enough.
+    fn limit(&self, finding: &Finding) -> Option<&'static Limit> {
+        let policy = finding.check.policy;
+        if self.in_flight.is_some_and(|in_flight| in_flight.touches(finding, policy.rests_on_log)) {
+            return Some(&limits::DEMOTED_IN_FLIGHT);
+        }
+        self.general.iter().find(|doubt| (doubt.rests_on_it)(policy)).map(|doubt| doubt.limit)
+    }
+}
+
+/// Whether part of the catalog, or the boot page that leads to it, could not be read when it was loaded. A pointer into a file
+/// that was not given, or to a page whose flags call it encrypted, is no failed read: damage makes both.
+fn is_catalog_unread(context: &Context<'_>) -> bool {
+    let is_boot =
+        |fetched| matches!(fetched, Fetched::Sound(bytes) if format::boot::Boot::read(Page::new(&bytes)).is_some());
+    let is_encrypted = |bytes: &PageBytes| Page::new(bytes).header().is_encrypted();
+    let is_failed_read = |page: PageId| {
+        context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
+    };
+    let mut gaps = context.database.gaps.iter();
+    // A boot page that can be read now could not be read then.
+    gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
+        || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
+}
+
+/// Whether the log may hold changes that the files lack. Then two places may contradict each other, and pages may be
+/// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not separate such pages
+/// from others, as a transaction may straddle the start of the checkpoint.
+fn needs_the_log(context: &Context<'_>) -> bool {
+    // Without its boot page a set of data files is judged by the pages alone; a backup is known to need its log.
+    (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
+}
+
+fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
+    if context.options.physical_only && !finding.check.physical_only {
+        return false;
+    }
+    let phase = finding.check.phase;
+    let is_of_all = matches!(phase, Phase::Primitive | Phase::Metadata);
+    match &context.options.scope {
+        Scope::Database => true,
+        Scope::Allocation => is_of_all || finding.check.policy.is_of_checkalloc,
+        Scope::Catalog => is_of_all || finding.check.policy.is_of_checkcatalog,
+        Scope::Tables(objects) => {
+            is_of_all
+                || finding.object_id().is_some_and(|object| objects.contains(&object))
+                || phase != Phase::Allocation && finding.object_id().is_none()
+        }
+        Scope::Filegroup(group) => {
+            let file = finding.page.and_then(|page| context.source.file(page.file));
+            is_of_all || file.is_some_and(|file| file.filegroup == *group)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry;
+
+    fn doubts(all: &[(&'static Limit, fn(Policy) -> bool)]) -> Doubts<'static> {
+        let general = all.iter().map(|&(limit, rests_on_it)| Doubt { limit, rests_on_it }).collect();
+        Doubts { in_flight: None, general }
+    }
+
+    #[test]
+    fn any_doubt_demotes_what_rests_on_it_whatever_other_doubts_there_are() {
+        let all = doubts(&[
+            (&limits::DEMOTED_MAPS, |policy| policy.rests_on_maps),
+            (&limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
+        ]);
+        // A check whose finding rests on the release alone: the first doubt must not hide the second.
+        let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
+            policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
+            ..registry::RECORD_AUDIT
+        }));
+        assert_eq!(all.limit(&Finding::new(check)), Some(&limits::DEMOTED_RELEASE));
+        assert_eq!(all.limit(&Finding::new(&registry::TREE_CHILD_UNSEEN)), Some(&limits::DEMOTED_MAPS));
+        assert_eq!(all.limit(&Finding::new(&registry::RECORD_AUDIT)), None, "a page proves it by itself");
+    }
+
+    #[test]
+    fn what_rests_on_nothing_is_a_proof_whatever_is_unknown() {
+        let all = doubts(&[(&limits::DEMOTED_LOG, |policy| policy.rests_on_log)]);
+        for check in [&registry::PAGE_IO, &registry::RECORD_AUDIT, &registry::FIXED_PAGE_INVALID] {
+            assert_eq!(all.limit(&Finding::new(check)), None, "{check:?}");
+        }
+        for check in
+            [&registry::PAGE_ID, &registry::PAGE_TYPE, &registry::TREE_CHILD_UNSEEN, &registry::MAP_PAGE_INVALID]
+        {
+            assert_eq!(all.limit(&Finding::new(check)), Some(&limits::DEMOTED_LOG), "{check:?}");
+        }
+    }
+}
