@@ -268,6 +268,7 @@ fn purity() -> Vec<(&'static str, &'static str, Damage)> {
         ("real: not a number", NORTHWIND, |image| fixed(image, xtype::REAL, &f32::NAN.to_le_bytes(), "real")),
         ("float: denormal", FLOATS, |image| fixed(image, xtype::FLOAT, &1u64.to_le_bytes(), "float")),
         ("decimal: sign", ADVENTURE, |image| fixed(image, xtype::DECIMAL, &[2], "decimal")),
+        ("decimal: minus zero", ADVENTURE, |image| fixed(image, xtype::DECIMAL, &[0, 0, 0, 0, 0], "decimal")),
         ("decimal: precision", ADVENTURE, |image| {
             fixed(image, xtype::DECIMAL, &[1, 0xFF, 0xFF, 0xFF, 0xFF], "decimal")
         }),
