@@ -16,7 +16,7 @@ use crate::page_set::PageSet;
 use crate::partitions;
 use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
-use crate::sweep::Partial;
+use crate::tallies::Partial;
 
 /// What the findings of a run came to.
 pub(crate) struct Settled {

@@ -142,6 +142,33 @@ mod tests {
         }
     }
 
+    /// A row's name is its id in capitals, and somewhere the check notes it: a limit that nothing can meet is not listed.
+    #[test]
+    fn every_limit_is_noted_somewhere() {
+        let mut sources = String::new();
+        let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => sources.push_str(&std::fs::read_to_string(path).unwrap_or_default()),
+                }
+            }
+        }
+        let noted: HashSet<&str> = sources
+            .split("limits::")
+            .skip(1)
+            .map(|rest| {
+                rest.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).next().unwrap()
+            })
+            .collect();
+        for limit in ALL {
+            let name = limit.id.to_ascii_uppercase().replace(['.', '-'], "_");
+            assert!(noted.contains(name.as_str()), "nothing notes {}", limit.id);
+        }
+    }
+
     #[test]
     fn a_reason_names_the_values_of_its_place() {
         let text = COUNTS_ROWS_FEWER.with(&[&3, &"5"]).about("dbo.T").text;

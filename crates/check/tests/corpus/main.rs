@@ -98,6 +98,7 @@ fn main() {
     let is_whole_run = arguments.filter.is_none() && !arguments.list && corpus().is_some();
     let conclusion = libtest_mimic::run(&arguments, trials);
     if is_whole_run {
+        println!("limits that no trial met: {}", coverage::unseen_limits().join(", "));
         let missing = coverage::missing();
         if !missing.is_empty() {
             eprintln!("not every check has a trial that shows it:\n{}", missing.join("\n"));
