@@ -4,8 +4,8 @@
 use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
 use crate::image::{Image, slot_at};
+use crate::subjects;
 
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 const TABLE: &str = "Employees";
@@ -15,11 +15,16 @@ const VERSION_2017: u16 = 869;
 /// A state of the file, and what must be said of it.
 type Place = fn(&Image) -> Result<(), Failed>;
 
-/// One test a place.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+/// One test a place and subject.
+pub fn trials() -> Vec<Trial> {
+    let there = [NORTHWIND, subjects::SHOP].into_iter().filter(|name| subjects::is_there(name));
+    there.flat_map(trials_of).collect()
+}
+
+fn trials_of(subject: &'static str) -> Vec<Trial> {
+    let file = subjects::short(subject);
     let trial = |(name, place): (&str, Place)| {
-        let corpus = corpus.clone();
-        Trial::test(format!("anti-matter: {name}"), move || place(&Image::load(&corpus.files.join(NORTHWIND))))
+        Trial::test(format!("anti-matter: {name} ({file})"), move || place(&subjects::image(subject)))
     };
     vec![
         trial(("rows of an index", rows)),

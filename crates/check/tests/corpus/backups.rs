@@ -1,6 +1,7 @@
 //! Backups: sound ones must give what their data files would, damaged ones must be told from sound ones.
 
 mod damage;
+mod fields;
 mod in_flight;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,11 @@ const STRIPES: [(&str, &str); 2] = [
         "@d419d023/sql2008-backups/RestoreTimeStripe/Stripe2/restoretime1.bak",
     ),
 ];
+
+/// Damage to backups that the lab writes.
+pub fn lab_trials() -> Vec<Trial> {
+    fields::trials()
+}
 
 /// One test a backup file, and those of what belongs together.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
@@ -195,7 +201,7 @@ fn strangers(corpus: &Corpus) -> Result<(), Failed> {
     refused(&[full.clone(), lab("RestoreTimeClean/RestoreTimeClean2.bak")], "of another full backup")?;
     refused(&[full.clone(), lab("RestoreTimeClean/RestoreTimeClean.bak")], "neither a stripe")?;
     refused(&[lab(STRIPES[0].0), lab(STRIPES[1].1)], "neither a stripe")?;
-    let data_file = corpus.files.join(crate::damage::SUBJECTS[0]);
+    let data_file = corpus.files.join(crate::damage::REAL[0]);
     match source::open(&[full, data_file], &[], false) {
         Err(error) if error.to_string().contains("not both") => Ok(()),
         _ => Err("a data file among backups is not refused".into()),

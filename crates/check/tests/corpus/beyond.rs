@@ -11,6 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::Corpus;
 use crate::damage::subject;
 use crate::image::{Image, offset_of};
+use crate::subjects;
 
 /// What is done to the subject, and the texts that must be found: all of a finding's parts in order, finding by finding.
 type Damage = fn(&mut Image) -> Vec<Vec<String>>;
@@ -20,6 +21,32 @@ type Legal = fn(&mut Image) -> Option<&'static str>;
 
 fn all(max_threads: usize) -> Options {
     Options { constraints: true, identities: true, max_threads, ..Options::default() }
+}
+
+/// A key and a value of a database of the lab, changed so that a constraint is violated.
+pub fn lab_trials() -> Vec<Trial> {
+    const CASES: [(&str, &str, i32, [&str; 2]); 2] = [
+        (
+            "a key that refers to no row",
+            "ProductModelID",
+            99_999,
+            ["FK_Product_ProductModel_ProductModelID", "[ProductModelID] = '99999'. Rows that violate it: 1."],
+        ),
+        ("a value that a condition forbids", "ListPrice", -5, ["CK_Product_ListPrice", "[ListPrice] = '-5'"]),
+    ];
+    let trial = |(name, column, value, parts): (&str, &'static str, i32, [&'static str; 2])| {
+        Trial::test(format!("beyond: {name} (lab shop)"), move || {
+            let mut image = subjects::image(subjects::SHOP);
+            let place = Place::of(&image, "Product", column, 7);
+            image.edit(place.page, |bytes| bytes[place.at..place.at + 4].copy_from_slice(&value.to_le_bytes()));
+            let report = image.check_with(&all(1));
+            let texts: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+            let row = format!("row (1:{}:{})", place.page, place.slot);
+            let is = |text: &String| text.contains(&row) && parts.iter().all(|part| text.contains(part));
+            if texts.len() == 1 && texts.iter().all(is) { Ok(()) } else { Err(format!("{texts:#?}").into()) }
+        })
+    };
+    CASES.into_iter().map(trial).collect()
 }
 
 /// One test a change.

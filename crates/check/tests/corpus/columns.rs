@@ -11,8 +11,8 @@ use format::types::xtype;
 use format::{AllocUnitId, Page, PageBytes, PageType, RecordId};
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
 use crate::image::{Image, get16, offset_of, put16};
+use crate::subjects;
 
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 const ADVENTURE: &str = "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf";
@@ -179,19 +179,43 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
 type Damage = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test a kind of damage, and one a state that is none.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+pub fn trials() -> Vec<Trial> {
     let trial = |(name, file, damage): (&str, &'static str, Damage)| {
-        let corpus = corpus.clone();
-        Trial::test(format!("columns: {name}"), move || {
-            let mut image = Image::load(&corpus.files.join(file));
+        Trial::test(format!("columns: {name} ({})", subjects::short(file)), move || {
+            let mut image = subjects::image(file);
             let expected = damage(&mut image);
             agree(&image.check(), expected)
         })
     };
-    let mut trials: Vec<Trial> = purity().into_iter().chain(rules()).chain(legal()).map(trial).collect();
-    let in_index = corpus.clone();
+    let all = purity().into_iter().chain(rules()).chain(legal()).chain(of_the_lab());
+    let mut trials: Vec<Trial> = all.filter(|(_, file, _)| subjects::is_there(file)).map(trial).collect();
+    if subjects::is_there(NORTHWIND) {
+        trials.extend(northwind());
+    }
+    trials
+}
+
+/// Kinds of damage to real databases whose types databases of the lab have too.
+fn of_the_lab() -> Vec<(&'static str, &'static str, Damage)> {
+    let there = |name: &str| match name {
+        "an older version of no transaction"
+        | "xml: signature"
+        | "nvarchar: odd length, twice"
+        | "longer than declared" => None,
+        "datetime: a day has 25920000 ticks" | "datetime: year 10000" => Some(subjects::DATES),
+        "ntext: odd length, off the row" => None,
+        "decimal: precision" => Some(subjects::SHOP),
+        "more columns than the table" => Some(subjects::DATES),
+        _ => Some(subjects::ORDERS_2019),
+    };
+    let kinds = purity().into_iter().chain(rules());
+    kinds.filter_map(|(name, _, damage)| Some((name, there(name)?, damage))).collect()
+}
+
+fn northwind() -> Vec<Trial> {
+    let mut trials = Vec::new();
     trials.push(Trial::test("columns: a value in an index row, by the table's name for it", move || {
-        let mut image = Image::load(&in_index.files.join(NORTHWIND));
+        let mut image = subjects::image(NORTHWIND);
         let database = image.database();
         let index = database.indexes.values().find(|index| index.name == "OrderDate").expect("index");
         let rowset = |rowset: &&Rowset| (rowset.object_id, rowset.index_id) == (index.object_id, index.index_id);
@@ -212,9 +236,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             false => Err(format!("{found:?}").into()),
         }
     }));
-    let corpus = corpus.clone();
     trials.push(Trial::test("columns: purity is checked only when asked for", move || {
-        let mut image = Image::load(&corpus.files.join(NORTHWIND));
+        let mut image = subjects::image(NORTHWIND);
         fixed(&mut image, xtype::DATETIME, &[0xFF; 8], "datetime");
         for options in [
             Options { data_purity: Some(false), ..Options::default() },

@@ -4,8 +4,8 @@ use catalog::{Columnstore, Database, Dictionary, IndexType, RowGroup, Segment};
 use check::Options;
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
-use crate::damage::subject;
+use crate::damage::ADVENTURE_WORKS;
+use crate::subjects;
 
 type Change = fn(&mut Columnstore);
 
@@ -29,23 +29,23 @@ const CASES: [(&str, Change, [Option<&str>; 2]); 4] = [
     ),
 ];
 
-/// One test a case and kind of index.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    let case = |(name, change, expected): (&'static str, Change, [Option<&'static str>; 2])| {
-        [IndexType::ClusteredColumnstore, IndexType::NonclusteredColumnstore].into_iter().zip(expected).map(
-            move |(kind, expected)| {
-                let corpus = corpus.clone();
-                Trial::test(format!("columnstore: {name} ({})", kind.name()), move || {
-                    run(&corpus, kind, change, expected)
-                })
-            },
-        )
-    };
-    CASES.into_iter().flat_map(case).collect()
+/// One test a case, kind of index and subject.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for subject in [ADVENTURE_WORKS, subjects::ORDERS].into_iter().filter(|name| subjects::is_there(name)) {
+        for (name, change, expected) in CASES {
+            let kinds = [IndexType::ClusteredColumnstore, IndexType::NonclusteredColumnstore];
+            for (kind, expected) in kinds.into_iter().zip(expected) {
+                let name = format!("columnstore: {name} ({}, {})", kind.name(), subjects::short(subject));
+                trials.push(Trial::test(name, move || run(subject, kind, change, expected)));
+            }
+        }
+    }
+    trials
 }
 
-fn run(corpus: &Corpus, kind: IndexType, change: Change, expected: Option<&str>) -> Result<(), Failed> {
-    let image = subject(corpus);
+fn run(subject: &str, kind: IndexType, change: Change, expected: Option<&str>) -> Result<(), Failed> {
+    let image = subjects::image(subject);
     let is_clustered = kind == IndexType::ClusteredColumnstore;
     let tree = image.tree(is_clustered);
     let report = image.check_changed(&Options::default(), |database| {

@@ -15,8 +15,8 @@ use libtest_mimic::{Failed, Trial};
 
 use self::values::Stored;
 use self::writer::{Mode, compress, compress_changed, first_record, in_row_unit, leaf_pages, stored_order};
-use crate::Corpus;
 use crate::image::{Image, get16, offset_of, put_page, put16, slot_at};
+use crate::subjects;
 
 /// Files of several releases with tables of many types, indexes on heaps and clustered tables, off-row values.
 const SUBJECTS: [&str; 5] = [
@@ -36,9 +36,9 @@ enum What {
     All,
 }
 
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for (subject, path) in subjects(corpus) {
+    for (subject, path) in crate::corpus().map(|corpus| real_subjects(&corpus)).unwrap_or_default() {
         for mode in [Mode::Row, Mode::Page] {
             for what in [What::Tables, What::Indexes, What::All] {
                 let path = path.clone();
@@ -47,15 +47,19 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             }
         }
     }
-    for (name, test) in DAMAGE {
-        let path = corpus.files.join(NORTHWIND);
-        trials.push(Trial::test(format!("compressed: {name}"), move || test(&Image::load(&path))));
+    for subject in [NORTHWIND, subjects::SHOP].into_iter().filter(|name| subjects::is_there(name)) {
+        for (name, test) in
+            DAMAGE.into_iter().filter(|(name, _)| subject == NORTHWIND || !NEEDS_NORTHWIND.contains(name))
+        {
+            let name = format!("compressed: {name} ({})", subjects::short(subject));
+            trials.push(Trial::test(name, move || test(&subjects::image(subject))));
+        }
     }
     trials
 }
 
 /// A subject is a file, or a folder of which the first data file is taken.
-fn subjects(corpus: &Corpus) -> Vec<(&'static str, std::path::PathBuf)> {
+fn real_subjects(corpus: &crate::Corpus) -> Vec<(&'static str, std::path::PathBuf)> {
     SUBJECTS.iter().filter_map(|subject| Some((*subject, data_file(&corpus.files.join(subject))?))).collect()
 }
 
@@ -126,6 +130,14 @@ fn silent(report: &Report) -> Result<(), Failed> {
 }
 
 type Test = fn(&Image) -> Result<(), Failed>;
+
+/// What needs the names, indexes and trees of Northwind.
+const NEEDS_NORTHWIND: [&str; 4] = [
+    "a changed value in the table",
+    "a changed value in a compressed index",
+    "a leaf that is lost",
+    "text in no known form is not compared",
+];
 
 const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor without meaning", |image| {

@@ -9,6 +9,7 @@ use crate::Corpus;
 use crate::damage::subject;
 use crate::image::Image;
 use crate::rows::Rows;
+use crate::subjects;
 
 const TABLE: &str = "SalesLT.SalesOrderHeader";
 const DUE: &str = "(dateadd(day,(12),[OrderDate]))";
@@ -107,6 +108,18 @@ fn tests() -> Vec<(&'static str, Test)> {
             )
         }),
     ]
+}
+
+/// An operand of a persisted computed column of the lab is changed.
+pub fn lab_trials() -> Vec<Trial> {
+    vec![Trial::test("computed columns: a changed value that another is computed from (lab specimen)", || {
+        let mut image = subjects::image(subjects::SPECIMEN);
+        let rows = Rows::of_table(&image, "computed");
+        let (a, b) = (rows.named("a").clone(), rows.named("b").clone());
+        let at = *rows.at.iter().find(|at| rows.int(&image, **at, &b) != 0).ok_or("a product that changes")?;
+        rows.write(&mut image, at, &a, &1_000_i32.to_le_bytes());
+        is(&findings(&image.check()), &["2537 Table error: "])
+    })]
 }
 
 /// One test a fact.

@@ -23,12 +23,25 @@ pub fn unseen_limits() -> Vec<&'static str> {
     registry::limits::ALL.iter().map(|limit| limit.id).filter(|id| !given.contains(id)).collect()
 }
 
-/// What is wrong after a run of all trials: checks that nothing gave.
-pub fn missing() -> Vec<String> {
+/// Checks that no database of the lab can show, and why.
+const OUT_OF_REACH: &str = include_str!("out_of_reach.tsv");
+
+/// What is wrong after a run of all trials: checks that nothing gave. Without real files, those may be missing that the list
+/// names, and no others.
+pub fn missing(has_real_files: bool) -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
     let mut wrong = Vec::new();
+    let lines = OUT_OF_REACH.lines().filter_map(|line| line.split_once('\t'));
+    let listed: BTreeSet<&str> = lines.filter(|(_, reason)| !reason.is_empty()).map(|(id, _)| id).collect();
+    for id in listed.iter().filter(|id| registry::ALL.iter().all(|check| check.id != **id)) {
+        wrong.push(format!("{id}: no such check, yet out_of_reach.tsv names it"));
+    }
     for check in registry::ALL {
-        if !given.contains(check.id) {
+        let is_listed = !has_real_files && listed.contains(check.id);
+        if is_listed && given.contains(check.id) {
+            wrong.push(format!("{}: a database of the lab shows it; take it off out_of_reach.tsv", check.id));
+        }
+        if !is_listed && !given.contains(check.id) {
             wrong.push(format!("{} ({}): no damage gives it; a trial must", check.id, check.msg));
         }
     }

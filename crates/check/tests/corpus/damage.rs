@@ -15,18 +15,20 @@ use format::record::Record;
 use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
 use crate::image::{Image, Tree, by_place, get16, offset_of, put_page, put16, slot_at};
+use crate::{Corpus, subjects};
 
-/// The databases that are damaged: one with checksums, one with torn-page protection.
-pub const SUBJECTS: [&str; 2] = [
-    "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf",
-    "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF",
-];
+/// The databases that are damaged: with checksums, with torn-page protection, real ones and those of the lab.
+const SUBJECTS: [&str; 4] = [ADVENTURE_WORKS, NORTHWIND, subjects::ORDERS, subjects::TORN];
+/// The real ones.
+pub const REAL: [&str; 2] = [ADVENTURE_WORKS, NORTHWIND];
+/// A real database with checksums.
+pub const ADVENTURE_WORKS: &str = "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf";
+const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 
 /// A database with checksums.
 pub fn subject(corpus: &Corpus) -> Image {
-    Image::load(&corpus.files.join(SUBJECTS[0]))
+    Image::load(&corpus.files.join(ADVENTURE_WORKS))
 }
 
 /// What a kind of damage must give: messages and the page of each.
@@ -43,40 +45,39 @@ struct Facts {
     free_page: u32,
 }
 
-/// All kinds, on both subjects.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+/// All kinds, on each subject that is there.
+pub fn trials() -> Vec<Trial> {
+    let subjects = SUBJECTS.into_iter().filter(|name| subjects::is_there(name));
+    subjects.flat_map(trials_of).chain(heaps::trials()).collect()
+}
+
+fn trials_of(subject: &'static str) -> Vec<Trial> {
+    let file = subjects::short(subject);
     let mut trials = Vec::new();
-    for subject in SUBJECTS {
-        for (name, damage) in kinds() {
-            let corpus = corpus.clone();
-            let file = subject.rsplit('/').next().unwrap_or_default();
-            trials.push(Trial::test(format!("damage: {name} ({file})"), move || {
-                let mut image = Image::load(&corpus.files.join(subject));
-                let facts = facts(&image);
-                let expected = damage(&mut image, &facts);
-                agree(&image.check(), expected)
-            }));
-        }
-        let corpus = corpus.clone();
-        trials.push(Trial::test(format!("damage: a wrong checksum masks all else ({subject})"), move || {
-            let mut image = Image::load(&corpus.files.join(subject));
+    for (name, damage) in kinds() {
+        trials.push(Trial::test(format!("damage: {name} ({file})"), move || {
+            let mut image = subjects::image(subject);
             let facts = facts(&image);
-            let [left, page, right] = middle(&facts.clustered);
-            image.edit_unsealed(page, |bytes| {
-                for sector in bytes.chunks_exact_mut(512).skip(1) {
-                    sector[511] ^= 3;
-                }
-            });
-            let report = image.check();
-            let first = report.findings.iter().find(|finding| finding.check.msg == 8939).ok_or("no 8939")?;
-            if (first.state, first.page) != (98, Some(PageId::new(1, page))) {
-                return Err(format!("{first:?}").into());
-            }
-            let _ = left;
-            agree(&report, vec![(8939, page), (8928, page), (8976, page), (8978, right)])
+            let expected = damage(&mut image, &facts);
+            agree(&image.check(), expected)
         }));
     }
-    trials.extend(heaps::trials(corpus));
+    trials.push(Trial::test(format!("damage: a wrong checksum masks all else ({file})"), move || {
+        let mut image = subjects::image(subject);
+        let facts = facts(&image);
+        let [_, page, right] = middle(&facts.clustered);
+        image.edit_unsealed(page, |bytes| {
+            for sector in bytes.chunks_exact_mut(512).skip(1) {
+                sector[511] ^= 3;
+            }
+        });
+        let report = image.check();
+        let first = report.findings.iter().find(|finding| finding.check.msg == 8939).ok_or("no 8939")?;
+        if (first.state, first.page) != (98, Some(PageId::new(1, page))) {
+            return Err(format!("{first:?}").into());
+        }
+        agree(&report, vec![(8939, page), (8928, page), (8976, page), (8978, right)])
+    }));
     trials
 }
 

@@ -7,7 +7,7 @@ use format::page::PAGE_BYTES;
 use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;
-use crate::damage::SUBJECTS;
+use crate::damage::REAL;
 use crate::image::{Image, seal};
 
 /// Rounds of random damage on each subject.
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Random damage of several kinds, from fixed seeds.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for subject in SUBJECTS {
+    for subject in REAL {
         for part in 0..4 {
             let corpus = corpus.clone();
             trials.push(Trial::test(format!("hostile: random damage, part {part} ({subject})"), move || {

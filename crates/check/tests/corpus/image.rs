@@ -9,6 +9,7 @@ use format::page::{PAGE_BYTES, page_flags};
 use format::protection::{self, undo_torn_bits};
 use format::slots::SlotOrder;
 use format::{Page, PageBytes, PageId, PageType};
+use lab::Description;
 use source::DataFiles;
 
 /// A copy of a data file.
@@ -22,6 +23,14 @@ impl Image {
     /// Reads the file.
     pub fn load(path: &Path) -> Self {
         Self { bytes: std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) }
+    }
+
+    /// Writes the database, which has one data file.
+    pub fn write(description: &Description) -> Self {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let written = lab::write(description, folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(written.files.len(), 1, "{}: data files", description.name);
+        Self::load(&written.files[0])
     }
 
     fn raw(&mut self, page: u32) -> &mut PageBytes {

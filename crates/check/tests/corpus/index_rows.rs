@@ -5,10 +5,10 @@ use check::{Options, Report};
 use format::RecordId;
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
-use crate::damage::subject;
+use crate::damage::ADVENTURE_WORKS;
 use crate::image::{Image, get16, put16, slot_at};
 use crate::rows::Rows;
+use crate::subjects;
 
 /// Filtered indexes.
 const FILTERED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
@@ -41,7 +41,14 @@ impl Subject {
 
     /// An index on one int, ProductID, of a table clustered by two others.
     fn details(image: &Image) -> Self {
-        Self::new(image, "SalesLT.SalesOrderDetail", "IX_SalesOrderDetail_ProductID")
+        Self::of_details(image, "IX_SalesOrderDetail_ProductID")
+    }
+
+    /// An index of that table.
+    fn of_details(image: &Image, index: &str) -> Self {
+        let database = image.database();
+        let table = database.objects.values().find(|object| object.name == "SalesOrderDetail").expect("table").id;
+        Self::new(image, &database.object_name(table), index)
     }
 
     /// An index on text columns of which one may be NULL.
@@ -100,12 +107,12 @@ impl Subject {
 }
 
 /// Damage, and the messages it must give.
-type Damage = fn(&Corpus, &mut Image) -> Vec<String>;
+type Damage = fn(&mut Image) -> Vec<String>;
 
-/// The damage done to AdventureWorks.
-fn kinds() -> Vec<(&'static str, Damage)> {
+/// The damage done to the details of orders.
+fn details() -> Vec<(&'static str, Damage)> {
     vec![
-        ("indexed value of a table row changed", |_, image| {
+        ("indexed value of a table row changed", |image| {
             let subject = Subject::details(image);
             let at = subject.table.at[100];
             let entry = subject.entry_of(image, at);
@@ -114,7 +121,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             assert!(rows[0].values.starts_with("ProductID = 7 and"));
             subject.messages(&rows)
         }),
-        ("indexed values of many table rows changed", |_, image| {
+        ("indexed values of many table rows changed", |image| {
             let subject = Subject::details(image);
             let mut rows = Vec::new();
             for &at in subject.table.at.iter().step_by(3) {
@@ -125,7 +132,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             assert_eq!(rows.len(), 2 * 542usize.div_ceil(3));
             subject.messages(&rows)
         }),
-        ("key of an index row changed", |_, image| {
+        ("key of an index row changed", |image| {
             let subject = Subject::details(image);
             let product = |image: &Image, at: RecordId| subject.index.int(image, at, subject.index.column(1));
             // One less, where that keeps the order of the keys.
@@ -144,7 +151,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             subject.index.write(image, at, subject.index.column(1), &changed.to_le_bytes());
             subject.messages(&[subject.detail(image, true, row), subject.detail(image, false, at)])
         }),
-        ("locators of two index rows exchanged", |_, image| {
+        ("locators of two index rows exchanged", |image| {
             let subject = Subject::details(image);
             let (one, other) = exchangeable(image, &subject);
             let before = [subject.detail(image, false, one), subject.detail(image, false, other)];
@@ -162,15 +169,15 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             }
             subject.messages(&rows)
         }),
-        ("row of an index lost", |_, image| {
+        ("row of an index lost", |image| {
             let subject = Subject::details(image);
             let at = subject.table.at[33];
             subject.index.remove(image, subject.entry_of(image, at));
             subject.messages(&[subject.detail(image, true, at)])
         }),
-        ("row of a table lost", |_, image| {
+        ("row of a table lost", |image| {
             let subject = Subject::details(image);
-            let rowguids = Subject::new(image, "SalesLT.SalesOrderDetail", "AK_SalesOrderDetail_rowguid");
+            let rowguids = Subject::of_details(image, "AK_SalesOrderDetail_rowguid");
             let at = *subject.table.at.iter().find(|at| at.slot == 9).expect("a row");
             let entry = subject.detail(image, false, subject.entry_of(image, at));
             let guid = subject.table.value(image, at, subject.table.named("rowguid")).expect("value");
@@ -190,7 +197,7 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             subject.table.remove(image, at);
             [subject.messages(&[entry]), rowguids.messages(&[by_guid])].concat()
         }),
-        ("row of an index written twice", |_, image| {
+        ("row of an index written twice", |image| {
             let subject = Subject::details(image);
             let has_room = |at: &&RecordId| subject.index.has_room(image, **at);
             let at = *subject.index.at.iter().find(has_room).expect("a page with room");
@@ -217,21 +224,27 @@ fn kinds() -> Vec<(&'static str, Damage)> {
                 at.slot + 1
             )]
         }),
-        ("NULL of a table row made an empty text", |_, image| {
+    ]
+}
+
+/// The damage done to other real tables.
+fn kinds() -> Vec<(&'static str, Damage)> {
+    vec![
+        ("NULL of a table row made an empty text", |image| {
             let subject = Subject::addresses(image);
             let (at, entry) = null_address(image, &subject);
             let rows = null_rows(image, &subject, at, entry, ["''", "NULL"]);
             subject.table.flip_null(image, at, subject.table.named("AddressLine2"));
             subject.messages(&rows)
         }),
-        ("NULL of an index row made an empty text", |_, image| {
+        ("NULL of an index row made an empty text", |image| {
             let subject = Subject::addresses(image);
             let (at, entry) = null_address(image, &subject);
             let rows = null_rows(image, &subject, at, entry, ["NULL", "''"]);
             subject.index.flip_null(image, entry, subject.index.column(2));
             subject.messages(&rows)
         }),
-        ("value of an index on a computed column changed", |_, image| {
+        ("value of an index on a computed column changed", |image| {
             let subject = Subject::new(image, "SalesLT.SalesOrderHeader", "AK_SalesOrderHeader_SalesOrderNumber");
             let entry = *subject.index.at.last().expect("a row");
             let number = subject.index.text(image, entry, subject.index.column(1));
@@ -250,8 +263,8 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             };
             subject.messages(&[lone(true, row, id), lone(false, entry, id + 3)])
         }),
-        ("included value of an index row changed", |corpus, image| {
-            *image = Image::load(&corpus.files.join(INCLUDED));
+        ("included value of an index row changed", |image| {
+            *image = subjects::image(INCLUDED);
             let index = Rows::of_index(image, "sys.sysallocunits", "nc");
             let subject = Subject { table: Rows::of_table(image, "sys.sysallocunits"), index };
             let (entry, fragment) = (subject.index.at[7], subject.index.column(4));
@@ -276,24 +289,24 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             subject.index.write(image, entry, fragment, &77i32.to_le_bytes());
             subject.messages(&[lone(true, row, old), lone(false, entry, 77)])
         }),
-        ("row of a filtered index lost", |corpus, image| {
-            *image = Image::load(&corpus.files.join(FILTERED));
+        ("row of a filtered index lost", |image| {
+            *image = subjects::image(FILTERED);
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
             let (at, row) = user(image, &subject, true, entry);
             subject.index.remove(image, entry);
             subject.messages(&[Lone { at, ..row }])
         }),
-        ("row of a filtered index whose filter leaves it out", |corpus, image| {
-            *image = Image::load(&corpus.files.join(FILTERED));
+        ("row of a filtered index whose filter leaves it out", |image| {
+            *image = subjects::image(FILTERED);
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
             let (at, row) = user(image, &subject, false, entry);
             subject.table.set_null(image, at, subject.table.named("NormalizedUserName"));
             subject.messages(&[Lone { at: entry, ..row }])
         }),
-        ("row of an index whose filter leaves it out changed otherwise", |corpus, image| {
-            *image = Image::load(&corpus.files.join(FILTERED));
+        ("row of an index whose filter leaves it out changed otherwise", |image| {
+            *image = subjects::image(FILTERED);
             // With its index row gone, a row that the filter leaves out is as it should be.
             let subject = Subject::new(image, "AspNetUsers", "UserNameIndex");
             let entry = subject.index.at[1];
@@ -302,8 +315,8 @@ fn kinds() -> Vec<(&'static str, Damage)> {
             subject.index.remove(image, entry);
             Vec::new()
         }),
-        ("row of a heap pointed to from a wrong place", |corpus, image| {
-            *image = Image::load(&corpus.files.join(HEAPS));
+        ("row of a heap pointed to from a wrong place", |image| {
+            *image = subjects::image(HEAPS);
             let subject = Subject::new(image, "roysched", "titleidind");
             let entry = *subject.index.at.last().expect("a row");
             let title = subject.index.value(image, entry, subject.index.column(1)).expect("value");
@@ -411,8 +424,8 @@ fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, u
 }
 
 /// A value of a table row off the row, that of its index row in it.
-fn off_row(corpus: &Corpus) -> Result<(), Failed> {
-    let image = Image::load(&corpus.files.join(NORTHWIND));
+fn off_row() -> Result<(), Failed> {
+    let image = subjects::image(NORTHWIND);
     let subject = Subject::new(&image, "Employees", "LastName");
     let names_are_large = |database: &mut catalog::Database| {
         let product =
@@ -478,23 +491,22 @@ fn off_row(corpus: &Corpus) -> Result<(), Failed> {
 }
 
 /// One test a kind of damage.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    let mut trials: Vec<Trial> = kinds()
-        .into_iter()
-        .map(|(name, damage)| {
-            let corpus = corpus.clone();
-            Trial::test(format!("index rows: {name}"), move || {
-                let mut image = subject(&corpus);
-                let expected = damage(&corpus, &mut image);
-                agree(&image.check(), expected)
-            })
+pub fn trials() -> Vec<Trial> {
+    let trial = |(name, damage): (&str, Damage), subject: &'static str| {
+        Trial::test(format!("index rows: {name} ({})", subjects::short(subject)), move || {
+            let mut image = subjects::image(subject);
+            let expected = damage(&mut image);
+            agree(&image.check(), expected)
         })
-        .collect();
-    let files = corpus.clone();
-    trials.push(Trial::test("index rows: a value off the row equals one in the row", move || off_row(&files)));
-    let corpus = corpus.clone();
+    };
+    let mut trials: Vec<Trial> = details().into_iter().map(|kind| trial(kind, subjects::SHOP)).collect();
+    if !subjects::is_there(ADVENTURE_WORKS) {
+        return trials;
+    }
+    trials.extend(details().into_iter().chain(kinds()).map(|kind| trial(kind, ADVENTURE_WORKS)));
+    trials.push(Trial::test("index rows: a value off the row equals one in the row", off_row));
     trials.push(Trial::test("index rows: rows on a damaged page are not missed in its indexes", move || {
-        let mut image = subject(&corpus);
+        let mut image = subjects::image(ADVENTURE_WORKS);
         let tree = image.tree(true);
         image.edit_unsealed(tree.leaves[4], |bytes| bytes.fill(0));
         let report = image.check_with(&Options::default());

@@ -12,7 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use source::DataFiles;
 
 use crate::Corpus;
-use crate::damage::{SUBJECTS, subject};
+use crate::damage::{REAL, subject};
 use crate::image::Image;
 
 pub use ways::trials as lab_trials;
@@ -84,7 +84,7 @@ fn file_order(corpus: &Corpus) -> Result<(), Failed> {
 
 /// Some transaction log.
 fn log_of(corpus: &Corpus) -> Result<PathBuf, Failed> {
-    let path = corpus.files.join(SUBJECTS[0]);
+    let path = corpus.files.join(REAL[0]);
     let folder = path.parent().ok_or("no folder")?;
     let is_log = |path: &PathBuf| path.extension().is_some_and(|name| name.eq_ignore_ascii_case("ldf"));
     let mut beside: Vec<PathBuf> =
@@ -117,7 +117,7 @@ fn scope_order(corpus: &Corpus) -> Result<(), Failed> {
 }
 
 fn mended(corpus: &Corpus) -> Result<(), Failed> {
-    for name in SUBJECTS {
+    for name in REAL {
         let original = Image::load(&corpus.files.join(name));
         let sound = texts(&original.check());
         let mut image = original.clone();

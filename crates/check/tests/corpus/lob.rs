@@ -10,8 +10,8 @@ use format::types::xtype;
 use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
 use crate::image::{Image, get16, offset_of, put_page, put16, slot_at};
+use crate::subjects;
 
 /// Text pointers and trees of SQL Server 2000, torn-page protection.
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
@@ -228,9 +228,9 @@ type Damage = fn(&mut Image) -> Expected;
 
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
-    const BOTH: &[&str] = &[NORTHWIND, ROOTS];
-    const TEXT: &[&str] = &[NORTHWIND];
-    const INLINE: &[&str] = &[ROOTS];
+    const BOTH: &[&str] = &[NORTHWIND, ROOTS, subjects::SPECIMEN];
+    const TEXT: &[&str] = &[NORTHWIND, subjects::SPECIMEN];
+    const INLINE: &[&str] = &[ROOTS, subjects::SPECIMEN];
     vec![
         ("a piece of data lost", BOTH, |image| {
             let (_, (piece, _, row)) = Values::find(image, Values::data);
@@ -408,14 +408,13 @@ fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
 type Special = fn(&Image) -> Result<(), Failed>;
 
 /// One test a kind of damage and subject.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, subjects, damage) in kinds() {
-        for subject in subjects {
-            let corpus = corpus.clone();
-            let file = subject.rsplit('/').next().unwrap_or_default();
+        for subject in subjects.iter().filter(|name| subjects::is_there(name)) {
+            let file = subjects::short(subject);
             trials.push(Trial::test(format!("lob: {name} ({file})"), move || {
-                let mut image = Image::load(&corpus.files.join(subject));
+                let mut image = subjects::image(subject);
                 let expected = damage(&mut image);
                 agree(&image.check(), expected)
             }));
@@ -454,9 +453,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         ("a value of which only a deleted row knows", ROOTS, only_a_ghost),
         ("a pointer of impossible length", KNJIZNICA, impossible_length),
     ];
-    for (name, subject, test) in special {
-        let corpus = corpus.clone();
-        trials.push(Trial::test(format!("lob: {name}"), move || test(&Image::load(&corpus.files.join(subject)))));
+    for (name, subject, test) in special.into_iter().filter(|(_, subject, _)| subjects::is_there(subject)) {
+        trials.push(Trial::test(format!("lob: {name}"), move || test(&subjects::image(subject))));
     }
     trials
 }

@@ -1,4 +1,4 @@
-//! Rows in the partition that their function says: a real table, of which the catalogue in memory is made to say that it
+//! Rows in the partition that their function says: a table, of which the catalogue in memory is made to say that it
 //! has a second, empty partition.
 
 use catalog::{AllocUnit, Boundary, Database, PartitionFunction, Partitioned, Rowset, UnitKind};
@@ -7,8 +7,8 @@ use format::types::{TypeInfo, xtype};
 use format::{AllocUnitId, PageId};
 use libtest_mimic::{Failed, Trial};
 
-use crate::Corpus;
-use crate::damage::subject;
+use crate::damage::ADVENTURE_WORKS;
+use crate::subjects;
 
 /// The boundary, ProductIDs being 680 to 999; how many rows are told to be in a wrong partition; and what is told of the
 /// others.
@@ -22,12 +22,16 @@ const CASES: [Case; 5] = [
     ("partitions: boundaries that most rows contradict are not believed", 700, 0, Some("most rows contradict")),
 ];
 
-/// One test a case.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+/// One test a case and subject.
+pub fn trials() -> Vec<Trial> {
+    let there = [ADVENTURE_WORKS, subjects::SHOP].into_iter().filter(|name| subjects::is_there(name));
+    there.flat_map(trials_of).collect()
+}
+
+fn trials_of(subject: &'static str) -> Vec<Trial> {
     let case = |&(name, boundary, wrong, told): &Case| {
-        let corpus = corpus.clone();
-        Trial::test(name, move || {
-            let image = subject(&corpus);
+        Trial::test(format!("{name} ({})", subjects::short(subject)), move || {
+            let image = subjects::image(subject);
             let change = |database: &mut Database| partition(database, boundary);
             let one = image.check_changed(&Options { max_threads: 1, ..Options::default() }, change);
             let many = image.check_changed(&Options { max_threads: 4, batches: 2, ..Options::default() }, change);
@@ -69,7 +73,7 @@ fn agree(report: &Report, boundary: i32, wrong: usize, told: Option<&str>) -> Re
     }
 }
 
-/// Makes SalesLT.Product, clustered on ProductID, the first of two partitions.
+/// Makes Product, clustered on ProductID, the first of two partitions.
 fn partition(database: &mut Database, boundary: i32) {
     const FUNCTION: i32 = 65_536;
     let object = database.objects.values().find(|object| object.name == "Product" && object.type_code == "U");

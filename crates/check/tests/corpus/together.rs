@@ -15,7 +15,7 @@ use source::{DataFiles, MemoryFiles, PageSource};
 use trials::mutate::{Random, Survey, Verb, seal};
 
 use crate::Corpus;
-use crate::damage::SUBJECTS;
+use crate::damage::REAL;
 
 /// Mutants of a database of each kind.
 const MUTANTS: usize = 300;
@@ -23,7 +23,7 @@ const MUTANTS: usize = 300;
 /// Real databases, damaged ones, and some of the lab.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for name in SUBJECTS {
+    for name in REAL {
         let path = corpus.files.join(name);
         trials.push(Trial::test(format!("together: fields of {name}"), move || fields(&memory(&path)?)));
         let path = corpus.files.join(name);

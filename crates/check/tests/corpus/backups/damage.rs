@@ -236,15 +236,15 @@ fn lies(file: &Path) -> Result<(), Failed> {
 }
 
 /// A descriptor block as it lies in a sound backup.
-struct Block {
-    tag: [u8; 4],
-    at: usize,
-    streams: Vec<Stream>,
+pub(super) struct Block {
+    pub(super) tag: [u8; 4],
+    pub(super) at: usize,
+    pub(super) streams: Vec<Stream>,
 }
 
-struct Stream {
-    tag: [u8; 4],
-    start: usize,
+pub(super) struct Stream {
+    pub(super) tag: [u8; 4],
+    pub(super) start: usize,
     data: Range<usize>,
 }
 
@@ -257,7 +257,7 @@ fn tag(bytes: &[u8], at: usize) -> [u8; 4] {
 }
 
 /// The blocks of a sound backup.
-fn blocks(bytes: &[u8]) -> Vec<Block> {
+pub(super) fn blocks(bytes: &[u8]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut at = 0;
     while at + 52 <= bytes.len() {
@@ -280,7 +280,7 @@ fn blocks(bytes: &[u8]) -> Vec<Block> {
 }
 
 /// The records of a sound compressed backup: from tag to the end of the payload.
-fn records(bytes: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn records(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut at, tag, header) = if bytes[8] == 1 { (0x10, 0x81, 8) } else { (0x1E0, 0x21, 28) };
     let mut records = Vec::new();
     while at < bytes.len() {

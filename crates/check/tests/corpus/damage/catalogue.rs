@@ -117,7 +117,10 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let page = leftmost(image, 34);
             let right = Page::new(&image.page(page)).header().next().page;
             image.edit_unsealed(page, |bytes| bytes.fill(0));
-            vec![(7995, 0), (8909, page), (8928, page), (8980, page), (8978, right)]
+            let mut expected = vec![(7995, 0), (8909, page), (8928, page), (8980, page)];
+            // A small database has no other leaf.
+            expected.extend((right != 0).then_some((8978, right)));
+            expected
         }),
         ("file header whose record says that it is a moved row", |image, _| {
             image.edit(0, |bytes| bytes[offset_of(bytes, 0)] |= 2);

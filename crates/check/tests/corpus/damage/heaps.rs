@@ -1,9 +1,11 @@
 //! Damage to forwarding stubs and forwarded rows.
 
+use format::record::RecordKind;
+
 use super::*;
 
-/// Heaps: the one real table with a forwarded row.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+/// Heaps: databases with forwarded rows.
+pub fn trials() -> Vec<Trial> {
     let kinds: Vec<(&'static str, HeapDamage)> = vec![
         ("forwarding stub leads to another row", |image, stub, row| {
             image.edit(stub.page.page, |bytes| put_page(bytes, offset_of(bytes, stub.slot) + 1, PageId::new(1, 5)));
@@ -19,8 +21,9 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         }),
         ("two stubs lead to one row", |image, stub, row| {
             image.edit(stub.page.page, |bytes| {
-                // A record in front of the stub becomes a second stub; what is left of it is free space.
-                let slot = if stub.slot == 0 { 1 } else { stub.slot - 1 };
+                // A record of the page becomes a second stub; what is left of it is free space.
+                let slots = (0..Page::new(bytes).header().slot_count.get()).rev();
+                let slot = slots.filter(|slot| *slot != stub.slot).find(|slot| keeps_all(bytes, *slot)).expect("a row");
                 let (at, from) = (offset_of(bytes, slot), offset_of(bytes, stub.slot));
                 let length = Record::data(&bytes[at..]).expect("record").bytes().len();
                 bytes.copy_within(from..from + 9, at);
@@ -32,34 +35,48 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         }),
         ("page of the forwarded row zeroed", |image, stub, row| {
             image.edit_unsealed(row.page.page, |bytes| bytes.fill(0));
-            vec![(8909, row.page.page), (8928, row.page.page), (8993, stub.page.page)]
+            let lost = forwarding_pairs(image).into_iter().filter(|(_, lost)| lost.page == row.page);
+            let mut expected: Expected = lost.map(|(stub, _)| (8993, stub.page.page)).collect();
+            assert!(expected.contains(&(8993, stub.page.page)));
+            expected.extend([(8909, row.page.page), (8928, row.page.page)]);
+            expected
         }),
         ("heap page of an index type", |image, _, row| {
             image.edit(row.page.page, |bytes| bytes[1] = 2);
             vec![(ANY, 0), (8938, row.page.page), (8928, row.page.page)]
         }),
     ];
-    kinds
-        .into_iter()
-        .map(|(name, damage)| {
-            let corpus = corpus.clone();
-            Trial::test(format!("damage: {name} (Shafici.mdf)"), move || {
-                let mut image = Image::load(&corpus.files.join(HEAP_SUBJECT));
-                let (stub, row) = forwarding_pair(&image);
-                let expected = damage(&mut image, stub, row);
-                agree(&image.check(), expected)
-            })
+    let there = || SUBJECTS.into_iter().filter(|name| subjects::is_there(name));
+    let each = kinds.into_iter().flat_map(|kind| there().map(move |subject| (kind, subject)));
+    each.map(|((name, damage), subject)| {
+        Trial::test(format!("damage: {name} ({})", subjects::short(subject)), move || {
+            let mut image = subjects::image(subject);
+            let (stub, row) = forwarding_pairs(&image).into_iter().next().expect("a forwarding stub");
+            let expected = damage(&mut image, stub, row);
+            agree(&image.check(), expected)
         })
-        .collect()
+    })
+    .collect()
 }
 
-/// A database with a forwarded row.
-const HEAP_SUBJECT: &str = "Dirie__From-Database/Shafici.mdf";
+/// The one real database with a forwarded row, and one of the lab.
+const SUBJECTS: [&str; 2] = ["Dirie__From-Database/Shafici.mdf", subjects::SPECIMEN];
 
 /// Damage to a forwarding pair.
 type HeapDamage = fn(&mut Image, RecordId, RecordId) -> Expected;
 
-fn forwarding_pair(image: &Image) -> (RecordId, RecordId) {
+/// Whether a slot holds a row with no value outside of it.
+fn keeps_all(bytes: &PageBytes, slot: u16) -> bool {
+    let record = Record::data(&bytes[offset_of(bytes, slot)..]);
+    offset_of(bytes, slot) > 0
+        && record.is_ok_and(|record| {
+            record.kind() == RecordKind::Primary && record.variables().all(|(_, is_complex)| !is_complex)
+        })
+}
+
+/// Stubs, and the addresses of the rows that they lead to.
+fn forwarding_pairs(image: &Image) -> Vec<(RecordId, RecordId)> {
+    let mut pairs = Vec::new();
     for page in 0..(image.bytes.len() / PAGE_BYTES) as u32 {
         let bytes = image.page(page);
         if bytes[1] != 1 || !pfs(image, page).is_allocated() {
@@ -69,9 +86,9 @@ fn forwarding_pair(image: &Image) -> (RecordId, RecordId) {
             let at = offset_of(&bytes, slot);
             if bytes[at] == 4 {
                 let stub = RecordId { page: PageId::new(1, page), slot };
-                return (stub, RecordId::read(&bytes, at + 1).expect("row address"));
+                pairs.push((stub, RecordId::read(&bytes, at + 1).expect("row address")));
             }
         }
     }
-    panic!("no forwarding stub")
+    pairs
 }

@@ -96,9 +96,16 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("two rows with one key", |image, facts| {
             let [_, page, _] = middle(&facts.clustered);
+            let database = image.database();
+            let layout = &database.rowset_of(&facts.clustered.unit).expect("rowset").layout;
+            let keys = layout.columns.iter().filter(|column| column.key_ordinal > 0);
+            let places: Vec<(usize, usize)> =
+                keys.map(|key| (usize::from(key.leaf_offset.unsigned_abs()), usize::from(key.info.length))).collect();
             image.edit(page, |bytes| {
                 let (from, to) = (offset_of(bytes, 4), offset_of(bytes, 5));
-                bytes.copy_within(from + 4..from + 8, to + 4);
+                for (at, length) in places {
+                    bytes.copy_within(from + at..from + at + length, to + at);
+                }
             });
             vec![(2512, page)]
         }),
