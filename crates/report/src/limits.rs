@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "tree.compressed-entries: not verified, undocumented\n\n  what            links and key bounds\n  \
-             why             child pointers of compressed non-leaf rows are undocumented; only sibling links were\n                  \
-             checked\n  what to do      Run DBCC CHECKDB on a server for this part.\n"
+             why             child pointers of compressed non-leaf rows are undocumented; only sibling links\n                  \
+             were checked\n  what to do      Run DBCC CHECKDB on a server for this part.\n"
         );
     }
 }
