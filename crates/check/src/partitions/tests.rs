@@ -152,7 +152,7 @@ fn boundaries_that_are_not_understood_are_not_used() {
     assert!(told(vec![int(2), int(1)]).contains("order"));
     assert!(told(vec![int(2), int(2)]).contains("order"));
     let bigint = Boundary { info: TypeInfo::from_ti(xtype::BIGINT.into()), value: Some([0; 8].into()) };
-    assert!(told(vec![bigint.clone(), bigint]).contains("type, int"));
+    assert!(told(vec![bigint.clone(), bigint]).contains("type of the column, int"));
     let mut none = database(2, vec![int(1)]);
     none.partition_functions.entry(FUNCTION).or_default().candidates.clear();
     assert!(reason(&none).is_some_and(|reason| reason.contains("not in the catalog")));
