@@ -307,7 +307,7 @@ impl Report {
 
     /// Whether a limit is among those that whoever asked for the run accepts.
     pub fn is_allowed(&self, limit: &Limit) -> bool {
-        self.options.allowed.iter().any(|allowed| *allowed == limit)
+        self.options.allowed.contains(&limit)
     }
 
     /// Whether everything asked for was verified but for what is allowed.

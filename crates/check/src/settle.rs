@@ -78,15 +78,18 @@ struct Doubts<'a> {
 /// Something that is not known of the whole database, and the findings that it may explain.
 struct Doubt {
     limit: &'static Limit,
-    rests_on_it: fn(Policy) -> bool,
+    rests_on_it: RestsOnIt,
 }
+
+/// Whether what a finding rests on is among what is not known.
+type RestsOnIt = fn(Policy) -> bool;
 
 impl<'a> Doubts<'a> {
     fn of(context: &'a Context<'_>) -> Self {
         let in_flight = context.in_flight.as_ref().filter(|in_flight| !in_flight.is_empty());
         let is_newer = context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST);
-        let on_maps: fn(Policy) -> bool = |policy| policy.rests_on_maps;
-        let all: [(bool, &'static Limit, fn(Policy) -> bool); 4] = [
+        let on_maps: RestsOnIt = |policy| policy.rests_on_maps;
+        let all: [(bool, &'static Limit, RestsOnIt); 4] = [
             (in_flight.is_none() && needs_the_log(context), &limits::DEMOTED_LOG, |policy| policy.rests_on_log),
             (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
             (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),
@@ -160,7 +163,7 @@ mod tests {
     use super::*;
     use crate::registry;
 
-    fn doubts(all: &[(&'static Limit, fn(Policy) -> bool)]) -> Doubts<'static> {
+    fn doubts(all: &[(&'static Limit, RestsOnIt)]) -> Doubts<'static> {
         let general = all.iter().map(|&(limit, rests_on_it)| Doubt { limit, rests_on_it }).collect();
         Doubts { in_flight: None, general }
     }

@@ -39,9 +39,9 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for found in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
         let mut fields = finding("demoted", report, &found, &objects);
         if let Some(limit) = found.demoted_by {
-            fields["limit"] = limit.id.into();
-            fields["kind_of"] = limit.kind.name().into();
-            fields["reason"] = limit.reason.into();
+            add(&mut fields, "limit", limit.id);
+            add(&mut fields, "kind_of", limit.kind.name());
+            add(&mut fields, "reason", limit.reason);
         }
         line(&fields, out)?;
     }
@@ -62,7 +62,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for entry in &report.not_verified {
         let mut fields = limited("not_verified", entry);
         if report.is_allowed(entry.limit) {
-            fields["allowed"] = true.into();
+            add(&mut fields, "allowed", true);
         }
         line(&fields, out)?;
     }
@@ -85,6 +85,13 @@ fn limited(kind: &str, entry: &NotVerified) -> Json {
 pub(crate) fn line(value: &Json, out: &mut dyn io::Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
+}
+
+/// Adds a field at the end of a line.
+fn add(line: &mut Json, key: &str, value: impl Into<Json>) {
+    if let Some(fields) = line.as_object_mut() {
+        fields.insert(key.to_owned(), value.into());
+    }
 }
 
 fn run(report: &Report) -> Json {
