@@ -18,20 +18,18 @@ use format::types::xtype;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::tallies::Partial;
+use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
+use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 
 pub(crate) use anti_matter::metadata as anti_matter;
 pub(crate) use heads::bytes_at_most as head_bytes_at_most;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
-pub(crate) use together::page;
 
 /// A text pointer: id and address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
@@ -61,22 +59,6 @@ impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
         Self { units: PerUnit::new(units), unverified: Vec::new(), heads: heads::Heads::default() }
-    }
-
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        (&self.units, &self.unverified, self.heads.seen())
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.units.merge(other.units, |mine, theirs| {
-            mine.rows += theirs.rows;
-            mine.values += theirs.values;
-            mine.kept += theirs.kept;
-        });
-        self.add_unverified(other.unverified);
-        self.heads.merge(other.heads);
     }
 
     fn add_unverified(&mut self, counts: Vec<u64>) {
@@ -120,31 +102,70 @@ impl Sums {
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed.
-pub(crate) fn row(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    sums: &mut Sums,
-    findings: &mut Vec<Finding>,
-) {
-    let (Some(program), Some(tally)) = (context.columns.get(unit as usize), sums.units.get_mut(unit as usize)) else {
-        return;
-    };
-    let is_forwarded = match record.kind() {
-        RecordKind::Primary | RecordKind::Index => false,
-        RecordKind::Forwarded => true,
-        // What a deleted row holds may be of a time when the table had other columns.
-        _ => return,
-    };
-    if context.options.no_index && program.is_user_index {
-        return;
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        self.units.merge(other.units, |mine, theirs| {
+            mine.rows += theirs.rows;
+            mine.values += theirs.values;
+            mine.kept += theirs.kept;
+        });
+        self.add_unverified(other.unverified);
+        self.heads.merge(other.heads);
     }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        (&self.units, &self.unverified, self.heads.seen())
+    }
+}
+
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = ();
+    type Rest = ();
+
+    fn sums(&self, units: usize) -> Sums {
+        Sums::new(units)
+    }
+
+    fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool {
+        self.get(unit as usize).is_some_and(|program| !(context.options.no_index && program.is_user_index))
+    }
+
+    fn page(&self, context: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<()> {
+        if together::page(self, context, page.unit, page.rows, sums) { Handled::All } else { Handled::None }
+    }
+
+    fn row(
+        &self,
+        context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, ()): (&mut Sums, &mut ()),
+        findings: &mut Vec<Finding>,
+    ) {
+        row(self, context, of_row, sums, findings);
+        doubts(self, context, of_row, sums, findings);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        heads::settle(self, context, sums, to.findings);
+        note(self, context, swept, sums, to.coverage);
+        let outcome = &mut to.outcome;
+        (outcome.rows_checked, outcome.column_values_checked, outcome.column_values_not_verified) = sums.totals(self);
+    }
+}
+
+/// Looks at the columns of a row.
+fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let Row { unit, at, ref record, .. } = *row;
+    let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
+        return;
+    };
+    let is_forwarded = record.kind() == RecordKind::Forwarded;
     tally.rows += 1;
     tally.values += present(program, record.column_count());
     let nulls = record.null_word(0);
-    let mut check = RowCheck { context, program, unit, at, record, nulls, sums, findings };
+    let mut check = RowLook { plans, context, program, unit, at, record, nulls, sums, findings };
     if record.is_versioned() {
         check.version_tag();
     }
@@ -172,30 +193,19 @@ pub(crate) fn row(
 }
 
 /// The values of a row that was compressed that are not in its record.
-pub(crate) fn doubts(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    doubts: impl Iterator<Item = ColumnDoubt>,
-    sums: &mut Sums,
-    findings: &mut Vec<Finding>,
-) {
-    let is_live = matches!(record.kind(), RecordKind::Primary | RecordKind::Index | RecordKind::Forwarded);
-    let Some(program) = context.columns.get(unit as usize).filter(|_| is_live) else { return };
-    if context.options.no_index && program.is_user_index {
-        return;
-    }
-    for (null_bit, doubt) in doubts {
+fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let Row { unit, at, ref record, .. } = *row;
+    let Some(program) = plans.get(unit as usize) else { return };
+    for (null_bit, doubt) in row.doubts() {
         let Some(column) = program.columns.iter().find(|column| column.null_bit == null_bit) else { continue };
-        let mut check = RowCheck { context, program, unit, at, record, nulls: 0, sums, findings };
+        let mut check = RowLook { plans, context, program, unit, at, record, nulls: 0, sums, findings };
         match doubt {
             Doubt::OutOfDomain if !context.options.checks_purity() => {}
             Doubt::OutOfDomain if column.not_verified.is_none() => check.report(&registry::COLUMN_PURITY, column),
             Doubt::TooLong { length, most } if length < MIN_ENCRYPTED_BYTES => {
                 check.record_check(format!("Valid length of column '{}'", column.name), length, most);
             }
-            _ => check.sums.not_verified(&context.columns, column),
+            _ => check.sums.not_verified(plans, column),
         }
     }
 }
@@ -214,7 +224,8 @@ fn is_possible(tag: &[u8; VERSION_TAG_BYTES]) -> bool {
     transaction.iter().any(|byte| *byte != 0) || version.iter().all(|byte| *byte == 0)
 }
 
-struct RowCheck<'a, 'r> {
+struct RowLook<'a, 'r> {
+    plans: &'a Plans,
     context: &'a Context<'a>,
     program: &'a Program,
     unit: UnitIndex,
@@ -226,7 +237,7 @@ struct RowCheck<'a, 'r> {
     findings: &'a mut Vec<Finding>,
 }
 
-impl RowCheck<'_, '_> {
+impl RowLook<'_, '_> {
     #[cold]
     fn finding(&self, check: &'static registry::Check) -> Finding {
         let finding = Finding::new(check).at_record(self.at);
@@ -345,7 +356,7 @@ impl RowCheck<'_, '_> {
         }
         match verdict {
             Some(_) => self.report(&registry::COLUMN_PURITY, column),
-            None => self.sums.not_verified(&self.context.columns, column),
+            None => self.sums.not_verified(self.plans, column),
         }
     }
 
@@ -386,7 +397,7 @@ impl RowCheck<'_, '_> {
         match verdict {
             Some(true) => {}
             Some(false) => self.report(&registry::COLUMN_PURITY, column),
-            None => self.sums.not_verified(&self.context.columns, column),
+            None => self.sums.not_verified(self.plans, column),
         }
     }
 
@@ -395,7 +406,7 @@ impl RowCheck<'_, '_> {
         let excess = bytes.get(expected.into()..).unwrap_or(b"short");
         // Blanks and zeros at the end are nothing to most of the engine.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
-            self.sums.not_verified(&self.context.columns, column);
+            self.sums.not_verified(self.plans, column);
         } else {
             let test = format!("Valid length of column '{}'", column.name);
             self.record_check(test, bytes.len() as i64, expected);
@@ -412,7 +423,7 @@ impl RowCheck<'_, '_> {
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
             Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
                 if self.begins(check, column, pointer) => {}
-            Some(_) => self.sums.not_verified(&self.context.columns, column),
+            Some(_) => self.sums.not_verified(self.plans, column),
         }
     }
 
@@ -454,20 +465,16 @@ fn undecided_limit(column: &Column) -> &'static Limit {
 }
 
 /// After the sweep: what was not verified.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
-    if context.options.physical_only {
-        return;
-    }
-    heads::settle(context, &mut swept.columns, findings);
+fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, coverage: &mut Coverage) {
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
         let has_rows = matches!(unit.shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
-        let Some(sums) = swept.columns.units.get(at) else { continue };
+        let Some(sums) = of_rows.units.get(at) else { continue };
         if !has_rows || tally.rows == 0 || !context.in_scope(unit) {
             continue;
         }
         let name = context.index_name(unit);
-        let Some(program) = context.columns.get(at) else {
+        let Some(program) = plans.get(at) else {
             coverage.note(&limits::COLUMNS_UNKNOWN, name, tally.rows);
             continue;
         };
@@ -482,7 +489,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
             if let Some(limit) = column.not_verified {
                 coverage.note(limit, scope(), sums.rows);
             }
-            let undecided = swept.columns.unverified.get(column.counter).copied().unwrap_or_default();
+            let undecided = of_rows.unverified.get(column.counter).copied().unwrap_or_default();
             if undecided > 0 {
                 coverage.note(undecided_limit(column), scope(), undecided);
             }

@@ -7,23 +7,20 @@ mod together;
 
 use catalog::{Database, Stored, UnitKind};
 use expr::Undecided;
-use format::RecordId;
-use format::record::{Record, RecordKind};
+use format::record::Record;
 
 use crate::budget::{self, Purse};
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::expanded::ColumnDoubt;
 use crate::finding::Finding;
 use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Reason};
+use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
 use crate::survey::Survey;
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
-
-pub(crate) use together::page;
 
 /// A persisted computed column of a rowset.
 struct Persisted {
@@ -55,6 +52,11 @@ pub(crate) struct Plans {
 pub(crate) struct Sums {
     /// By counter.
     values: Vec<Values>,
+}
+
+/// What a thread needs to compute values; kept from row to row.
+#[derive(Default)]
+pub(crate) struct Scratch {
     room: Room,
     purse: Purse,
     /// Of the rows of a page.
@@ -68,25 +70,6 @@ struct Values {
     /// Not certain.
     uncertain: u64,
     too_expensive: u64,
-}
-
-impl Sums {
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.values
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        if self.values.len() < other.values.len() {
-            self.values.resize(other.values.len(), Values::default());
-        }
-        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
-            mine.known += theirs.known;
-            mine.uncertain += theirs.uncertain;
-            mine.too_expensive += theirs.too_expensive;
-        }
-    }
 }
 
 impl Plans {
@@ -127,29 +110,74 @@ impl Plans {
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, audited.
-pub(crate) fn row(
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        if self.values.len() < other.values.len() {
+            self.values.resize(other.values.len(), Values::default());
+        }
+        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
+            mine.known += theirs.known;
+            mine.uncertain += theirs.uncertain;
+            mine.too_expensive += theirs.too_expensive;
+        }
+    }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.values
+    }
+}
+
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = Scratch;
+    type Rest = ();
+
+    fn sums(&self, _units: usize) -> Sums {
+        Sums::default()
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        !self.of(unit).is_empty()
+    }
+
+    fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, scratch: &mut Scratch) -> Handled<()> {
+        if together::page(self, page.unit, page.rows, sums, scratch) { Handled::All } else { Handled::None }
+    }
+
+    fn row(
+        &self,
+        context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, scratch): (&mut Sums, &mut Scratch),
+        findings: &mut Vec<Finding>,
+    ) {
+        row(self, context, of_row, (sums, scratch), findings);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        note(self, context, swept, sums, to.coverage);
+    }
+}
+
+fn row(
+    plans: &Plans,
     context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    doubts: impl Iterator<Item = ColumnDoubt> + Clone,
-    sums: &mut Sums,
+    row: &Row<'_>,
+    (sums, scratch): (&mut Sums, &mut Scratch),
     findings: &mut Vec<Finding>,
 ) {
-    let columns = context.computed.of(unit);
-    if columns.is_empty() || !matches!(record.kind(), RecordKind::Primary | RecordKind::Forwarded) {
-        return;
-    }
-    sums.values.resize(context.computed.counters, Values::default());
+    let Row { unit, at, ref record, .. } = *row;
+    let columns = plans.of(unit);
+    sums.values.resize(plans.counters, Values::default());
     for (place, column) in columns.iter().enumerate() {
         let reads = |null_bit| column.formula.reads(null_bit) || column.column.column.leaf_null_bit == null_bit;
-        let verdict = match doubts.clone().any(|(null_bit, _)| reads(null_bit)) {
+        let verdict = match row.doubts().any(|(null_bit, _)| reads(null_bit)) {
             true => Ok(None),
             false => {
-                sums.room.allow(sums.purse.left(at.page, place, column.share));
-                let verdict = column.holds(record, &mut sums.room);
-                sums.purse.put_back(place, column.share, sums.room.allowed());
+                scratch.room.allow(scratch.purse.left(at.page, place, column.share));
+                let verdict = column.holds(record, &mut scratch.room);
+                scratch.purse.put_back(place, column.share, scratch.room.allowed());
                 verdict
             }
         };
@@ -186,17 +214,17 @@ impl Persisted {
 }
 
 /// After the sweep: what was not verified.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, sums: &Sums, coverage: &mut Coverage) {
     let what = limits::COMPUTED_UNCERTAIN.what;
     let in_scope = |unit: UnitIndex| context.units.get(unit).is_some_and(|unit| context.in_scope(unit));
-    for (name, unit, reason) in context.computed.left_out.iter().filter(|(_, unit, _)| in_scope(*unit)) {
+    for (name, unit, reason) in plans.left_out.iter().filter(|(_, unit, _)| in_scope(*unit)) {
         let rows = swept.units.get(*unit as usize).map_or(0, |tally| tally.rows);
         if rows > 0 {
             coverage.note_as(what, reason.clone(), name, rows);
         }
     }
-    for column in context.computed.units.touched().flat_map(|(_, columns)| columns) {
-        let values = swept.computed.values.get(column.counter).copied().unwrap_or_default();
+    for column in plans.units.touched().flat_map(|(_, columns)| columns) {
+        let values = sums.values.get(column.counter).copied().unwrap_or_default();
         if values.uncertain > 0 {
             coverage.note(&limits::COMPUTED_UNCERTAIN, &column.name, values.uncertain);
         }

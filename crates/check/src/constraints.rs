@@ -10,7 +10,6 @@ mod plan;
 use std::collections::{BTreeMap, HashSet};
 
 use format::RecordId;
-use format::record::Record;
 
 use crate::beyond::ConstraintResult;
 use crate::budget::Purse;
@@ -18,11 +17,11 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
 use crate::finding::{Finding, Owner};
-use crate::forwarding::locator_of;
 use crate::ledger::Ledger;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::tallies::Partial;
+use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::values::Room;
 
@@ -36,6 +35,11 @@ const MAX_LISTED: usize = 200;
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: Vec<Verdict>,
+}
+
+/// What a thread needs to evaluate conditions; kept from row to row.
+#[derive(Default)]
+pub(crate) struct Scratch {
     room: Room,
     purse: Purse,
 }
@@ -84,18 +88,6 @@ impl Verdict {
 }
 
 impl Sums {
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.plans
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for (at, verdict) in other.plans.into_iter().enumerate() {
-            self.verdict(at).merge(verdict);
-        }
-    }
-
     #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn verdict(&mut self, plan: usize) -> &mut Verdict {
         if self.plans.len() <= plan {
@@ -105,21 +97,55 @@ impl Sums {
     }
 }
 
-/// Whether a unit's rows have constraints to obey.
-pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
-    !context.constraints.work(unit).is_empty()
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        for (at, verdict) in other.plans.into_iter().enumerate() {
+            self.verdict(at).merge(verdict);
+        }
+    }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
 }
 
-/// A record of the leaf level of a heap or clustered index, ghosts included.
-pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: &Record<'_>, sums: &mut Sums) {
-    let work = context.constraints.work(unit);
-    if work.is_empty() || locator_of(at, record).is_none() {
-        return;
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = Scratch;
+    type Rest = ();
+    const STAGE: Stage = Stage::Beyond;
+
+    fn sums(&self, _units: usize) -> Sums {
+        Sums::default()
     }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        !self.work(unit).is_empty()
+    }
+
+    fn row(
+        &self,
+        _context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, scratch): (&mut Sums, &mut Scratch),
+        _findings: &mut Vec<Finding>,
+    ) {
+        row(self, of_row, sums, scratch);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        to.outcome.beyond.constraints = reckon(self, context, swept, sums, to);
+    }
+}
+
+fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums, scratch: &mut Scratch) {
+    let Row { unit, at, ref record, locator: Some(_), .. } = *row else { return };
+    let work = plans.work(unit);
     for (place, work) in work.iter().enumerate() {
-        sums.room.allow(sums.purse.left(at.page, place, work.share));
-        let truth = work.formula.truth(record, &mut sums.room);
-        sums.purse.put_back(place, work.share, sums.room.allowed());
+        scratch.room.allow(scratch.purse.left(at.page, place, work.share));
+        let truth = work.formula.truth(record, &mut scratch.room);
+        scratch.purse.put_back(place, work.share, scratch.room.allowed());
         let verdict = sums.verdict(work.plan);
         verdict.rows += 1;
         match truth {
@@ -136,24 +162,25 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
 }
 
 /// After the sweep: foreign keys, and what it all amounts to.
-pub(crate) fn reckon(
+fn reckon(
+    plans: &Plans,
     context: &Context<'_>,
-    swept: &mut Partial,
-    findings: &mut Ledger,
-    coverage: &mut Coverage,
+    swept: &Tallies,
+    sums: &mut Sums,
+    Results { findings, coverage, .. }: &mut Results<'_>,
 ) -> Vec<ConstraintResult> {
     let mut results = Vec::new();
-    for (named, reason) in context.constraints.left_out() {
+    for (named, reason) in plans.left_out() {
         if context.constraints_in_scope(&named.units) {
             results.push(named.result.not_verified(reason.clone(), coverage, 1));
         }
     }
-    if context.constraints.plans().is_empty() {
+    if plans.plans().is_empty() {
         return results;
     }
     let damaged = partly_known_units(context, swept, findings);
-    let places = foreign_key::Places::of(context, swept, context.constraints.plans().iter());
-    for (at, plan) in context.constraints.plans().iter().enumerate() {
+    let places = foreign_key::Places::of(context, swept, plans.plans().iter());
+    for (at, plan) in plans.plans().iter().enumerate() {
         if !context.constraints_in_scope(&plan.units) {
             continue;
         }
@@ -167,7 +194,7 @@ pub(crate) fn reckon(
                 continue;
             }
             None => match &plan.demand {
-                Demand::Condition => std::mem::take(swept.constraints.verdict(at)),
+                Demand::Condition => std::mem::take(sums.verdict(at)),
                 Demand::Key(key) => foreign_key::verdict(context, swept, plan, key, &places),
             },
         };

@@ -10,6 +10,7 @@ use format::{AllocUnitId, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use crate::audit::Known;
+use crate::expanded;
 use crate::hash::FactHash;
 use crate::in_flight::InFlight;
 use crate::memory::Needs;
@@ -20,7 +21,6 @@ use crate::survey::Survey;
 use crate::taken::Taken;
 use crate::tree::{NodePage, PageBounds};
 use crate::units::{Unit, UnitIndex, Units};
-use crate::{columns, computed, constraints, expanded, identity, index_match, lob, partitions};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -43,13 +43,6 @@ pub(crate) struct Context<'a> {
     pub(crate) hash: FactHash,
     /// Where facts go that do not fit into memory.
     pub(crate) space: &'a Space,
-    pub(crate) columns: columns::Plans,
-    pub(crate) computed: computed::Plans,
-    pub(crate) lob: lob::Plans,
-    pub(crate) indexes: index_match::Plans,
-    pub(crate) constraints: constraints::Plans,
-    pub(crate) identities: identity::Plans,
-    pub(crate) partitions: partitions::Plans,
 }
 
 /// The key columns of a B-tree's rowset.
@@ -91,22 +84,6 @@ impl<'a> Context<'a> {
             }
         }
         let rows_hold_versions = has_version_store(database);
-        let (columns, lob) =
-            (columns::Plans::new(database, &units, &survey), lob::Plans::new(database, &units, &survey));
-        let computed = computed::Plans::new(database, &units, &survey);
-        let indexes = index_match::Plans::new(database, &units, &survey);
-        let constraints = match options.constraints && !options.physical_only {
-            true => constraints::Plans::new(database, &units, &survey),
-            false => constraints::Plans::default(),
-        };
-        let identities = match options.identities && !options.physical_only {
-            true => identity::Plans::new(database, &units),
-            false => identity::Plans::default(),
-        };
-        let partitions = match options.physical_only {
-            true => partitions::Plans::default(),
-            false => partitions::Plans::new(database, &units, options.no_index),
-        };
         Self {
             in_flight: InFlight::of(source, database),
             source,
@@ -121,22 +98,7 @@ impl<'a> Context<'a> {
             rows_hold_versions,
             space,
             hash: FactHash::new(options.hash_seed),
-            columns,
-            computed,
-            lob,
-            indexes,
-            constraints,
-            identities,
-            partitions,
         }
-    }
-
-    /// Gives up what is known of how to read rows, when all were read: what is reported of each rowset takes its place.
-    pub(crate) fn release_row_plans(&mut self) {
-        self.columns = columns::Plans::default();
-        self.computed = computed::Plans::default();
-        self.lob = lob::Plans::default();
-        self.indexes = index_match::Plans::default();
     }
 
     /// Key bounds that a thread of the sweep keeps: twelve sixteenths of what facts may take. A share is for the windows that

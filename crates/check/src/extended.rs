@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::registry::{self, limits};
 use crate::rowsets::in_row_unit;
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 use crate::values::Column;
@@ -30,7 +30,7 @@ const XML_HEADER_BYTES: usize = 5;
 const NODES_TABLE: &str = "xml_index_nodes_";
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Ledger, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
     }
@@ -144,7 +144,7 @@ impl Documents {
         Ok(Some(hasher.finish()))
     }
 
-    fn compare(&self, context: &Context<'_>, swept: &Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+    fn compare(&self, context: &Context<'_>, swept: &Tallies, findings: &mut Ledger, coverage: &mut Coverage) {
         let units = BTreeSet::from([self.base, self.nodes]);
         let unknown = Cell::new(0);
         let rows = [self.base, self.nodes].into_iter().filter_map(|unit| swept.units.get(unit as usize));

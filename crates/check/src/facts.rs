@@ -7,15 +7,17 @@ use format::{PageBytes, PageId};
 use source::PageSource;
 
 use crate::accounting::Metered;
+use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::progress::Silent;
+use crate::row_check::{RowChecks, RowSums};
 use crate::spill::Space;
 use crate::survey;
 use crate::sweep::{Target, sweep};
-use crate::tallies::Partial;
+use crate::tallies::Swept;
 use crate::units::Units;
 
 /// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
@@ -28,7 +30,8 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let mut findings = ledger();
-    let swept = sweep(&context, &mut findings, &metered.meter, &Silent);
+    let checks = Checks::new(&context);
+    let swept = sweep(&context, &checks, &mut findings, &metered.meter, &Silent);
     text(swept, findings, &space)
 }
 
@@ -45,20 +48,22 @@ pub fn facts_of_pages(
     let ledger = || Ledger::new(usize::MAX, &space);
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
-    let mut target = Target::default();
+    let checks = Checks::new(&context);
+    let (mut target, mut scratch) = (Target::default(), <Checks as RowChecks>::Scratch::default());
     then(&mut |pages| {
-        let mut swept = Partial::new(context.units.list().len());
+        let mut swept = Swept::new(&checks, context.units.list().len());
         for (id, bytes) in pages {
-            target.page(&context, *id, &mut bytes.clone(), &mut swept);
+            target.page(&context, &checks, *id, &mut bytes.clone(), (&mut swept, &mut scratch));
         }
         let mut findings = ledger();
-        findings.extend(swept.findings.drain(..));
+        findings.extend(swept.tallies.findings.drain(..));
         text(swept, findings, &space)
     });
 }
 
 /// Facts, one a line.
-fn text(mut swept: Partial, findings: Ledger, space: &Space) -> String {
+fn text(swept: Swept<impl RowSums>, findings: Ledger, space: &Space) -> String {
+    let Swept { tallies: mut swept, sums } = swept;
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
         // Writing to a string does not fail.
@@ -79,13 +84,7 @@ fn text(mut swept: Partial, findings: Ledger, space: &Space) -> String {
     swept.nodes.iter_mut().for_each(|run| run.each(space, |node| nodes.push(node)));
     nodes.sort_unstable();
     nodes.iter().for_each(|node| put("node", node));
-    put("columns", &swept.columns.facts());
-    put("computed", &swept.computed.facts());
-    put("lob", &swept.lob.facts());
-    put("indexes", &swept.indexes.facts());
-    put("partitions", &swept.partitions.facts());
-    put("constraints", &swept.constraints.facts());
-    put("identities", &swept.identities.facts());
+    put("rows", &sums.facts());
     put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.unread));
     let mut bounds = Vec::new();
     swept.bounds.iter_mut().for_each(|run| run.each(space, |bound| bounds.push(bound)));

@@ -4,20 +4,17 @@
 //! finding; the next rows may get values that others have.
 
 use catalog::{Database, Identity, Rowset, Stored};
-use format::RecordId;
-use format::record::Record;
 use format::types::xtype;
 
 use crate::beyond::IdentityResult;
 use crate::context::Context;
-use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
-use crate::forwarding::locator_of;
-use crate::ledger::Ledger;
+use crate::finding::Finding;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
+use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
 use crate::rowsets::{are_readable, units_of};
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
 
@@ -113,22 +110,6 @@ fn result(database: &Database, identity: &Identity) -> IdentityResult {
 }
 
 impl Sums {
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.plans
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for (at, seen) in other.plans.into_iter().enumerate() {
-            let mine = self.seen(at);
-            mine.unread += seen.unread;
-            if let Some(range) = seen.range {
-                mine.add(range);
-            }
-        }
-    }
-
     #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn seen(&mut self, plan: usize) -> &mut Seen {
         if self.plans.len() <= plan {
@@ -138,17 +119,55 @@ impl Sums {
     }
 }
 
-/// Whether a unit's rows have an identity column that is looked at.
-pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
-    matches!(context.identities.work.get(unit as usize), Some(Some(_)))
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        for (at, seen) in other.plans.into_iter().enumerate() {
+            let mine = self.seen(at);
+            mine.unread += seen.unread;
+            if let Some(range) = seen.range {
+                mine.add(range);
+            }
+        }
+    }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
 }
 
-/// A record of the leaf level of a heap or clustered index, ghosts included.
-pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: &Record<'_>, sums: &mut Sums) {
-    let Some(Some((plan, column))) = context.identities.work.get(unit as usize) else { return };
-    if locator_of(at, record).is_none() {
-        return;
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = ();
+    type Rest = ();
+    const STAGE: Stage = Stage::Beyond;
+
+    fn sums(&self, _units: usize) -> Sums {
+        Sums::default()
     }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        matches!(self.work.get(unit as usize), Some(Some(_)))
+    }
+
+    fn row(
+        &self,
+        _context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, ()): (&mut Sums, &mut ()),
+        _findings: &mut Vec<Finding>,
+    ) {
+        row(self, of_row, sums);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        to.outcome.beyond.identities = reckon(self, context, swept, sums, to);
+    }
+}
+
+fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums) {
+    let Row { unit, ref record, locator: Some(_), .. } = *row else { return };
+    let Some(Some((plan, column))) = plans.work.get(unit as usize) else { return };
     let seen = sums.seen(*plan);
     let value = match (column.value(record), column.column.info.xtype) {
         (Stored::Plain(bytes), xtype::DECIMAL | xtype::NUMERIC) => catalog::decimal(bytes),
@@ -162,22 +181,23 @@ pub(crate) fn row(context: &Context<'_>, unit: UnitIndex, at: RecordId, record: 
 }
 
 /// After the sweep: every identity column of the scope.
-pub(crate) fn reckon(
+fn reckon(
+    plans: &Plans,
     context: &Context<'_>,
-    swept: &mut Partial,
-    findings: &Ledger,
-    coverage: &mut Coverage,
+    swept: &Tallies,
+    sums: &mut Sums,
+    Results { findings, coverage, .. }: &mut Results<'_>,
 ) -> Vec<IdentityResult> {
-    if context.identities.plans.is_empty() {
+    if plans.plans.is_empty() {
         return Vec::new();
     }
     let damaged = partly_known_units(context, swept, findings);
     let mut results = Vec::new();
-    for (at, plan) in context.identities.plans.iter().enumerate() {
+    for (at, plan) in plans.plans.iter().enumerate() {
         if !context.constraints_in_scope(&plan.units) {
             continue;
         }
-        let Seen { range, unread } = *swept.identities.seen(at);
+        let Seen { range, unread } = *sums.seen(at);
         let obstacle = match &plan.obstacle {
             Some(reason) => Some(reason.clone()),
             None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some((&limits::IDENTITY_TABLE).into()),

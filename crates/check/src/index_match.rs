@@ -9,20 +9,14 @@ mod plan;
 mod together;
 
 use catalog::Database;
-use format::record::Record;
-use format::uniform::Rows;
-use format::{PageId, RecordId};
 
 use crate::context::Context;
-use crate::coverage::Coverage;
 use crate::damage::{damaged_units, named};
-use crate::expanded::ColumnDoubt;
-use crate::finding::Owner;
-use crate::forwarding::locator_of;
+use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
-use crate::ledger::Ledger;
 use crate::registry::{Phase, limits};
-use crate::tallies::Partial;
+use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::Side;
 
@@ -33,9 +27,8 @@ pub(crate) use plan::Plans;
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: Vec<PlanSums>,
-    /// What came of it.
-    pub(crate) compared: Compared,
-    desk: Desk,
+    /// Bytes of values off the row that were read.
+    bytes_read: u64,
 }
 
 /// The two sides of one index.
@@ -55,43 +48,7 @@ pub(crate) struct PlanSums {
     off_row: u64,
 }
 
-/// How much of what was asked for was compared.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Compared {
-    /// Nonclustered indexes that the run covers.
-    pub(crate) indexes_in_scope: u64,
-    /// Those that were compared with their table.
-    pub(crate) indexes: u64,
-    /// Their rows.
-    pub(crate) rows: u64,
-}
-
 impl Sums {
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.plans
-    }
-
-    /// Adds what another thread, or another part of the tables, has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        if self.plans.len() < other.plans.len() {
-            self.plans.resize(other.plans.len(), PlanSums::default());
-        }
-        for (mine, theirs) in self.plans.iter_mut().zip(other.plans) {
-            mine.table.add(theirs.table);
-            mine.index.add(theirs.index);
-            mine.table_rows += theirs.table_rows;
-            mine.index_rows += theirs.index_rows;
-            mine.unhashed += theirs.unhashed;
-            mine.too_expensive += theirs.too_expensive;
-            mine.off_row += theirs.off_row;
-        }
-        self.compared.indexes_in_scope += other.compared.indexes_in_scope;
-        self.compared.indexes += other.compared.indexes;
-        self.compared.rows += other.compared.rows;
-        self.desk.reader.bytes_read = self.desk.reader.bytes_read.saturating_add(other.desk.reader.bytes_read);
-    }
-
     fn get(&self, plan: usize) -> PlanSums {
         self.plans.get(plan).copied().unwrap_or_default()
     }
@@ -114,19 +71,77 @@ impl Added {
     }
 }
 
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        if self.plans.len() < other.plans.len() {
+            self.plans.resize(other.plans.len(), PlanSums::default());
+        }
+        for (mine, theirs) in self.plans.iter_mut().zip(other.plans) {
+            mine.table.add(theirs.table);
+            mine.index.add(theirs.index);
+            mine.table_rows += theirs.table_rows;
+            mine.index_rows += theirs.index_rows;
+            mine.unhashed += theirs.unhashed;
+            mine.too_expensive += theirs.too_expensive;
+            mine.off_row += theirs.off_row;
+        }
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+    }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
+}
+
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = Desk;
+    type Rest = Added;
+
+    fn sums(&self, _units: usize) -> Sums {
+        Sums::default()
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        !self.work(unit).is_empty()
+    }
+
+    fn page(&self, context: &Context<'_>, of_page: &RowPage<'_>, sums: &mut Sums, desk: &mut Desk) -> Handled<Added> {
+        match page(self, context, of_page, sums, desk) {
+            (_, true) => Handled::All,
+            (added, false) => Handled::Except(added),
+        }
+    }
+
+    fn row(
+        &self,
+        context: &Context<'_>,
+        of_row: &Row<'_>,
+        added: Added,
+        (sums, desk): (&mut Sums, &mut Desk),
+        _findings: &mut Vec<Finding>,
+    ) {
+        row(self, context, of_row, added, sums, desk);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        reckon(self, context, swept, sums, to);
+    }
+}
+
 /// The rows of a uniform page of the leaf level, all at once where that is possible; tells for which indexes, and whether
 /// for all.
-pub(crate) fn page(
+fn page(
+    plans: &Plans,
     context: &Context<'_>,
-    unit: UnitIndex,
-    id: PageId,
-    rows: Rows<'_>,
+    &RowPage { unit, id, rows }: &RowPage<'_>,
     sums: &mut Sums,
+    desk: &mut Desk,
 ) -> (Added, bool) {
     let (mut added, mut is_whole) = (Added::default(), true);
-    for (at, work) in context.indexes.work(unit).iter().enumerate() {
+    for (at, work) in plans.work(unit).iter().enumerate() {
         let together = work.together.as_ref().filter(|_| at < 64);
-        let sum = together.and_then(|together| together.sum(&context.hash, id, rows, &mut sums.desk));
+        let sum = together.and_then(|together| together.sum(&context.hash, id, rows, desk));
         let Some((sum, indexed)) = sum else {
             is_whole = false;
             continue;
@@ -147,38 +162,27 @@ pub(crate) fn page(
     (added, is_whole)
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed; `doubts` are
-/// the values that are not in it. To the sums of `added` it was added before.
-pub(crate) fn row(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    doubts: impl Iterator<Item = ColumnDoubt> + Clone,
-    added: Added,
-    sums: &mut Sums,
-) {
-    let work = context.indexes.work(unit);
-    if work.is_empty() {
-        return;
-    }
-    let Some(locator) = locator_of(at, record) else { return };
+/// Adds a row to the sums of its indexes; to those of `added` it was added before.
+fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: &mut Sums, desk: &mut Desk) {
+    let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
+    let work = plans.work(unit);
+    let indexes = plans.plans().len();
     for (place, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
-        let standing = match doubts.clone().any(|(null_bit, _)| work.reads(null_bit)) {
+        let standing = match row.doubts().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
-                sums.desk.has_off_row = false;
+                desk.has_off_row = false;
                 Standing::Unknown
             }
-            false if work.share == 0 => standing(context, work, record, locator, &mut sums.desk),
+            false if work.share == 0 => standing(context, work, record, locator, (desk, indexes)),
             false => {
-                let desk = &mut sums.desk;
                 desk.room.allow(desk.purse.left(at.page, place, work.share));
-                let standing = standing(context, work, record, locator, desk);
+                let standing = standing(context, work, record, locator, (&mut *desk, indexes));
                 desk.purse.put_back(place, work.share, desk.room.allowed());
                 standing
             }
         };
-        let off_row = u64::from(sums.desk.has_off_row);
+        sums.bytes_read = desk.reader.bytes_read;
+        let off_row = u64::from(desk.has_off_row);
         let Some(sums) = sums.get_mut(work.plan) else { continue };
         sums.off_row += off_row;
         match (standing, work.side) {
@@ -196,12 +200,12 @@ pub(crate) fn row(
 }
 
 /// After the sweep: indexes whose sums differ get a second, exact look.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, to: &mut Results<'_>) {
+    let Results { findings, coverage, outcome } = to;
     let what = limits::INDEX_DAMAGED.what;
-    let mut compared = Compared::default();
-    for (name, reason) in context.indexes.left_out() {
+    for (name, reason) in plans.left_out() {
         if in_scope(context, &name.units) {
-            compared.indexes_in_scope += 1;
+            outcome.indexes_in_scope += 1;
             coverage.note_as(what, reason.clone(), &name.text, 1);
         }
     }
@@ -213,27 +217,27 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         |owner: Owner| owner.index_id <= 1 && Database::TABLES_OF_INDEXES.contains(&owner.object_id);
     let damaged_owners = damaged.iter().filter_map(|unit| Some(context.units.get(*unit)?.owner));
     let description_is_damaged = damaged_owners.into_iter().any(describes_indexes);
-    for empty in context.indexes.empty() {
+    for empty in plans.empty() {
         let [index, table] = empty.units(context.database);
         if !in_scope(context, &index) {
             continue;
         }
-        compared.indexes_in_scope += 1;
+        outcome.indexes_in_scope += 1;
         // A chain that leads nowhere, perhaps.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => coverage.note(&limits::INDEX_DAMAGED, empty.name(context.database), 1),
-            false => compared.indexes += 1,
+            false => outcome.indexes_compared += 1,
         }
     }
-    let is_endless = swept.indexes.desk.reader.bytes_read > hash::most_bytes_off_row(context);
+    let is_endless = of_rows.bytes_read > hash::most_bytes_off_row(context, plans.plans().len());
     let mut differing = Vec::new();
-    for (at, plan) in context.indexes.plans().iter().enumerate() {
+    for (at, plan) in plans.plans().iter().enumerate() {
         let units = || plan.table_units.iter().chain(&plan.index_units);
         if !in_scope(context, &plan.index_units) {
             continue;
         }
-        let sums = swept.indexes.get(at);
-        compared.indexes_in_scope += 1;
+        let sums = of_rows.get(at);
+        outcome.indexes_in_scope += 1;
         let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
         if let rows @ 1.. = unread_rows(swept, units()) {
             coverage.note(&limits::INDEX_ROWS_FORM, &plan.name, rows);
@@ -247,8 +251,8 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
         } else if sums.unhashed > 0 {
             coverage.note(&limits::INDEX_ROWS_UNCERTAIN, &plan.name, sums.unhashed);
         } else {
-            compared.indexes += 1;
-            compared.rows += sums.index_rows;
+            outcome.indexes_compared += 1;
+            outcome.index_rows_compared += sums.index_rows;
             if sums.table != sums.index && description_is_damaged {
                 coverage.note(&limits::INDEX_DESCRIPTION_DAMAGED, &plan.name, 1);
             } else if sums.table != sums.index {
@@ -256,10 +260,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut 
             }
         }
     }
-    swept.indexes.compared = compared;
     for at in differing {
-        let Some(plan) = context.indexes.plans().get(at) else { continue };
-        match pinpoint::index_rows(context, plan, at, swept.indexes.get(at), findings) {
+        let Some(plan) = plans.plans().get(at) else { continue };
+        match pinpoint::index_rows((context, plans), plan, at, of_rows.get(at), findings) {
             Ok(true) => coverage.note(&limits::INDEX_MORE_UNMATCHED, &plan.name, 0),
             Ok(false) => {}
             Err(_) => coverage.note_as(what, &limits::PAGES_UNREADABLE, &plan.name, 1),
@@ -275,6 +278,6 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
 }
 
 /// Rows whose insides are not known.
-fn unread_rows<'u>(swept: &Partial, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
+fn unread_rows<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
 }

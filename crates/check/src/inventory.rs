@@ -6,11 +6,11 @@ use catalog::{Database, UnitKind};
 
 use crate::context::Context;
 use crate::report::{RowsetCounts, UnitTotals};
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// The rowsets in scope, by object, index and partition.
-pub(crate) fn rowsets(context: &Context<'_>, swept: &Partial) -> Vec<RowsetCounts> {
+pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCounts> {
     let database = context.database;
     let extents = extents_by_unit(context);
     let in_memory = database.memory_optimized_tables();

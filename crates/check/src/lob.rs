@@ -10,20 +10,17 @@ mod pinpoint_facts;
 mod plan;
 
 use format::lob::{Fragment, NULL_ROOT, Node, SMALL_ROOT};
-use format::record::Record;
 use format::{Page, PageType, RecordId};
 
 use crate::context::Context;
-use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::forwarding::is_live;
 use crate::hash::Sum;
-use crate::ledger::Ledger;
 use crate::per_unit::PerUnit;
 use crate::pinpoint::{Unread, note_unread};
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::tallies::Partial;
+use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums, TextPage};
+use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 
 use facts::{Expects, InRow, Kind, Reference, held, links};
@@ -62,25 +59,6 @@ impl Sums {
         Self { units: PerUnit::new(units), parity: parity::Parity::default() }
     }
 
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.units
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.units.merge(other.units, |mine, theirs| {
-            mine.named.add(theirs.named);
-            mine.found.add(theirs.found);
-            mine.expected.add(theirs.expected);
-            mine.actual.add(theirs.actual);
-            mine.references += theirs.references;
-            mine.fragments += theirs.fragments;
-            mine.undescribed += theirs.undescribed;
-        });
-        self.parity.merge(other.parity);
-    }
-
     fn get(&self, unit: UnitIndex) -> UnitSums {
         self.units.get(unit as usize).copied().unwrap_or_default()
     }
@@ -98,20 +76,66 @@ impl Sums {
     }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included, audited, and expanded if it was compressed.
-pub(crate) fn row(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    sums: &mut Sums,
-    findings: &mut Vec<Finding>,
-) {
-    let Some(plan) = context.lob.rows(unit).filter(|_| record.variable_count() > 0) else { return };
-    // Ghosts keep pointers to values that are gone (docs/format/README.md#pointers-of-ghosts).
-    if !is_live(record) {
-        return;
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        self.units.merge(other.units, |mine, theirs| {
+            mine.named.add(theirs.named);
+            mine.found.add(theirs.found);
+            mine.expected.add(theirs.expected);
+            mine.actual.add(theirs.actual);
+            mine.references += theirs.references;
+            mine.fragments += theirs.fragments;
+            mine.undescribed += theirs.undescribed;
+        });
+        self.parity.merge(other.parity);
     }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.units
+    }
+}
+
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = ();
+    type Rest = ();
+
+    fn sums(&self, units: usize) -> Sums {
+        Sums::new(units)
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        self.rows(unit).is_some()
+    }
+
+    fn page(&self, _: &Context<'_>, _: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
+        // All but exceptions have their values in the row.
+        Handled::All
+    }
+
+    fn row(
+        &self,
+        context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, ()): (&mut Sums, &mut ()),
+        findings: &mut Vec<Finding>,
+    ) {
+        row(self, context, of_row, sums, findings);
+    }
+
+    fn text_page(&self, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+        text_page(self, context, page, sums, findings);
+    }
+
+    fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        reckon(self, context, swept, sums, to);
+    }
+}
+
+fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let Row { unit, at, ref record, .. } = *row;
+    let Some(plan) = plans.rows(unit).filter(|_| record.variable_count() > 0) else { return };
     plan.each(record, |seen| match seen {
         InRow::Reference(reference) => sums.refer(context, &reference),
         InRow::Undescribed => {
@@ -129,15 +153,9 @@ pub(crate) fn row(
 }
 
 /// A sound page of a LOB or row-overflow unit.
-pub(crate) fn text_page(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    page: Page<'_>,
-    spans: &[crate::audit::Span],
-    sums: &mut Sums,
-    findings: &mut Vec<Finding>,
-) {
-    let has_ntext = context.lob.has_ntext(unit);
+fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let TextPage { unit, page, spans } = *page;
+    let has_ntext = plans.has_ntext(unit);
     for (slot, span) in spans.iter().enumerate() {
         let Ok(fragment) = Fragment::read(span.of(page)) else { continue };
         let at = RecordId { page: page.header().page_id(), slot: slot as u16 };
@@ -179,42 +197,42 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
 }
 
 /// After the sweep: what the sums say.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, coverage: &mut Coverage) {
+fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums, to: &mut Results<'_>) {
     let mut planned = vec![false; context.units.list().len()];
-    for plan in context.lob.rowsets() {
+    for plan in plans.rowsets() {
         for unit in &plan.text_units {
             if let Some(planned) = planned.get_mut(*unit as usize) {
                 *planned = true;
             }
         }
-        if rowset(context, plan, swept, findings, coverage).is_err() {
+        if rowset((plans, plan), context, swept, sums, to).is_err() {
             // Which of its pages it was means nothing: what leads to its values is not known as a whole.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
-                note_unread(context, *unit, swept, coverage);
+                note_unread(context, *unit, swept, to.coverage);
             }
         }
     }
     for (at, tally) in swept.units.touched() {
         let Some(unit) = context.units.list().get(at) else { continue };
         if unit.shape == Shape::Heap && unit.compressed && tally.data_pages > 0 && context.in_scope(unit) {
-            coverage.note(&limits::PFS_FREE_SPACE_COMPRESSED, context.index_name(unit), tally.data_pages);
+            to.coverage.note(&limits::PFS_FREE_SPACE_COMPRESSED, context.index_name(unit), tally.data_pages);
         }
     }
     let unplanned = swept.units.touched().filter(|(at, _)| planned.get(*at) == Some(&false));
     for (at, tally) in unplanned.filter(|(_, tally)| tally.text_pages > 0) {
         let Some(unit) = context.units.list().get(at) else { continue };
-        coverage.note(&limits::LOB_UNIT_UNKNOWN, context.index_name(unit), tally.text_pages);
+        to.coverage.note(&limits::LOB_UNIT_UNKNOWN, context.index_name(unit), tally.text_pages);
     }
 }
 
 fn rowset(
+    (plans, plan): (&Plans, &RowsetPlan),
     context: &Context<'_>,
-    plan: &RowsetPlan,
-    swept: &Partial,
-    findings: &mut Ledger,
-    coverage: &mut Coverage,
+    swept: &Tallies,
+    of_rows: &Sums,
+    Results { findings, coverage, .. }: &mut Results<'_>,
 ) -> Result<(), Unread> {
-    let sums = |unit: &UnitIndex| swept.lob.get(*unit);
+    let sums = |unit: &UnitIndex| of_rows.get(*unit);
     let differs = |sums: UnitSums| sums.named != sums.found || sums.expected != sums.actual;
     let weight: u64 = plan.text_units.iter().map(|unit| sums(unit).fragments.max(sums(unit).references)).sum();
     let lost: u64 =
@@ -226,23 +244,23 @@ fn rowset(
     if left_out || !units.any(|unit| context.in_scope(unit)) {
         return Ok(());
     }
-    if let Some(limit) = why_not(context, plan, swept) {
+    if let Some(limit) = why_not(context, plan, swept, of_rows) {
         coverage.note_as(limits::LOB_GHOSTS.what, limit, context.index_name(unit), weight);
     } else if plan.text_units.iter().any(|unit| differs(sums(unit))) {
         let is_whole = swept.units.get(plan.in_row as usize).is_some_and(|tally| tally.lost_pages() == 0);
-        let doubts = self::pinpoint::lob(context, plan, weight, is_whole, findings)?;
+        let doubts = self::pinpoint::lob((context, plans), plan, weight, is_whole, findings)?;
         if doubts > 0 {
             coverage.note(&limits::LOB_GHOSTS, context.index_name(unit), doubts);
         }
-        parity::note_damaged(context, plan, coverage);
+        parity::note_damaged(context, plans, plan, coverage);
     } else {
-        parity::reckon(context, plan, swept, findings, coverage)?;
+        parity::reckon(context, (plans, plan), &of_rows.parity, findings, coverage)?;
     }
     Ok(())
 }
 
 /// Why nothing can be said of a rowset's off-row values.
-fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<&'static Limit> {
+fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sums) -> Option<&'static Limit> {
     let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
     let in_row = tally(&plan.in_row)?;
     let mut units = plan.text_units.iter().chain([&plan.in_row]);
@@ -258,9 +276,9 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Partial) -> Option<
         Some(&limits::LOB_OUT_OF_SCOPE)
     } else if units.any(is_partly_known) {
         Some(&limits::LOB_PAGES_UNKNOWN)
-    } else if swept.lob.get(plan.in_row).undescribed > 0 {
+    } else if sums.get(plan.in_row).undescribed > 0 {
         Some(&limits::LOB_VALUES_FORM)
-    } else if plan.text_units.iter().any(|unit| swept.lob.get(*unit).undescribed > 0) {
+    } else if plan.text_units.iter().any(|unit| sums.get(*unit).undescribed > 0) {
         Some(&limits::LOB_FRAGMENTS_FORM)
     } else {
         None

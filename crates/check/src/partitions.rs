@@ -10,17 +10,14 @@ mod plan;
 use std::cmp::Ordering;
 
 use catalog::{Boundary, Stored};
-use format::RecordId;
 use format::key::compare_values;
-use format::record::Record;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::expanded::ColumnDoubt;
 use crate::finding::{Finding, Value};
-use crate::forwarding::locator_of;
 use crate::registry::{self, limits};
-use crate::tallies::Partial;
+use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 pub(crate) use plan::Plans;
@@ -91,18 +88,6 @@ impl Seen {
 }
 
 impl Sums {
-    /// What it holds, for people and tests.
-    pub(crate) fn facts(&self) -> impl std::fmt::Debug + '_ {
-        &self.plans
-    }
-
-    /// Adds what another thread has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for (at, seen) in other.plans.into_iter().enumerate() {
-            self.seen(at).add(seen);
-        }
-    }
-
     #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     fn seen(&mut self, plan: usize) -> &mut Seen {
         if self.plans.len() <= plan {
@@ -112,27 +97,59 @@ impl Sums {
     }
 }
 
-/// Whether a unit's rows are of a partition.
-pub(crate) fn concerns(context: &Context<'_>, unit: UnitIndex) -> bool {
-    context.partitions.work(unit).is_some()
+impl RowSums for Sums {
+    fn merge(&mut self, other: Self) {
+        for (at, seen) in other.plans.into_iter().enumerate() {
+            self.seen(at).add(seen);
+        }
+    }
+
+    fn facts(&self) -> impl std::fmt::Debug + '_ {
+        &self.plans
+    }
 }
 
-/// A record of the leaf level of a heap or index, ghosts included.
-pub(crate) fn row(
-    context: &Context<'_>,
-    unit: UnitIndex,
-    at: RecordId,
-    record: &Record<'_>,
-    mut doubts: impl Iterator<Item = ColumnDoubt>,
-    sums: &mut Sums,
-    findings: &mut Vec<Finding>,
-) {
-    let Some(work) = context.partitions.work(unit) else { return };
-    let Some(locator) = locator_of(at, record) else { return };
+impl RowCheck for Plans {
+    type Sums = Sums;
+    type Scratch = ();
+    type Rest = ();
+    const STAGE: Stage = Stage::Beyond;
+
+    fn sums(&self, _units: usize) -> Sums {
+        Sums::default()
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
+        self.work(unit).is_some()
+    }
+
+    fn row(
+        &self,
+        context: &Context<'_>,
+        of_row: &Row<'_>,
+        (): (),
+        (sums, ()): (&mut Sums, &mut ()),
+        findings: &mut Vec<Finding>,
+    ) {
+        row(self, context, of_row, sums, findings);
+    }
+
+    fn settle(&self, context: &Context<'_>, _swept: &mut Tallies, sums: &mut Sums, to: &mut Results<'_>) {
+        note(self, context, sums, to.coverage);
+    }
+
+    fn proven(&self, context: &Context<'_>, sums: &Sums, finding: Finding, coverage: &mut Coverage) -> Option<Finding> {
+        proven(self, context, sums, finding, coverage)
+    }
+}
+
+fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
+    let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
+    let Some(work) = plans.work(unit) else { return };
     let seen = sums.seen(work.plan);
     let null_bit = work.column.column.leaf_null_bit;
     let value = match work.column.value(record) {
-        _ if doubts.any(|(of, _)| of == null_bit) => {
+        _ if row.doubts().any(|(of, _)| of == null_bit) => {
             seen.undecided += 1;
             return;
         }
@@ -224,14 +241,14 @@ fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
 const WHAT: &str = limits::PARTITION_ORDER.what;
 
 /// After the sweep: what could not be told.
-pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, coverage: &mut Coverage) {
-    for (name, units, reason) in context.partitions.left_out() {
+fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Coverage) {
+    for (name, units, reason) in plans.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {
             coverage.note_as(WHAT, reason.clone(), name, units.len() as u64);
         }
     }
-    for (at, plan) in context.partitions.plans().iter().enumerate() {
-        let seen = *swept.partitions.seen(at);
+    for (at, plan) in plans.plans().iter().enumerate() {
+        let seen = *sums.seen(at);
         if seen.undecided > 0 {
             coverage.note(&limits::PARTITION_ORDER, &plan.name, seen.undecided);
         }
@@ -245,7 +262,8 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &mut Partial, coverage: &mut 
 }
 
 /// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
-pub(crate) fn proven(
+fn proven(
+    plans: &Plans,
     context: &Context<'_>,
     sums: &Sums,
     mut finding: Finding,
@@ -256,7 +274,7 @@ pub(crate) fn proven(
         return Some(finding);
     }
     let unit = finding.owner.and_then(|owner| context.units.index_of(owner.alloc_unit))?;
-    let plan = context.partitions.work(unit)?.plan;
+    let plan = plans.work(unit)?.plan;
     let seen = sums.plans.get(plan).filter(|seen| !seen.is_contradicted())?;
     let Some(at) = finding.evidence.iter().position(|(name, _)| *name == BOUNDARY) else { return Some(finding) };
     let (_, value) = finding.evidence.remove(at);
@@ -264,7 +282,7 @@ pub(crate) fn proven(
         Side::Left => 0,
         Side::Right => 1,
         Side::NotSeen | Side::Both => {
-            let name = context.partitions.plans().get(plan).map_or("", |plan| plan.name.as_str());
+            let name = plans.plans().get(plan).map_or("", |plan| plan.name.as_str());
             coverage.note(&limits::PARTITION_WRONG_OR_SIDE, name, u64::from(is_head));
             return None;
         }

@@ -11,7 +11,7 @@ use crate::coverage::Coverage;
 use crate::page_role::is_leaf_of;
 use crate::registry::limits;
 use crate::sweep::{Target, Verdict};
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
@@ -73,7 +73,7 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
 pub(crate) struct Unread;
 
 /// Says that a second look at a unit met a page that could not be read: from now on not all of the unit is known.
-pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Partial, coverage: &mut Coverage) {
+pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
     }

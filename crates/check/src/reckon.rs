@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use crate::checks::{Checks, Sums};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::pinpoint;
 use crate::progress::Progress;
 use crate::registry::limits;
-use crate::tallies::{Partial, UnitTally};
+use crate::row_check::{Results, Stage};
+use crate::tallies::{Swept, Tallies, UnitTally};
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, columnstore, computed, counts, extended, heap, index_match, lob, tree};
+use crate::{columnstore, counts, extended, heap, tree};
 
 /// Compares the key bounds of a batch, and gives back what they take.
-pub(crate) fn bounds(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger, progress: &dyn Progress) {
+pub(crate) fn bounds(context: &Context<'_>, swept: &mut Tallies, findings: &mut Ledger, progress: &dyn Progress) {
     progress.phase("reckon", 0);
     tree::join_neighbours(context, swept);
     if !context.options.physical_only {
@@ -24,9 +26,9 @@ pub(crate) fn bounds(context: &Context<'_>, swept: &mut Partial, findings: &mut 
 /// Compares what the sweeps of all batches added up.
 pub(crate) fn reckon(
     context: &Context<'_>,
-    swept: &mut Partial,
-    findings: &mut Ledger,
-    coverage: &mut Coverage,
+    checks: &mut Checks,
+    Swept { tallies: swept, sums }: &mut Swept<Sums>,
+    to: &mut Results<'_>,
     progress: &dyn Progress,
 ) {
     progress.phase("reckon", 0);
@@ -39,10 +41,10 @@ pub(crate) fn reckon(
     for (at, unit) in context.units.list().iter().enumerate() {
         let index = at as UnitIndex;
         let Some(tally) = swept.units.get(at) else { continue };
-        if !context.in_scope(unit) || !can_be_judged(context, index, tally, coverage) {
+        if !context.in_scope(unit) || !can_be_judged(context, index, tally, to.coverage) {
             continue;
         }
-        counts::note_rows(context, unit, tally, coverage);
+        counts::note_rows(context, unit, tally, to.coverage);
         if context.options.physical_only {
             continue;
         }
@@ -58,26 +60,23 @@ pub(crate) fn reckon(
         }
     }
     if !context.options.physical_only {
-        tree::note_lost_bounds(context, swept, coverage);
+        tree::note_lost_bounds(context, swept, to.coverage);
     }
     for (unit, stretch) in pinpoint::stretches(context, &suspects) {
         let looked = match context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
-            true => heap::pinpoint(context, unit, stretch, findings),
-            false => tree::pinpoint(context, unit, stretch, findings),
+            true => heap::pinpoint(context, unit, stretch, to.findings),
+            false => tree::pinpoint(context, unit, stretch, to.findings),
         };
         if looked.is_err() {
-            pinpoint::note_unread(context, unit, swept, coverage);
+            pinpoint::note_unread(context, unit, swept, to.coverage);
         }
     }
     if !context.options.physical_only {
-        columns::reckon(context, swept, findings, coverage);
-        computed::reckon(context, swept, coverage);
-        lob::reckon(context, swept, findings, coverage);
-        counts::check(context, findings);
-        // Last: what is damaged otherwise is not compared.
-        index_match::reckon(context, swept, findings, coverage);
-        extended::reckon(context, swept, findings, coverage);
-        columnstore::reckon(context, findings, coverage);
+        counts::check(context, to.findings);
+        // Late: what is damaged otherwise is not compared.
+        checks.settle(Stage::Reckon, context, swept, sums, to);
+        extended::reckon(context, swept, to.findings, to.coverage);
+        columnstore::reckon(context, to.findings, to.coverage);
     }
 }
 

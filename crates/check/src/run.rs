@@ -6,6 +6,7 @@ use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
 use crate::beyond::Beyond;
+use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -15,12 +16,13 @@ use crate::options::{Options, Scope};
 use crate::progress::Progress;
 use crate::registry::limits;
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
+use crate::row_check::{Outcome, Results, Stage};
 use crate::spill::Space;
-use crate::tallies::{Partial, UnreadPages};
+use crate::tallies::{Swept, Tallies, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
-    broker, catalog_rules, columns, constraints, container, encryption, identity, inventory, memory, metadata,
-    partitions, reckon, settle, survey, sweep, system,
+    broker, catalog_rules, columns, container, encryption, inventory, memory, metadata, reckon, settle, survey, sweep,
+    system,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -74,30 +76,30 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     phases.end("survey", &space);
 
     let mut context = Context::new(source, database, options, units, survey, &space);
-    let mut swept = Partial::new(context.units.list().len());
+    let mut checks = Checks::new(&context);
+    let mut swept = Swept::new(&checks, context.units.list().len());
+    let mut outcome = Outcome::default();
     let batches = u32::from(options.batches.max(1));
     for batch in 0..batches {
         context.batch = (batches > 1).then_some((batch, batches));
         let mut part = if options.scope.reads_pages() {
-            sweep::sweep(&context, &mut findings, &metered.meter, progress)
+            sweep::sweep(&context, &checks, &mut findings, &metered.meter, progress)
         } else {
-            Partial::new(context.units.list().len())
+            Swept::new(&checks, context.units.list().len())
         };
         phases.end("sweep", &space);
-        reckon::bounds(&context, &mut part, &mut findings, progress);
+        reckon::bounds(&context, &mut part.tallies, &mut findings, progress);
         swept.merge(part);
         if batch + 1 < batches {
             phases.end("reckon", &space);
         }
     }
     context.batch = None;
-    context.taken = swept.take_taken();
+    context.taken = swept.tallies.take_taken();
     // Damage of one table may be found on a page of another: what is damaged is known only now.
-    reckon::reckon(&context, &mut swept, &mut findings, &mut coverage, progress);
+    let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
+    reckon::reckon(&context, &mut checks, &mut swept, &mut to, progress);
     phases.end("reckon", &space);
-    let (rows_checked, column_values_checked, column_values_not_verified) = swept.columns.totals(&context.columns);
-    context.release_row_plans();
-    partitions::reckon(&context, &mut swept, &mut coverage);
     let mut service_broker = Vec::new();
     if options.scope.checks_catalog() && !options.physical_only {
         progress.phase("catalogue", 0);
@@ -110,17 +112,16 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     if options.constraints {
         progress.phase("constraints", 0);
     }
-    let beyond = Beyond {
-        identities: identity::reckon(&context, &mut swept, &findings, &mut coverage),
-        constraints: constraints::reckon(&context, &mut swept, &mut findings, &mut coverage),
-    };
+    let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
+    checks.settle(Stage::Beyond, &context, &mut swept.tallies, &mut swept.sums, &mut to);
     phases.end("beyond", &space);
     if options.scope == Scope::Database {
         container::check(source, &mut findings, &mut coverage, &mut read_errors);
     }
 
-    let settled = settle::settle(&context, &swept, findings, &mut coverage);
+    let settled = settle::settle(&context, (&checks, &swept.sums), findings, &mut coverage);
     phases.end("settle", &space);
+    let swept = swept.tallies;
     note_unchecked(&context, &swept, &mut coverage);
     read_errors.extend(unread_pages(&context, swept.unread.clone()));
     read_errors.extend(space.error());
@@ -136,7 +137,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         rowsets,
         findings: settled.findings,
         demoted: settled.demoted,
-        beyond,
+        beyond: outcome.beyond,
         not_verified,
         notes,
         read_errors,
@@ -147,12 +148,12 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             pages_read: swept.pages_read,
             pages_allocated: swept.pages_allocated,
             rows,
-            rows_checked,
-            column_values_checked,
-            column_values_not_verified,
-            indexes_in_scope: swept.indexes.compared.indexes_in_scope,
-            indexes_compared: swept.indexes.compared.indexes,
-            index_rows_compared: swept.indexes.compared.rows,
+            rows_checked: outcome.rows_checked,
+            column_values_checked: outcome.column_values_checked,
+            column_values_not_verified: outcome.column_values_not_verified,
+            indexes_in_scope: outcome.indexes_in_scope,
+            indexes_compared: outcome.indexes_compared,
+            index_rows_compared: outcome.index_rows_compared,
             threads: options.threads(),
             seconds: metered.meter.seconds(),
             phases: phases.into_list(),
@@ -260,7 +261,7 @@ fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Cov
 }
 
 /// What the options ask for and this program does not check, or cannot.
-fn note_unchecked(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
     if !context.options.scope.reads_pages() {
         return;
     }

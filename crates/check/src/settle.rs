@@ -5,6 +5,7 @@ use catalog::{ChainFault, Fetched, fetch};
 use format::version::NEWEST;
 use format::{Page, PageBytes, PageId};
 
+use crate::checks::{Checks, Sums};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -13,10 +14,8 @@ use crate::in_flight::InFlight;
 use crate::ledger::Ledger;
 use crate::options::Scope;
 use crate::page_set::PageSet;
-use crate::partitions;
 use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
-use crate::tallies::Partial;
 
 /// What the findings of a run came to.
 pub(crate) struct Settled {
@@ -27,7 +26,12 @@ pub(crate) struct Settled {
 }
 
 /// Keeps the findings that the options ask for, in the order in which they are listed, and tells proofs from the others.
-pub(crate) fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, coverage: &mut Coverage) -> Settled {
+pub(crate) fn settle(
+    context: &Context<'_>,
+    (checks, sums): (&Checks, &Sums),
+    findings: Ledger,
+    coverage: &mut Coverage,
+) -> Settled {
     let doubts = Doubts::of(context);
     // Both lists share what the findings may take.
     let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
@@ -37,7 +41,7 @@ pub(crate) fn settle(context: &Context<'_>, swept: &Partial, findings: Ledger, c
     let mut demoted_pages = PageSet::new(&context.survey.files);
     let mut first_limit = None;
     for finding in findings.into_sorted().filter(|finding| is_asked_for(context, finding)) {
-        let Some(finding) = partitions::proven(context, &swept.partitions, finding, coverage) else { continue };
+        let Some(finding) = checks.proven(context, sums, finding, coverage) else { continue };
         if let Some(limit) = doubts.limit(&finding) {
             finding.page.into_iter().for_each(|page| demoted_pages.insert(page));
             first_limit.get_or_insert(limit);

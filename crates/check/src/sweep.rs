@@ -21,8 +21,9 @@ use crate::ledger::Ledger;
 use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
+use crate::row_check::RowChecks;
 use crate::survey::Allocation;
-use crate::tallies::Partial;
+use crate::tallies::{Swept, Tallies};
 
 use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
@@ -32,16 +33,23 @@ pub(crate) use target::{Target, Verdict, any_in_scope};
 const FINDINGS_A_THREAD: usize = 256;
 
 /// Reads every page of the scope once.
-pub(crate) fn sweep(context: &Context<'_>, findings: &mut Ledger, meter: &Meter, progress: &dyn Progress) -> Partial {
+pub(crate) fn sweep<C: RowChecks>(
+    context: &Context<'_>,
+    checks: &C,
+    findings: &mut Ledger,
+    meter: &Meter,
+    progress: &dyn Progress,
+) -> Swept<C::Sums> {
     let chunks = Chunks::of(&context.survey.files);
     progress.phase("sweep", chunks.pages());
     let sweep = Sweep {
         context,
+        checks,
         findings: Mutex::new(findings),
         meter,
         progress,
         chunks: &chunks,
-        merged: Mutex::default(),
+        merged: Mutex::new(None),
         ends: Mutex::default(),
     };
     let threads = context.options.threads();
@@ -61,20 +69,21 @@ pub(crate) fn sweep(context: &Context<'_>, findings: &mut Ledger, meter: &Meter,
         meter.idle(end.elapsed());
     }
     let merged = sweep.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
-    merged.unwrap_or_else(|| Partial::new(context.units.list().len()))
+    merged.unwrap_or_else(|| Swept::new(checks, context.units.list().len()))
 }
 
-struct Sweep<'a> {
+struct Sweep<'a, C: RowChecks> {
     context: &'a Context<'a>,
+    checks: &'a C,
     findings: Mutex<&'a mut Ledger>,
     meter: &'a Meter,
     progress: &'a dyn Progress,
     chunks: &'a Chunks,
-    merged: Mutex<Option<Partial>>,
+    merged: Mutex<Option<Swept<C::Sums>>>,
     ends: Mutex<Vec<Instant>>,
 }
 
-impl Sweep<'_> {
+impl<C: RowChecks> Sweep<'_, C> {
     /// Each thread reads what it judges.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
@@ -130,30 +139,31 @@ impl Sweep<'_> {
     /// Judges the pages that `next` hands out, which gets the buffer of the chunk before.
     fn work(&self, mut next: impl FnMut(Option<PageBuffer>) -> Option<Loaded>) {
         let context = self.context;
-        let mut partial = Partial::new(context.units.list().len());
+        let mut swept = Swept::new(self.checks, context.units.list().len());
+        let mut scratch = C::Scratch::default();
         let mut target = Target::default();
         let mut used = None;
         while let Some(mut loaded) = next(used.take()) {
-            self.judge(&mut loaded, &mut target, &mut partial);
-            partial.bound(context);
+            self.judge(&mut loaded, &mut target, &mut swept, &mut scratch);
+            swept.tallies.bound(context);
             self.meter.sample(context.space);
             self.progress.advance(loaded.chunk.pages.into());
             used = Some(loaded.buffer);
         }
-        self.hand_over(&mut partial.findings);
+        self.hand_over(&mut swept.tallies.findings);
         let waits = Instant::now();
         let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
         self.meter.locked(Lock::Merge, waits.elapsed());
         match merged.as_mut() {
-            Some(merged) => merged.merge(partial),
-            None => *merged = Some(partial),
+            Some(merged) => merged.merge(swept),
+            None => *merged = Some(swept),
         }
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
 
     /// Judges the pages of a chunk. Where the whole of it could not be read, each is read by itself, so that a bad sector
     /// costs one page.
-    fn judge(&self, loaded: &mut Loaded, target: &mut Target, partial: &mut Partial) {
+    fn judge(&self, loaded: &mut Loaded, target: &mut Target, swept: &mut Swept<C::Sums>, scratch: &mut C::Scratch) {
         let context = self.context;
         let (first, failed) = (loaded.chunk.first, loaded.failed);
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
@@ -164,16 +174,16 @@ impl Sweep<'_> {
                     continue;
                 }
                 if let Err(error) = context.source.read(id, bytes) {
-                    unread(context, id, &error, partial);
+                    unread(context, id, &error, &mut swept.tallies);
                     continue;
                 }
             }
-            partial.pages_read += 1;
+            swept.tallies.pages_read += 1;
             if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
-                target.page(context, id, bytes, partial);
+                target.page(context, self.checks, id, bytes, (swept, scratch));
             }
-            if partial.findings.len() >= FINDINGS_A_THREAD {
-                self.hand_over(&mut partial.findings);
+            if swept.tallies.findings.len() >= FINDINGS_A_THREAD {
+                self.hand_over(&mut swept.tallies.findings);
             }
         }
     }
@@ -187,7 +197,7 @@ impl Sweep<'_> {
 }
 
 /// A page that the system cannot read: not verified, and an error of the run if it is in use.
-fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Partial) {
+fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Tallies) {
     if context.survey.allocation(id) == Allocation::Free {
         return;
     }

@@ -8,13 +8,13 @@ use crate::context::Context;
 use crate::finding::Finding;
 use crate::hash::Sum;
 use crate::per_unit::PerUnit;
+use crate::row_check::{RowChecks, RowSums};
 use crate::spill::Run;
 use crate::taken::Taken;
 use crate::tree::{NodePage, PageBounds, TreeSums};
-use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
-/// The sums of one thread, or of all.
-pub(crate) struct Partial {
+/// What one thread, or all, counted and added up of pages.
+pub(crate) struct Tallies {
     /// By unit ordinal.
     pub(crate) units: PerUnit<UnitTally>,
     /// What was found on single pages and not handed over yet.
@@ -23,20 +23,6 @@ pub(crate) struct Partial {
     pub(crate) nodes: Vec<Run<NodePage>>,
     /// Key bounds of index pages, a run a thread.
     pub(crate) bounds: Vec<Run<PageBounds>>,
-    /// What rows say of their columns.
-    pub(crate) columns: columns::Sums,
-    /// What rows say of persisted computed columns.
-    pub(crate) computed: computed::Sums,
-    /// What rows and text pages say of off-row values.
-    pub(crate) lob: lob::Sums,
-    /// What rows say of the indexes of their table.
-    pub(crate) indexes: index_match::Sums,
-    /// What rows say of the constraints of their table.
-    pub(crate) constraints: constraints::Sums,
-    /// How rows lie to the boundaries of their partitions.
-    pub(crate) partitions: partitions::Sums,
-    /// Values of identity columns.
-    pub(crate) identities: identity::Sums,
     /// Pages of extents that several units claim, of another unit than the first to claim them.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
@@ -166,7 +152,26 @@ impl UnreadPages {
     }
 }
 
-impl Partial {
+/// What a sweep gives: what it counted of pages, and the sums of the checks of rows.
+pub(crate) struct Swept<S> {
+    pub(crate) tallies: Tallies,
+    pub(crate) sums: S,
+}
+
+impl<S: RowSums> Swept<S> {
+    /// Nothing yet.
+    pub(crate) fn new(checks: &impl RowChecks<Sums = S>, units: usize) -> Self {
+        Self { tallies: Tallies::new(units), sums: checks.sums(units) }
+    }
+
+    /// Adds what another thread, or another batch, has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.tallies.merge(other.tallies);
+        self.sums.merge(other.sums);
+    }
+}
+
+impl Tallies {
     /// Nothing yet, of `units` units.
     pub(crate) fn new(units: usize) -> Self {
         Self {
@@ -174,13 +179,6 @@ impl Partial {
             findings: Vec::new(),
             nodes: vec![Run::default()],
             bounds: vec![Run::default()],
-            columns: columns::Sums::new(units),
-            computed: computed::Sums::default(),
-            lob: lob::Sums::new(units),
-            indexes: index_match::Sums::default(),
-            constraints: constraints::Sums::default(),
-            partitions: partitions::Sums::default(),
-            identities: identity::Sums::default(),
             taken: Taken::default(),
             unread: UnreadPages::default(),
             pages_read: 0,
@@ -196,13 +194,6 @@ impl Partial {
         self.findings.extend(other.findings);
         self.nodes.extend(other.nodes);
         self.bounds.extend(other.bounds);
-        self.columns.merge(other.columns);
-        self.computed.merge(other.computed);
-        self.lob.merge(other.lob);
-        self.indexes.merge(other.indexes);
-        self.constraints.merge(other.constraints);
-        self.partitions.merge(other.partitions);
-        self.identities.merge(other.identities);
         self.taken.merge(other.taken);
         self.unread.merge(other.unread);
         self.pages_read += other.pages_read;

@@ -5,7 +5,7 @@ use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;
 use format::types::xtype;
 
-use super::RowCheck;
+use super::RowLook;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
@@ -35,7 +35,7 @@ pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Ledger
     }
 }
 
-impl RowCheck<'_, '_> {
+impl RowLook<'_, '_> {
     /// The index row is not one of those that only a running build may leave.
     pub(super) fn anti_matter(&mut self, column: &RowsetColumn) {
         let Stored::Plain(bytes) = column.stored(Level::Leaf, self.record) else { return };

@@ -5,7 +5,7 @@ use format::RecordId;
 use format::domain::Pieces;
 use format::lob::Pointer;
 
-use super::program::Column;
+use super::program::{Column, Plans};
 use super::{Sums, purity_finding};
 use crate::context::Context;
 use crate::ledger::Ledger;
@@ -93,7 +93,7 @@ impl Heads {
 }
 
 /// Reads the values and judges them; what cannot be judged is counted as not verified.
-pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Ledger) {
+pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut Ledger) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {
         return sums.add_unverified(heads.seen);
@@ -101,12 +101,12 @@ pub(super) fn settle(context: &Context<'_>, sums: &mut Sums, findings: &mut Ledg
     heads.list.sort_unstable();
     let mut reader = Reader::default();
     for head in heads.list {
-        let program = context.columns.get(head.unit as usize);
+        let program = plans.get(head.unit as usize);
         let Some(column) = program.and_then(|program| program.columns.get(usize::from(head.column))) else { continue };
         match judge(context, &mut reader, &head, column) {
             Some(true) => {}
             Some(false) => findings.push(purity_finding(context, head.unit, head.row, column)),
-            None => sums.not_verified(&context.columns, column),
+            None => sums.not_verified(plans, column),
         }
     }
 }

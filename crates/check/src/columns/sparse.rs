@@ -5,7 +5,7 @@ use format::lob::Pointer;
 use format::sparse::{SparseValue, SparseVector};
 use format::types::{TypeInfo, fixed_length, xtype};
 
-use super::RowCheck;
+use super::RowLook;
 use super::program::max_length;
 
 /// What is checked of a sparse column's values.
@@ -46,7 +46,7 @@ impl SparseCheck {
     }
 }
 
-impl RowCheck<'_, '_> {
+impl RowLook<'_, '_> {
     /// The vector, then each value in it.
     pub(super) fn sparse(&mut self, vector: SparseVector<'_>) {
         if let Some(fault) = vector.fault() {
@@ -67,7 +67,7 @@ impl RowCheck<'_, '_> {
         let Some(column) = self.program.columns.get(usize::from(check.column)) else { return };
         let length = value.bytes.len();
         if check.is_off_row(value) {
-            return self.sums.not_verified(&self.context.columns, column);
+            return self.sums.not_verified(self.plans, column);
         }
         if length > usize::from(check.max_length) || check.length.is_some_and(|exact| length != usize::from(exact)) {
             return self.wrong_length(check.max_length, column, value.bytes);
@@ -108,7 +108,7 @@ impl RowCheck<'_, '_> {
 
     fn nobodys(&mut self) {
         if let Some(column) = self.program.columns.last() {
-            self.sums.not_verified(&self.context.columns, column);
+            self.sums.not_verified(self.plans, column);
         }
     }
 }

@@ -4,19 +4,16 @@
 use format::domain::Domain;
 use format::uniform::Rows;
 
-use super::program::{FixedCheck, Program, VariableCheck};
+use super::program::{FixedCheck, Plans, Program, VariableCheck};
 use super::{Sums, is_possible, present};
 use crate::context::Context;
 use crate::units::UnitIndex;
 
 /// Whether nothing is to be said of the columns of the page's rows, exceptions aside; then they are counted.
-pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
-    let (Some(program), Some(tally)) = (context.columns.get(unit as usize), sums.units.get_mut(unit as usize)) else {
+pub(super) fn page(plans: &Plans, context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
+    let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
         return true;
     };
-    if context.options.no_index && program.is_user_index {
-        return true;
-    }
     if !program.fits(rows, context.options.checks_purity()) {
         return false;
     }

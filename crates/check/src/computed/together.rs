@@ -2,8 +2,7 @@
 
 use format::uniform::Rows;
 
-use super::{Persisted, Sums, Values};
-use crate::context::Context;
+use super::{Persisted, Plans, Scratch, Sums, Values};
 use crate::integers::{IntegerColumn, IntegerFormula, IntegerRoom};
 use crate::units::UnitIndex;
 use crate::values::{Column, Formula};
@@ -37,14 +36,15 @@ impl Together {
 }
 
 /// Whether all computed columns of the page's rows are right for certain; then they are counted, exceptions aside.
-pub(crate) fn page(context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
-    let columns = context.computed.of(unit);
-    let mut holds = |column: &Persisted| column.together.as_ref().is_some_and(|plan| plan.holds(rows, &mut sums.page));
+pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums, scratch: &mut Scratch) -> bool {
+    let columns = plans.of(unit);
+    let mut holds =
+        |column: &Persisted| column.together.as_ref().is_some_and(|plan| plan.holds(rows, &mut scratch.page));
     if !columns.iter().all(&mut holds) {
         return false;
     }
     if !columns.is_empty() {
-        sums.values.resize(context.computed.counters, Values::default());
+        sums.values.resize(plans.counters, Values::default());
     }
     for column in columns {
         if let Some(values) = sums.values.get_mut(column.counter) {

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::forwarding::locator_of;
 use crate::pinpoint::{Stretch, Unread, each_row, stretches};
 use crate::registry::limits;
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// Bytes that a remembered key takes in a table of hashes that is half full.
@@ -30,7 +30,7 @@ pub(super) struct Places(BTreeMap<UnitIndex, Stretch>);
 
 impl Places {
     /// Of the keys among these plans whose tables have rows.
-    pub(super) fn of<'a>(context: &Context<'_>, swept: &Partial, plans: impl Iterator<Item = &'a Plan>) -> Self {
+    pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {
             let Demand::Key(key) = &plan.demand else { continue };
@@ -42,12 +42,12 @@ impl Places {
     }
 }
 
-fn rows_of(swept: &Partial, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
+fn rows_of(swept: &Tallies, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
 }
 
 /// What the rows say of a foreign key.
-pub(super) fn verdict(context: &Context<'_>, swept: &Partial, plan: &Plan, key: &Key, places: &Places) -> Verdict {
+pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: &Key, places: &Places) -> Verdict {
     let rows = rows_of(swept, &mut plan.units.iter().copied());
     let mut verdict = Verdict { rows, ..Verdict::default() };
     if verdict.rows == 0 {

@@ -49,13 +49,13 @@ pub(crate) struct Desk {
     pub(crate) has_off_row: bool,
 }
 
-/// What a row whose locator is `locator` is to the index of `work`.
+/// What a row whose locator is `locator` is to the index of `work`, one of `indexes` that are compared.
 pub(crate) fn standing(
     context: &Context<'_>,
     work: &Work,
     record: &Record<'_>,
     locator: RecordId,
-    desk: &mut Desk,
+    (desk, indexes): (&mut Desk, usize),
 ) -> Standing {
     desk.has_off_row = false;
     if let Some(filter) = work.filter.as_ref().filter(|_| !work.wants_first) {
@@ -67,7 +67,7 @@ pub(crate) fn standing(
     }
     let mut hasher = context.hash.hasher();
     for (at, (cell, form)) in work.cells.iter().zip(&work.forms).enumerate() {
-        match add(&mut hasher, context, (cell, *form), record, locator, desk) {
+        match add(&mut hasher, context, (cell, *form), record, locator, (desk, indexes)) {
             Ok(Hashed::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
             Ok(_) => {}
             Err(standing) => return standing,
@@ -91,7 +91,7 @@ fn add(
     (cell, form): (&Cell, Form),
     record: &Record<'_>,
     locator: RecordId,
-    desk: &mut Desk,
+    (desk, indexes): (&mut Desk, usize),
 ) -> Result<Hashed, Standing> {
     const UNKNOWN: Standing = Standing::Unknown;
     match cell {
@@ -105,7 +105,9 @@ fn add(
             }
             Stored::Plain(bytes) => form.add(hasher, bytes).ok_or(UNKNOWN)?,
             Stored::Absent => return Err(UNKNOWN),
-            Stored::Complex(pointer) => add_off_row(hasher, context, column, pointer, desk).ok_or(UNKNOWN)?,
+            Stored::Complex(pointer) => {
+                add_off_row(hasher, context, column, pointer, (desk, indexes)).ok_or(UNKNOWN)?
+            }
         },
         Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
             Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
@@ -133,7 +135,7 @@ fn add_off_row(
     context: &Context<'_>,
     column: &Column,
     pointer: &[u8],
-    desk: &mut Desk,
+    (desk, indexes): (&mut Desk, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
     // A fixed type that is complex is in a form nobody has described.
@@ -141,7 +143,7 @@ fn add_off_row(
         return None;
     }
     let mut pieces = Pieces::default();
-    desk.reader.read(context.source, pointer, most_bytes_off_row(context), |piece| {
+    desk.reader.read(context.source, pointer, most_bytes_off_row(context, indexes), |piece| {
         pieces.add(hasher, piece);
         true
     })?;
@@ -151,7 +153,7 @@ fn add_off_row(
 
 /// More bytes than all values off the row can have, each read once for each index: rows that share a value, or values that
 /// share a piece, must not make a run endless.
-pub(crate) fn most_bytes_off_row(context: &Context<'_>) -> u64 {
+pub(crate) fn most_bytes_off_row(context: &Context<'_>, indexes: usize) -> u64 {
     let pages: u64 = context.survey.files.iter().map(|file| u64::from(file.pages)).sum();
-    pages * PAGE_BYTES as u64 * (context.indexes.plans().len() as u64 + 1)
+    pages * PAGE_BYTES as u64 * (indexes as u64 + 1)
 }

@@ -10,7 +10,7 @@ use format::{RecordId, value};
 
 use super::PlanSums;
 use super::hash::{Desk, Standing, standing};
-use super::plan::{Cell, Plan, Work};
+use super::plan::{Cell, Plan, Plans, Work};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::locator_of;
@@ -32,16 +32,16 @@ const MAX_SHOWN_BYTES: usize = 1 << 12;
 /// # Errors
 /// [`Unread`]: then nothing is said of rows whose pages could not be read.
 pub(crate) fn index_rows(
-    context: &Context<'_>,
+    (context, plans): (&Context<'_>, &Plans),
     plan: &Plan,
     plan_index: usize,
     sums: PlanSums,
     findings: &mut Ledger,
 ) -> Result<bool, Unread> {
     let units = plan.table_units.iter().chain(&plan.index_units);
-    let work = |unit| context.indexes.work(unit).iter().find(|work| work.plan == plan_index);
+    let work = |unit| plans.work(unit).iter().find(|work| work.plan == plan_index);
     let work = units.filter_map(|unit| Some((*unit, work(*unit)?))).collect();
-    let look = Look { context, plan, work };
+    let look = Look { context, plan, indexes: plans.plans().len(), work };
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
     let unmatched = unmatched(bounds, |visit| look.each(visit))?;
     look.findings(&unmatched.rows, findings)?;
@@ -52,6 +52,8 @@ pub(crate) fn index_rows(
 struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a Plan,
+    /// How many indexes the run compares.
+    indexes: usize,
     work: BTreeMap<UnitIndex, &'a Work>,
 }
 
@@ -63,7 +65,7 @@ impl Look<'_> {
         let mut read = Ok(());
         each_row(self.context, &units, Stretch::ALL, |unit, at, record| {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
-            match standing(self.context, work, record, locator, &mut desk) {
+            match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 Standing::Indexed(hash) => visit(work.side, at, hash),
                 // The sweep knew all rows: a value off the row could not be read this time.
                 Standing::Unknown => read = Err(Unread),

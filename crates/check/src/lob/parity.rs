@@ -8,7 +8,7 @@ use catalog::Database;
 use format::RecordId;
 
 use super::facts::{Expects, InRow};
-use super::plan::RowsetPlan;
+use super::plan::{Plans, RowsetPlan};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -16,7 +16,6 @@ use crate::forwarding::is_live;
 use crate::ledger::Ledger;
 use crate::pinpoint::{self, Unread};
 use crate::registry::{self, limits};
-use crate::tallies::Partial;
 
 /// Addresses that are kept of each side of a run. Beyond, rows are asked again.
 const MOST: usize = 1 << 17;
@@ -99,17 +98,16 @@ impl Parity {
 /// After the sweep, of a rowset whose off-row values are whole: its ntext values of odd length.
 pub(super) fn reckon(
     context: &Context<'_>,
-    plan: &RowsetPlan,
-    swept: &Partial,
+    (plans, plan): (&Plans, &RowsetPlan),
+    parity: &Parity,
     findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Result<(), Unread> {
     let Some(unit) = context.units.get(plan.in_row) else { return Ok(()) };
-    let Some(rows) = context.lob.rows(plan.in_row).filter(|rows| rows.has_ntext && context.options.checks_purity())
-    else {
+    let Some(rows) = plans.rows(plan.in_row).filter(|rows| rows.has_ntext && context.options.checks_purity()) else {
         return Ok(());
     };
-    let Some(suspects) = swept.lob.parity.suspects() else {
+    let Some(suspects) = parity.suspects() else {
         let scope = format!("{}: ntext", context.index_name(unit));
         coverage.note(&limits::COLUMN_NTEXT_TOO_MANY, scope, 0);
         return Ok(());
@@ -135,8 +133,8 @@ pub(super) fn reckon(
 }
 
 /// Of a rowset whose off-row values are damaged, nothing is said.
-pub(super) fn note_damaged(context: &Context<'_>, plan: &RowsetPlan, coverage: &mut Coverage) {
-    let has_ntext = context.lob.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
+pub(super) fn note_damaged(context: &Context<'_>, plans: &Plans, plan: &RowsetPlan, coverage: &mut Coverage) {
+    let has_ntext = plans.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {
         let scope = format!("{}: ntext", context.index_name(unit));
         coverage.note(&limits::COLUMN_NTEXT_DAMAGED, scope, 0);

@@ -13,7 +13,7 @@ use format::{PageId, RecordId};
 
 use super::facts::{Held, InRow, Kind, Reference, held, links};
 use super::pinpoint_facts::{From, Known, OfValue, Said, What};
-use super::plan::RowsetPlan;
+use super::plan::{Plans, RowsetPlan};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::is_live;
@@ -45,6 +45,7 @@ type Cell = (Sum, Sum);
 
 struct Look<'a> {
     context: &'a Context<'a>,
+    plans: &'a Plans,
     plan: &'a RowsetPlan,
     stretches: BTreeMap<UnitIndex, Stretch>,
     /// Text pages that passed their audit.
@@ -76,7 +77,7 @@ struct Place {
 /// # Errors
 /// [`Unread`]: then nothing is said, or nothing of the rows that own values.
 pub(crate) fn lob(
-    context: &Context<'_>,
+    (context, plans): (&Context<'_>, &Plans),
     plan: &RowsetPlan,
     weight: u64,
     is_whole: bool,
@@ -85,6 +86,7 @@ pub(crate) fn lob(
     let units: BTreeSet<UnitIndex> = plan.text_units.iter().copied().chain([plan.in_row]).collect();
     let mut look = Look {
         context,
+        plans,
         plan,
         stretches: stretches(context, &units),
         sound: PageSet::new(&context.survey.files),
@@ -140,7 +142,7 @@ impl Look<'_> {
 
     fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         let unit = self.plan.in_row;
-        let Some(plan) = self.context.lob.rows(unit) else { return Ok(()) };
+        let Some(plan) = self.plans.rows(unit) else { return Ok(()) };
         for_each_sound(self.context, unit, stretch, |id, page, target| {
             if !is_leaf_of(self.context, unit, page) {
                 return;

@@ -11,14 +11,16 @@ use crate::audit::{self, Audit, PageContent};
 use crate::context::Context;
 use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
+use crate::forwarding::{is_live, locator_of};
 use crate::heap;
-use crate::page_role::{is_leaf, record, role};
+use crate::lob;
+use crate::page_role::{is_leaf, is_leaf_of, record, role};
 use crate::registry;
+use crate::row_check::{Row, RowChecks, RowPage, TextPage};
 use crate::survey::{Allocation, FileMap};
-use crate::tallies::{Partial, UnitTally};
+use crate::tallies::{Swept, Tallies, UnitTally};
 use crate::tree;
 use crate::units::{Shape, UnitIndex};
-use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
@@ -69,13 +71,25 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
 
 impl Target {
     /// Judges a page as it lies on disk and adds to `partial` what it says.
-    pub(crate) fn page(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes, partial: &mut Partial) {
-        let mut findings = std::mem::take(&mut partial.findings);
-        let verdict = self.judge(context, id, bytes, partial, &mut findings);
-        partial.findings = findings;
-        if let Verdict::Sound(unit, content) = verdict {
-            self.add(context, id, Page::new(bytes), unit, &content, partial);
+    pub(crate) fn page<C: RowChecks>(
+        &mut self,
+        context: &Context<'_>,
+        checks: &C,
+        id: PageId,
+        bytes: &mut PageBytes,
+        (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
+    ) {
+        let mut findings = std::mem::take(&mut swept.tallies.findings);
+        let verdict = self.judge(context, id, bytes, &mut swept.tallies, &mut findings);
+        swept.tallies.findings = findings;
+        let Verdict::Sound(unit, content) = verdict else { return };
+        let page = Page::new(bytes);
+        self.add(context, id, page, unit, &content, &mut swept.tallies);
+        if !context.options.physical_only && content.records_are_audited {
+            self.rows(context, checks, (id, page, unit), (swept, scratch));
+            lob::free_space(context, unit, page, &mut swept.tallies.findings);
         }
+        self.links(context, id, page, unit, &mut swept.tallies);
     }
 
     /// The values of the row in a slot that are not in its record.
@@ -106,7 +120,7 @@ impl Target {
 
     /// The page's verdict without adding anything: the second look of the pinpoint phase.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
-        self.judge(context, id, bytes, &mut Partial::new(0), &mut Vec::new())
+        self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
 
     fn judge(
@@ -114,7 +128,7 @@ impl Target {
         context: &Context<'_>,
         id: PageId,
         bytes: &mut PageBytes,
-        partial: &mut Partial,
+        partial: &mut Tallies,
         findings: &mut Vec<Finding>,
     ) -> Verdict {
         let allocation = context.survey.allocation(id);
@@ -215,12 +229,11 @@ impl Target {
         page: Page<'_>,
         unit_index: UnitIndex,
         content: &PageContent,
-        partial: &mut Partial,
+        partial: &mut Tallies,
     ) {
         let Some(unit) = context.units.get(unit_index) else { return };
         let header = page.header();
         let is_leaf = is_leaf(unit.shape, page);
-        let role = role(context, unit_index, page);
         let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
         match header.kind() {
             Some(PageType::Data) => tally.data_pages += 1,
@@ -243,11 +256,20 @@ impl Target {
             }
         }
         heap::page(context, id, page, unit, content, self.audit.spans(), tally);
-        if !context.options.physical_only && content.records_are_audited {
-            self.rows(context, id, page, unit_index, is_leaf, partial);
-            lob::free_space(context, unit_index, page, &mut partial.findings);
-        }
+    }
+
+    /// Adds a sound page of a B-tree to the sums of its links.
+    fn links(
+        &mut self,
+        context: &Context<'_>,
+        id: PageId,
+        page: Page<'_>,
+        unit_index: UnitIndex,
+        partial: &mut Tallies,
+    ) {
+        let Some(unit) = context.units.get(unit_index) else { return };
         if context.checks_tree(unit) {
+            let role = role(context, unit_index, page);
             let mut ascent = std::mem::take(&mut self.ascent);
             tree::page(context, unit_index, id, page, role, (self, &mut ascent), partial);
             self.ascent = ascent;
@@ -257,108 +279,42 @@ impl Target {
 
 impl Target {
     /// Hands the rows of a leaf, or the fragments of a text page, to the checks of what they hold.
-    fn rows(
+    fn rows<C: RowChecks>(
         &self,
         context: &Context<'_>,
-        id: PageId,
-        page: Page<'_>,
-        unit: UnitIndex,
-        is_leaf: bool,
-        partial: &mut Partial,
+        checks: &C,
+        (id, page, unit): (PageId, Page<'_>, UnitIndex),
+        (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
     ) {
         let spans = self.audit.spans();
+        let (sums, findings) = (&mut swept.sums, &mut swept.tallies.findings);
         if matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree)) {
-            return lob::text_page(context, unit, page, spans, &mut partial.lob, &mut partial.findings);
+            return checks.text_page(context, &TextPage { unit, page, spans }, sums, findings);
         }
-        if !is_leaf {
+        let wanted = checks.wanted(unit);
+        if wanted == 0 || !is_leaf_of(context, unit, page) {
             return;
         }
-        let before = partial.findings.len();
-        let together = self.rows_together(context, id, page, unit, partial);
-        let (all, exceptions) = match &together {
-            Some((rest, rows)) if rest.is_empty => (0..0, rows.exceptions()),
+        let before = findings.len();
+        // Together only if most are no exceptions.
+        let uniform = self.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
+        let handled = uniform
+            .map(|rows| (checks.page(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
+        let (all, exceptions) = match &handled {
+            Some(((_, true), rows)) => (0..0, rows.exceptions()),
             _ => (0..spans.len() as u16, &[][..]),
         };
         for slot in all.chain(exceptions.iter().copied()) {
             // What was done for all rows together was not done for exceptions.
-            let rest = match &together {
-                Some((rest, rows))
-                    if rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false) =>
-                {
-                    *rest
-                }
-                _ => Rest::default(),
-            };
+            let is_plain =
+                |rows: &Rows<'_>| rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false);
+            let handled = handled.as_ref().filter(|(_, rows)| is_plain(rows)).map(|((handled, _), _)| handled);
             let at = RecordId { page: id, slot };
-            let slot = usize::from(slot);
-            let Some(record) = self.record(page, slot) else { continue };
-            let doubts = self.expanded.doubts(slot);
-            if rest.has_columns {
-                columns::row(context, unit, at, &record, &mut partial.columns, &mut partial.findings);
-                columns::doubts(
-                    context,
-                    unit,
-                    at,
-                    &record,
-                    doubts.clone(),
-                    &mut partial.columns,
-                    &mut partial.findings,
-                );
-            }
-            if rest.has_computed {
-                computed::row(context, unit, at, &record, doubts.clone(), &mut partial.computed, &mut partial.findings);
-            }
-            lob::row(context, unit, at, &record, &mut partial.lob, &mut partial.findings);
-            index_match::row(context, unit, at, &record, doubts.clone(), rest.added, &mut partial.indexes);
-            partitions::row(context, unit, at, &record, doubts.clone(), &mut partial.partitions, &mut partial.findings);
-            constraints::row(context, unit, at, &record, &mut partial.constraints);
-            identity::row(context, unit, at, &record, &mut partial.identities);
+            let Some(record) = self.record(page, usize::from(slot)).filter(is_live) else { continue };
+            let row = Row { unit, at, locator: locator_of(at, &record), record, expanded: &self.expanded };
+            checks.row(context, &row, (wanted, handled), (&mut *sums, &mut *scratch), findings);
         }
-        partial.findings.truncate(before + MAX_ROW_FINDINGS_A_PAGE);
-    }
-}
-
-/// What is left to be done row by row.
-#[derive(Clone, Copy)]
-struct Rest {
-    /// Nothing.
-    is_empty: bool,
-    /// Something may be wrong with the columns of a row.
-    has_columns: bool,
-    /// Or with its computed columns.
-    has_computed: bool,
-    /// Indexes to whose sums the rows were added.
-    added: index_match::Added,
-}
-
-impl Default for Rest {
-    fn default() -> Self {
-        Self { is_empty: false, has_columns: true, has_computed: true, added: index_match::Added::default() }
-    }
-}
-
-impl Target {
-    /// Does what can be done with the rows of a uniform page at once, if most are no exceptions.
-    fn rows_together<'p>(
-        &'p self,
-        context: &Context<'_>,
-        id: PageId,
-        page: Page<'p>,
-        unit: UnitIndex,
-        partial: &mut Partial,
-    ) -> Option<(Rest, Rows<'p>)> {
-        let rows = self.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len())?;
-        let has_columns = !columns::page(context, unit, rows, &mut partial.columns);
-        let has_computed = !computed::page(context, unit, rows, &mut partial.computed);
-        let (added, are_indexes_done) = index_match::page(context, unit, id, rows, &mut partial.indexes);
-        // No plain row has a value off the row, so that there is nothing about those.
-        let is_empty = !has_columns
-            && !has_computed
-            && are_indexes_done
-            && !partitions::concerns(context, unit)
-            && !constraints::concerns(context, unit)
-            && !identity::concerns(context, unit);
-        Some((Rest { is_empty, has_columns, has_computed, added }, rows))
+        findings.truncate(before + MAX_ROW_FINDINGS_A_PAGE);
     }
 }
 

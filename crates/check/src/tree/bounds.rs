@@ -19,12 +19,12 @@ use crate::pinpoint;
 use crate::registry::{self, limits};
 use crate::spill::{Window, Windows};
 use crate::sweep::Target;
-use crate::tallies::{Partial, UnitTally};
+use crate::tallies::{Tallies, UnitTally};
 use crate::tree::{NodePage, PageBounds, child};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(crate) fn check(context: &Context<'_>, swept: &mut Partial, findings: &mut Ledger) {
+pub(crate) fn check(context: &Context<'_>, swept: &mut Tallies, findings: &mut Ledger) {
     let (mut undecided, mut unread) = (vec![0u64; swept.units.len()], BTreeSet::new());
     let mut nodes = std::mem::take(&mut swept.nodes);
     let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
@@ -66,7 +66,7 @@ fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
 }
 
 /// Facts that could not be kept were not compared.
-pub(crate) fn note_lost(context: &Context<'_>, swept: &Partial, coverage: &mut Coverage) {
+pub(crate) fn note_lost(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
         coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);

@@ -8,7 +8,7 @@ use format::bytes::{u8_at, u32_at};
 use crate::context::Context;
 use crate::hash::Sum;
 use crate::spill::{Item, Sorter, page_to};
-use crate::tallies::{Partial, UnitTally};
+use crate::tallies::{Tallies, UnitTally};
 use crate::tree::{LevelSums, NodePage, PageBounds, TreeLevel};
 use crate::units::{Shape, UnitIndex};
 
@@ -70,7 +70,7 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
 }
 
 /// Adds the links that lead from the last child of a non-leaf page to the first one of the page behind it.
-pub(crate) fn join_neighbours(context: &Context<'_>, swept: &mut Partial) {
+pub(crate) fn join_neighbours(context: &Context<'_>, swept: &mut Tallies) {
     // The share of the windows, none of which is open yet.
     let mut ends = Sorter::new(context.bounds_a_window() * size_of::<PageBounds>(), context.space);
     for run in &mut swept.nodes {

@@ -14,7 +14,7 @@ use crate::page_role::Role;
 use crate::registry;
 use crate::rowsets::may_be_paused;
 use crate::sweep::Target;
-use crate::tallies::Partial;
+use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex};
 
 /// Pairs of keys out of order that are listed of one page; more say nothing more.
@@ -47,7 +47,7 @@ pub(crate) fn page(
     page: Page<'_>,
     role: Role,
     (target, ascent): (&Target, &mut Ascent),
-    partial: &mut Partial,
+    partial: &mut Tallies,
 ) {
     let header = page.header();
     let spans = target.spans();
@@ -113,7 +113,7 @@ fn keys(
     page: Page<'_>,
     is_leaf: bool,
     (target, ascent): (&Target, &mut Ascent),
-    partial: &mut Partial,
+    partial: &mut Tallies,
 ) {
     let (Some(keys), Some(unit)) = (context.keys(unit_index), context.units.get(unit_index)) else { return };
     let columns = keys.of(is_leaf);
