@@ -394,3 +394,6 @@ macro_rules! row_checks {
 }
 
 pub(crate) use row_checks;
+
+#[cfg(test)]
+mod tests;
