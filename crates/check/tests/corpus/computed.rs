@@ -103,7 +103,7 @@ fn tests() -> Vec<(&'static str, Test)> {
                 &[
                     "SalesLT.SalesOrderHeader.DueDate 32 expression (dateadd(day,[dbo].[f]([OrderDate]),[OrderDate])) is not",
                     "SalesLT.SalesOrderHeader.ShipDate 32 a computed column of type datetime: datetime2(7) was derived",
-                    "SalesLT.SalesOrderHeader.TaxAmt 32 rows for which the value is not certain",
+                    "SalesLT.SalesOrderHeader.TaxAmt 32 rows for which the computed value is not certain",
                 ],
             )
         }),

@@ -251,7 +251,7 @@ fn named_in_another_batch() -> Result<(), Failed> {
         let changes = subject.renamed(seed);
         let Some(damaged) = changes.of(&subject.files) else { continue };
         let expected = answer(&damaged, &all_checks());
-        damaging += u32::from(expected.contains("its table or the index itself is damaged"));
+        damaging += u32::from(expected.contains(check::registry::limits::INDEX_DAMAGED.reason));
         for batches in [2, 7] {
             let found = answer(&damaged, &Options { batches, ..all_checks() });
             if found != expected {
