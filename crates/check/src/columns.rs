@@ -459,7 +459,7 @@ fn undecided_limit(column: &Column) -> &'static Limit {
         _ if column.offset == 0 => &limits::COLUMN_SPARSE_FORM,
         xtype::NTEXT => &limits::COLUMN_NTEXT_FORM,
         xtype::XML => &limits::COLUMN_XML_OFF_ROW,
-        xtype::SQL_VARIANT | xtype::CLR => &limits::COLUMN_VARIANT_OFF_ROW,
+        xtype::SQL_VARIANT | xtype::CLR => &limits::COLUMN_VALUE_OFF_ROW,
         _ => &limits::COLUMN_LENGTH,
     }
 }

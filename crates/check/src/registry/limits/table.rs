@@ -311,7 +311,7 @@ limits! {
     COLUMN_XML_OFF_ROW = "column.xml-off-row", Unsupported, "column values",
         "xml values off the row: too many to read, or not found there",
         action ON_SERVER;
-    COLUMN_VARIANT_OFF_ROW = "column.variant-off-row", Unsupported, "column values",
+    COLUMN_VALUE_OFF_ROW = "column.value-off-row", Unsupported, "column values",
         "too many values off the row to read, or in a form that is not known for certain",
         action ON_SERVER;
     COLUMN_LENGTH = "column.length", Undocumented, "column values",
