@@ -280,7 +280,7 @@ fn a_value_of_60_mb_off_the_row() {
     // As many points as there is room for are a shape, one more is not known to be one.
     let is_doubtful = |points| {
         geometry::write_points(folder.path(), first, points);
-        check(folder.path(), &[]).0.contains("(column.value-off-row)")
+        check(folder.path(), &[]).0.contains("\"column.value-off-row\"")
     };
     assert!(is_doubtful(geometry::POINTS + 1) && !is_doubtful(geometry::POINTS));
     keeps_to_its_grant_with(folder.path(), &[], 1);
