@@ -39,13 +39,14 @@ fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
     "dbi_dbid", "database id", At(0x138), B(2), Unsigned, [], "on the server that wrote the file";
     "dbi_cmptlevel", "compatibility level", At(0x13A), B(2), Unsigned, [], "80 to 170";
     "dbi_maxDbTimestamp", "highest rowversion", At(0x13C), B(8), Unsigned, [], "last rowversion value given";
+    "dbi_differentialBaseLSN", "differential base LSN", At(0x150), B(10), Lsn, [], "of the last full backup (inferred)";
     "dbi_checkptLSN", "checkpoint LSN", At(0x15C), B(10), Lsn, [],
         "above the LSN of every page after a clean shutdown";
     "dbi_dbccFlags", "DBCC flags", At(0x166), B(2), Flags(DBCC_FLAGS), [],
         "whether column values are checked by default";
-    "dbi_differentialBaseLSN", "differential base LSN", At(0x168), B(10), Lsn, [], "of the last full backup";
-    "dbi_differentialBaseLSN2", "differential base LSN (copy)", At(0x174), B(10), Lsn, [],
-        "often equal to the checkpoint LSN from 706 on";
+    "dbi_COWLastLSN", "copy-on-write LSN", At(0x168), B(10), Lsn, [], "zero in every file seen";
+    "dbi_DirtyPageLSN", "oldest dirty page LSN", At(0x174), B(10), Lsn, [],
+        "where redo starts, from 706 on: the checkpoint LSN, or an older one";
     "dbi_collation", "collation", At(0x188), B(4), Hex, [], "default collation of the database";
     "dbi_familyGUID", "family guid", At(0x198), B(16), Guid, [], "the same for all copies of the database";
     "dbi_recoveryForkLSN", "recovery fork LSN", Each { first: 0x1BC, stride: 28, count: Times(2) }, B(10), Lsn, [],
