@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     let columns = |_: u16, bytes: &[u8]| columns_of(&database, rowset, level, page, bytes);
     dump.columns = Some(&columns);
     output::print(|out| match arguments.json {
-        true => writeln!(out, "{}", dump.json()),
+        true => dump.write_json(out),
         false => out.write_all(dump.text().as_bytes()),
     })?;
     Ok(tell_read_faults(&source.read_faults()))

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io;
 
 use format::{Lsn, version};
-use serde_json::{Value as Json, json};
 use source::backup::{BackupFile, BackupMedia, BackupSet, Damage, DamageKind};
 
+use crate::json::backup as lines;
 use crate::text_table::TextTable;
 
 /// Writes what `media` hold as text.
@@ -37,12 +37,12 @@ pub fn write(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what `media` hold as JSON, an object a file.
+/// Writes what `media` hold as JSON, an object per file.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_json(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
-    media.iter().try_for_each(|media| crate::json::line(&media_json(media), out))
+    media.iter().try_for_each(|media| crate::json::line(&line_of(media), out))
 }
 
 fn label(media: &BackupMedia) -> Vec<(&'static str, String)> {
@@ -144,72 +144,75 @@ fn describe(damage: &Damage) -> String {
     }
 }
 
-fn media_json(media: &BackupMedia) -> Json {
-    json!({
-        "v": crate::json::VERSION,
-        "kind": "backup",
-        "path": media.path.display().to_string(),
-        "media_set_id": media.media_set,
-        "media_name": media.name,
-        "media_description": media.description,
-        "families": media.families,
-        "family": media.family,
-        "family_id": media.family_id,
-        "software": media.software,
-        "created": media.created,
-        "block_size": media.block_bytes,
-        "compressed": media.is_compressed,
-        "sets": media.sets.iter().map(set_json).collect::<Vec<_>>(),
-        "damage": media.damage.iter().map(|damage| json!({"position": damage.at, "text": describe(damage)}))
-            .collect::<Vec<_>>(),
-    })
+fn line_of(media: &BackupMedia) -> lines::Media<'_> {
+    let damage = |damage: &Damage| lines::Damage { position: damage.at, text: describe(damage) };
+    lines::Media {
+        v: crate::json::VERSION,
+        kind: lines::MediaKind::Backup,
+        path: media.path.display().to_string(),
+        media_set_id: media.media_set.as_deref(),
+        media_name: &media.name,
+        media_description: &media.description,
+        families: media.families,
+        family: media.family,
+        family_id: media.family_id,
+        software: &media.software,
+        created: media.created.as_deref(),
+        block_size: media.block_bytes,
+        compressed: media.is_compressed,
+        sets: media.sets.iter().map(set_of).collect(),
+        damage: media.damage.iter().map(damage).collect(),
+    }
 }
 
-fn set_json(set: &BackupSet) -> Json {
+fn set_of(set: &BackupSet) -> lines::Set<'_> {
     let config = &set.config;
     let lsn = |lsn: Option<Lsn>| lsn.map(decimal);
     let filegroups = filegroups(set);
-    let file = |file: &BackupFile| {
-        json!({
-            "file_id": file.file_id, "type": file_type(file), "logical_name": file.logical_name,
-            "physical_name": file.physical_name, "filegroup_id": file.filegroup, "filegroup": filegroups.get(&file.filegroup).copied().unwrap_or_default(),
-            "size": file.bytes, "pages_copied": file.is_data.then_some(file.pages_copied),
-            "differential_base_lsn": lsn(file.differential_base_lsn),
-        })
-    };
-    json!({
-        "position": set.position,
-        "type": set.kind.number(),
-        "type_description": set.kind.name(),
-        "name": set.name,
-        "description": set.description,
-        "user": set.user,
-        "server": config.server,
-        "machine": set.machine,
-        "database": config.database,
-        "db_version": config.version,
-        "product": version::product(config.version),
-        "compatibility_level": config.compatibility_level,
-        "software_version": [set.software.0, set.software.1],
-        "database_created": config.database_created,
-        "started": config.started,
-        "finished": config.finished,
-        "labelled": set.labelled,
-        "first_lsn": lsn(config.first_lsn),
-        "last_lsn": lsn(config.last_lsn),
-        "checkpoint_lsn": lsn(config.checkpoint_lsn),
-        "database_backup_lsn": lsn(config.database_backup_lsn),
-        "size": config.bytes,
-        "log_bytes": set.log_bytes(),
-        "checksums": set.has_checksums,
-        "copy_only": set.is_copy_only,
-        "encrypted": set.is_encrypted,
-        "locale": config.locale,
-        "binding_id": config.binding_id,
-        "recovery_fork_id": config.recovery_fork_id,
-        "differential_base_guid": config.differential_base_guid,
-        "backup_set_guid": set.guid,
-        "files": set.files.iter().map(file).collect::<Vec<_>>(),
-        "filegroups": set.filegroups.iter().map(|group| json!({"id": group.id, "name": group.name})).collect::<Vec<_>>(),
-    })
+    let files = set.files.iter().map(|file| lines::SetFile {
+        file_id: file.file_id,
+        type_name: file_type(file),
+        logical_name: &file.logical_name,
+        physical_name: &file.physical_name,
+        filegroup_id: file.filegroup,
+        filegroup: filegroups.get(&file.filegroup).copied().unwrap_or_default(),
+        size: file.bytes,
+        pages_copied: file.is_data.then_some(file.pages_copied),
+        differential_base_lsn: lsn(file.differential_base_lsn),
+    });
+    lines::Set {
+        position: set.position,
+        type_number: set.kind.number(),
+        type_description: set.kind.name(),
+        name: &set.name,
+        description: &set.description,
+        user: &set.user,
+        server: &config.server,
+        machine: &set.machine,
+        database: &config.database,
+        db_version: config.version,
+        product: version::product(config.version),
+        compatibility_level: config.compatibility_level,
+        software_version: [set.software.0, set.software.1],
+        database_created: config.database_created.as_deref(),
+        started: config.started.as_deref(),
+        finished: config.finished.as_deref(),
+        labelled: set.labelled.as_deref(),
+        first_lsn: lsn(config.first_lsn),
+        last_lsn: lsn(config.last_lsn),
+        checkpoint_lsn: lsn(config.checkpoint_lsn),
+        database_backup_lsn: lsn(config.database_backup_lsn),
+        size: config.bytes,
+        log_bytes: set.log_bytes(),
+        checksums: set.has_checksums,
+        copy_only: set.is_copy_only,
+        encrypted: set.is_encrypted,
+        locale: config.locale,
+        binding_id: config.binding_id.as_deref(),
+        recovery_fork_id: config.recovery_fork_id.as_deref(),
+        differential_base_guid: config.differential_base_guid.as_deref(),
+        backup_set_guid: set.guid.as_deref(),
+        files: files.collect(),
+        filegroups: set.filegroups.iter().map(|group| lines::Filegroup { id: group.id, name: &group.name }).collect(),
+    }
 }

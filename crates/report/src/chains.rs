@@ -2,10 +2,10 @@
 
 use std::io;
 
-use serde_json::{Value as Json, json};
 use source::backup::{Chain, ChainSet, DatabaseChains};
 
 use crate::backups::decimal;
+use crate::json::backup as lines;
 use crate::text_table::{TextTable, printable};
 
 /// Writes the chains as text.
@@ -37,8 +37,8 @@ pub fn write(databases: &[DatabaseChains], out: &mut dyn io::Write) -> io::Resul
 }
 
 fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write) -> io::Result<()> {
-    let until = until(database, chain).unwrap_or_else(|| "an unknown time".to_owned());
-    writeln!(out, "  can be restored until {}", printable(&until))?;
+    let until = until(database, chain).unwrap_or("an unknown time");
+    writeln!(out, "  can be restored until {}", printable(until))?;
     let mut table = TextTable::new(&[]);
     for (number, set) in chain.steps.iter().filter_map(|&index| database.sets.get(index)).enumerate() {
         if chain.omitted > 0 && number + 1 == chain.steps.len() {
@@ -53,49 +53,57 @@ fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write
     Ok(())
 }
 
-/// Writes the chains as JSON, an object a database.
+/// Writes the chains as JSON, an object per database.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_json(databases: &[DatabaseChains], out: &mut dyn io::Write) -> io::Result<()> {
-    databases.iter().try_for_each(|database| crate::json::line(&json_of(database), out))
+    databases.iter().try_for_each(|database| crate::json::line(&line_of(database), out))
 }
 
-fn json_of(database: &DatabaseChains) -> Json {
-    let set = |set: &ChainSet| {
-        let config = &set.set.config;
-        json!({
-            "paths": set.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-            "position": set.set.position, "type_description": set.set.kind.name(), "copy_only": set.set.is_copy_only,
-            "started": config.started, "finished": config.finished, "first_lsn": config.first_lsn.map(decimal),
-            "last_lsn": config.last_lsn.map(decimal), "missing_stripes": set.missing_stripes, "damaged": set.is_damaged,
-        })
-    };
-    let chain = |chain: &Chain| {
-        let mut object = json!({
-            "full": chain.full, "differentials": chain.differentials, "steps": chain.steps,
-            "until": until(database, chain), "gap": chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
-        });
-        if let Some(fields) = object.as_object_mut().filter(|_| chain.omitted > 0) {
-            fields.insert("omitted".to_owned(), chain.omitted.into());
-        }
-        object
-    };
-    json!({
-        "v": crate::json::VERSION,
-        "kind": "chains",
-        "database": database.database,
-        "server": database.server,
-        "sets": database.sets.iter().map(set).collect::<Vec<_>>(),
-        "chains": database.chains.iter().map(chain).collect::<Vec<_>>(),
-        "unused": database.unused,
-    })
+fn line_of(database: &DatabaseChains) -> lines::Chains<'_> {
+    lines::Chains {
+        v: crate::json::VERSION,
+        kind: lines::ChainsKind::Chains,
+        database: &database.database,
+        server: &database.server,
+        sets: database.sets.iter().map(set_of).collect(),
+        chains: database.chains.iter().map(|chain| chain_of(database, chain)).collect(),
+        unused: &database.unused,
+    }
+}
+
+fn set_of(set: &ChainSet) -> lines::ChainSet<'_> {
+    let config = &set.set.config;
+    lines::ChainSet {
+        paths: set.paths.iter().map(|path| path.display().to_string()).collect(),
+        position: set.set.position,
+        type_description: set.set.kind.name(),
+        copy_only: set.set.is_copy_only,
+        started: config.started.as_deref(),
+        finished: config.finished.as_deref(),
+        first_lsn: config.first_lsn.map(decimal),
+        last_lsn: config.last_lsn.map(decimal),
+        missing_stripes: set.missing_stripes,
+        damaged: set.is_damaged,
+    }
+}
+
+fn chain_of<'a>(database: &'a DatabaseChains, chain: &'a Chain) -> lines::Chain<'a> {
+    lines::Chain {
+        full: chain.full,
+        differentials: &chain.differentials,
+        steps: &chain.steps,
+        until: until(database, chain),
+        gap: chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
+        omitted: (chain.omitted > 0).then_some(chain.omitted),
+    }
 }
 
 /// When the last step of a chain was finished.
-fn until(database: &DatabaseChains, chain: &Chain) -> Option<String> {
+fn until<'a>(database: &'a DatabaseChains, chain: &Chain) -> Option<&'a str> {
     let set = database.sets.get(*chain.steps.last()?)?;
-    set.set.config.finished.clone()
+    set.set.config.finished.as_deref()
 }
 
 fn row(set: &ChainSet) -> Vec<String> {

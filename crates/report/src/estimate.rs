@@ -3,8 +3,8 @@
 use std::io;
 
 use check::{Estimate, Scope};
-use serde_json::json;
 
+use crate::json::lines::{self, Line};
 use crate::message::{self, Message};
 use crate::text_table::printable;
 use crate::{Format, tableresults};
@@ -30,14 +30,13 @@ pub fn write(
         }
         Format::TableResults => tableresults::write_messages(&lines, out),
         Format::Json => {
-            let line = json!({
-                "kind": "estimate",
-                "database": database,
-                "command": scope.command(),
-                "read_bytes": estimate.read_bytes,
-                "memory_bytes": estimate.memory_bytes,
-                "minimum_memory_bytes": estimate.minimum_memory_bytes,
-                "temp_bytes": estimate.temp_bytes,
+            let line = Line::Estimate(lines::Estimate {
+                database,
+                command: scope.command(),
+                read_bytes: estimate.read_bytes,
+                memory_bytes: estimate.memory_bytes,
+                minimum_memory_bytes: estimate.minimum_memory_bytes,
+                temp_bytes: estimate.temp_bytes,
             });
             crate::json::line(&line, out)
         }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use catalog::{Boot, Database, IndexType, UnitKind};
 use format::boot::status;
 use format::{PAGE_BYTES, version};
-use serde_json::{Value as Json, json};
 use source::{DataFile, PageSource};
 
+use crate::json::catalog as lines;
 use crate::text_table::TextTable;
 
 /// A log file that the catalogue or a data file's name leads to.
@@ -82,43 +82,46 @@ pub fn write_json(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let boot = database.boot.as_ref();
-    let file = |file: &DataFile| {
-        json!({
-            "file_id": file.file_id, "logical_name": file.logical_name, "filegroup_id": file.filegroup,
-            "filegroup": filegroup_name(database, file), "pages": file.pages, "header_pages": file.header_pages,
-            "tail_bytes": file.tail_bytes, "path": file.path.display().to_string(),
-        })
-    };
-    let log =
-        |log: &LogFile| json!({"name": log.name, "path": log.path.as_ref().map(|path| path.display().to_string())});
-    let gap = |gap: &catalog::Gap| json!({"object_id": gap.object_id, "table": gap.table});
-    let value = json!({
-        "v": crate::json::VERSION,
-        "database": boot.map(|boot| &boot.name),
-        "db_version": boot.map(|boot| boot.version),
-        "product": boot.and_then(|boot| version::product(boot.version)),
-        "create_version": boot.map(|boot| boot.create_version),
-        "created_by": boot.and_then(|boot| version::product(boot.create_version)),
-        "engine_build": boot.map(engine_build),
-        "database_id": boot.map(|boot| boot.database_id),
-        "clean_shutdown": boot.map(Boot::clean_shutdown),
-        "last_good_check": boot.and_then(|boot| boot.last_known_good.as_ref()),
-        "created": boot.and_then(|boot| boot.created.as_ref()),
-        "modified": boot.and_then(|boot| boot.modified.as_ref()),
-        "checkpoint_lsn": boot.map(|boot| boot.checkpoint_lsn.to_string()),
-        "recovery_model": boot.map(recovery_model),
-        "page_verify": boot.map(page_verify),
-        "encrypted": database.is_encrypted,
-        "read_only": boot.map(|boot| boot.status & status::READ_ONLY != 0),
-        "data_purity_by_default": boot.map(|boot| boot.data_purity),
-        "compatibility_level": boot.map(|boot| boot.compatibility_level),
-        "collation_id": boot.map(|boot| boot.collation),
-        "features": features(database).into_iter().map(|(name, count)| (name.to_owned(), Json::from(count)))
-            .collect::<serde_json::Map<_, _>>(),
-        "files": source.files().iter().map(file).collect::<Vec<_>>(),
-        "log_files": logs.iter().map(log).collect::<Vec<_>>(),
-        "unreadable_system_tables": database.gaps.iter().map(gap).collect::<Vec<_>>(),
+    let files = source.files().iter().map(|file| lines::DataFile {
+        file_id: file.file_id,
+        logical_name: &file.logical_name,
+        filegroup_id: file.filegroup,
+        filegroup: filegroup_name(database, file),
+        pages: file.pages,
+        header_pages: file.header_pages,
+        tail_bytes: file.tail_bytes,
+        path: file.path.display().to_string(),
     });
+    let log_files = logs
+        .iter()
+        .map(|log| lines::LogFile { name: &log.name, path: log.path.as_ref().map(|path| path.display().to_string()) });
+    let gap = |gap: &catalog::Gap| lines::Gap { object_id: gap.object_id, table: gap.table };
+    let value = lines::Database {
+        v: crate::json::VERSION,
+        database: boot.map(|boot| boot.name.as_str()),
+        db_version: boot.map(|boot| boot.version),
+        product: boot.and_then(|boot| version::product(boot.version)),
+        create_version: boot.map(|boot| boot.create_version),
+        created_by: boot.and_then(|boot| version::product(boot.create_version)),
+        engine_build: boot.map(engine_build),
+        database_id: boot.map(|boot| boot.database_id),
+        clean_shutdown: boot.map(Boot::clean_shutdown),
+        last_good_check: boot.and_then(|boot| boot.last_known_good.as_deref()),
+        created: boot.and_then(|boot| boot.created.as_deref()),
+        modified: boot.and_then(|boot| boot.modified.as_deref()),
+        checkpoint_lsn: boot.map(|boot| boot.checkpoint_lsn.to_string()),
+        recovery_model: boot.map(recovery_model),
+        page_verify: boot.map(page_verify),
+        encrypted: database.is_encrypted,
+        read_only: boot.map(|boot| boot.status & status::READ_ONLY != 0),
+        data_purity_by_default: boot.map(|boot| boot.data_purity),
+        compatibility_level: boot.map(|boot| boot.compatibility_level),
+        collation_id: boot.map(|boot| boot.collation),
+        features: features(database).into_iter().collect(),
+        files: files.collect(),
+        log_files: log_files.collect(),
+        unreadable_system_tables: database.gaps.iter().map(gap).collect(),
+    };
     crate::json::line(&value, out)
 }
 

@@ -6,8 +6,9 @@
 use std::io;
 
 use catalog::{Database, Index, Rowset};
-use serde_json::json;
 
+use crate::json::catalog as lines;
+use crate::json::lines::Line;
 use crate::text_table::TextTable;
 
 /// A rule of the lint.
@@ -111,9 +112,12 @@ pub fn write(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
 pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
     for rule in &RULES {
         for place in (rule.find)(database) {
-            let value = json!({
-                "kind": "lint", "rule": rule.id, "scope": place.scope, "seen": place.seen,
-                "reason": rule.reason, "remedy": rule.remedy,
+            let value = Line::Lint(lines::Lint {
+                rule: rule.id,
+                scope: &place.scope,
+                seen: &place.seen,
+                reason: rule.reason,
+                remedy: rule.remedy,
             });
             crate::json::line(&value, out)?;
         }

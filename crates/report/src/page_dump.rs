@@ -14,14 +14,17 @@ mod records;
 mod rows;
 mod slots;
 
+use std::io;
+
 use format::fields::Structure;
 use format::page::HEADER_BYTES;
 use format::{PageBytes, PageId, PageType};
-use serde_json::{Value, json};
 
 pub use self::allocation::Allocation;
 use self::parsed::Parsed;
 pub use self::records::{ColumnValue, Columns};
+use crate::json::lines::Line;
+use crate::json::page;
 
 /// A page to be shown, and what is known about it.
 #[derive(Clone, Copy)]
@@ -64,29 +67,32 @@ impl<'a> PageDump<'a> {
         out
     }
 
-    /// The page as one JSON object.
-    pub fn json(&self) -> Value {
+    /// Writes the page as one JSON object.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let parsed = self.parsed();
         let header = parsed.view().header();
-        let records = records::of(&parsed, self.columns).map(|record| json::record(&parsed, &record));
-        json!({
-            "kind": "page",
-            "page": self.at.to_string(),
-            "file": self.at.file,
-            "number": self.at.page,
-            "file_offset": header::file_offset(self.at),
-            "type": header.page_type,
-            "type_name": parsed.kind().map(PageType::name),
-            "alloc_unit_id": header.alloc_unit().to_string(),
-            "protection": json::protection(self.bytes),
-            "encrypted": header.is_encrypted(),
-            "allocation": self.allocation.map(json::allocation),
-            "header": json::fields(&parsed, Structure::PageHeader, 0),
-            "compression_information": json::fields(&parsed, Structure::CompressionInfo, HEADER_BYTES),
-            "slots": slots::offsets(&parsed).collect::<Vec<_>>(),
-            "records": records.collect::<Vec<_>>(),
-            "map": if header.is_encrypted() { json!([]) } else { json::map(&parsed, self.at) },
-        })
+        let records = records::of(&parsed, self.columns).map(|record| json::record(&parsed, record));
+        let line = Line::Page(page::Page {
+            page: self.at.to_string(),
+            file: self.at.file,
+            number: self.at.page,
+            file_offset: header::file_offset(self.at),
+            page_type: header.page_type,
+            type_name: parsed.kind().map(PageType::name),
+            alloc_unit_id: header.alloc_unit().to_string(),
+            protection: json::protection(self.bytes),
+            encrypted: header.is_encrypted(),
+            allocation: self.allocation.map(json::allocation),
+            header: json::fields(&parsed, Structure::PageHeader, 0),
+            compression_information: json::fields(&parsed, Structure::CompressionInfo, HEADER_BYTES),
+            slots: slots::offsets(&parsed).collect(),
+            records: records.collect(),
+            map: if header.is_encrypted() { Vec::new() } else { json::map(&parsed, self.at) },
+        });
+        crate::json::line(&line, out)
     }
 
     /// All bytes of the page as they were read, 16 a line with offsets and characters.

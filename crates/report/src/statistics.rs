@@ -3,8 +3,8 @@
 use std::io;
 
 use check::Report;
-use serde_json::{Map, Value as Json, json};
 
+use crate::json::cost;
 use crate::text_table::TextTable;
 
 /// Writes the table of phases.
@@ -90,45 +90,38 @@ pub fn write_figures(
     table.write(0, out)
 }
 
-/// The same, with the series, as one JSON object.
-pub(crate) fn line(report: &Report) -> Json {
+/// The same, with the series, as a JSON line.
+pub(crate) fn line(report: &Report) -> cost::Statistics {
     let statistics = &report.statistics;
-    let phase = |phase: &check::PhaseStatistics| {
-        let lock_waits: Map<String, Json> =
-            phase.lock_waits.iter().map(|(name, seconds)| ((*name).to_owned(), (*seconds).into())).collect();
-        json!({
-            "name": phase.name,
-            "seconds": phase.seconds,
-            "bytes": phase.bytes,
-            "reads": phase.reads,
-            "cpu_user_seconds": phase.cpu_user_seconds,
-            "cpu_system_seconds": phase.cpu_system_seconds,
-            "read_wait_seconds": phase.read_wait_seconds,
-            "idle_seconds": phase.idle_seconds,
-            "lock_wait_seconds": lock_waits,
-            "spilled_bytes": phase.spilled_bytes,
-            "spill_wait_seconds": phase.spill_wait_seconds,
-            "memory_peak": phase.memory_peak,
-        })
+    let phase = |phase: &check::PhaseStatistics| cost::PhaseCost {
+        name: phase.name,
+        seconds: phase.seconds,
+        bytes: phase.bytes,
+        reads: phase.reads,
+        cpu_user_seconds: phase.cpu_user_seconds,
+        cpu_system_seconds: phase.cpu_system_seconds,
+        read_wait_seconds: phase.read_wait_seconds,
+        idle_seconds: phase.idle_seconds,
+        lock_wait_seconds: phase.lock_waits.into_iter().collect(),
+        spilled_bytes: phase.spilled_bytes,
+        spill_wait_seconds: phase.spill_wait_seconds,
+        memory_peak: phase.memory_peak,
     };
-    let sample = |sample: &check::Sample| {
-        json!({
-            "seconds": sample.seconds,
-            "bytes": sample.bytes,
-            "cpu_seconds": sample.cpu_seconds,
-            "memory_bytes": sample.memory_bytes,
-            "spilled_bytes": sample.spilled_bytes,
-        })
+    let sample = |sample: &check::Sample| cost::Sample {
+        seconds: sample.seconds,
+        bytes: sample.bytes,
+        cpu_seconds: sample.cpu_seconds,
+        memory_bytes: sample.memory_bytes,
+        spilled_bytes: sample.spilled_bytes,
     };
-    json!({
-        "kind": "statistics",
-        "seconds": statistics.seconds,
-        "threads": statistics.threads,
-        "memory_granted": statistics.memory_granted,
-        "memory_peak": statistics.memory_peak,
-        "spilled_bytes": statistics.spilled_bytes,
-        "counters": statistics.counters.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect::<Map<_, _>>(),
-        "phases": statistics.phases.iter().map(phase).collect::<Vec<_>>(),
-        "series": statistics.series.iter().map(sample).collect::<Vec<_>>(),
-    })
+    cost::Statistics {
+        seconds: statistics.seconds,
+        threads: statistics.threads,
+        memory_granted: statistics.memory_granted,
+        memory_peak: statistics.memory_peak,
+        spilled_bytes: statistics.spilled_bytes,
+        counters: statistics.counters.iter().copied().collect(),
+        phases: statistics.phases.iter().map(phase).collect(),
+        series: statistics.series.iter().map(sample).collect(),
+    }
 }

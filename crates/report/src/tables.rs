@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 
 use catalog::{Database, ExpressionKind, Index, Object, Rowset};
-use serde_json::{Value as Json, json};
 
+use crate::json::catalog as lines;
 use crate::text_table::{TextTable, printable};
 
 /// Writes the objects as text; system objects only if `all`.
@@ -71,34 +71,33 @@ pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io
     for entry in entries(database, all) {
         let rowset = entry.rowset;
         let expression = |kind: ExpressionKind, sub_id: i32| {
-            database.expression(rowset.object_id, kind, sub_id).and_then(|expression| expression.text.clone())
+            database.expression(rowset.object_id, kind, sub_id).and_then(|expression| expression.text.as_deref())
         };
-        let computed = |column: &catalog::TableColumn| {
-            let sub_id = column.id.cast_signed();
-            json!({"name": column.name, "definition": expression(ExpressionKind::ComputedColumn, sub_id)})
+        let columns = match rowset.index_id {
+            0 | 1 => database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default(),
+            _ => &[],
         };
-        let columns = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
-        let computed: Vec<Json> = match rowset.index_id {
-            0 | 1 => columns.iter().filter(|column| column.is_computed()).map(computed).collect(),
-            _ => Vec::new(),
-        };
-        let value = json!({
-            "object_id": rowset.object_id,
-            "schema": entry.object.map(|object| database.schema_name(object)),
-            "name": entry.object.map(|object| &object.name),
-            "type": entry.object.map(|object| &object.type_code),
-            "index_id": rowset.index_id,
-            "index": entry.index_name(),
-            "index_type": entry.type_name(),
-            "properties": entry.properties(),
-            "partition": rowset.partition,
-            "partition_id": rowset.id.cast_signed().to_string(),
-            "rows_in_catalog": rowset.rows,
-            "pages_in_catalog": entry.used_pages(),
-            "key": entry.key(),
-            "filter": expression(ExpressionKind::Filter, rowset.index_id),
-            "computed_columns": computed,
+        let computed = columns.iter().filter(|column| column.is_computed()).map(|column| lines::ComputedColumn {
+            name: &column.name,
+            definition: expression(ExpressionKind::ComputedColumn, column.id.cast_signed()),
         });
+        let value = lines::Table {
+            object_id: rowset.object_id,
+            schema: entry.object.map(|object| database.schema_name(object)),
+            name: entry.object.map(|object| object.name.as_str()),
+            type_code: entry.object.map(|object| object.type_code.as_str()),
+            index_id: rowset.index_id,
+            index: entry.index_name(),
+            index_type: entry.type_name(),
+            properties: entry.properties(),
+            partition: rowset.partition,
+            partition_id: rowset.id.cast_signed().to_string(),
+            rows_in_catalog: rowset.rows,
+            pages_in_catalog: entry.used_pages(),
+            key: entry.key(),
+            filter: expression(ExpressionKind::Filter, rowset.index_id),
+            computed_columns: computed.collect(),
+        };
         crate::json::line(&value, out)?;
     }
     Ok(())

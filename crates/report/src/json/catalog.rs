@@ -1,0 +1,164 @@
+//! The JSON lines of `mdfsck info` of data files, `mdfsck tables` and `mdfsck lint`.
+
+use serde::Serialize;
+
+use super::lines::Named;
+
+/// A database (`mdfsck info` of data files). What only the boot page knows is null where that page is damaged.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Database<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
+    /// Name of the database.
+    pub(crate) database: Option<&'a str>,
+    /// Its internal version.
+    pub(crate) db_version: Option<u16>,
+    /// The SQL Server of that version.
+    pub(crate) product: Option<&'static str>,
+    /// The internal version in which it was created.
+    pub(crate) create_version: Option<u16>,
+    /// The SQL Server of that version.
+    pub(crate) created_by: Option<&'static str>,
+    /// The build of SQL Server that wrote the boot page last.
+    pub(crate) engine_build: Option<String>,
+    /// Id of the database on its server.
+    pub(crate) database_id: Option<u16>,
+    /// Whether the files hold everything, without the log.
+    pub(crate) clean_shutdown: Option<bool>,
+    /// When CHECKDB last found nothing; null if never.
+    pub(crate) last_good_check: Option<&'a str>,
+    /// When the database was created.
+    pub(crate) created: Option<&'a str>,
+    /// When it was last modified.
+    pub(crate) modified: Option<&'a str>,
+    /// LSN of the last checkpoint.
+    pub(crate) checkpoint_lsn: Option<String>,
+    /// `simple`, `bulk-logged` or `full`.
+    pub(crate) recovery_model: Option<&'static str>,
+    /// `checksum`, `torn page detection` or `none`.
+    pub(crate) page_verify: Option<&'static str>,
+    /// Whether it is encrypted (TDE).
+    pub(crate) encrypted: bool,
+    /// Whether it is read-only.
+    pub(crate) read_only: Option<bool>,
+    /// Whether CHECKDB checks column values without being asked.
+    pub(crate) data_purity_by_default: Option<bool>,
+    /// The compatibility level.
+    pub(crate) compatibility_level: Option<u16>,
+    /// Id of the collation.
+    pub(crate) collation_id: Option<u32>,
+    /// What is out of the ordinary, and how many there are of it.
+    pub(crate) features: Named<'static, usize>,
+    /// The data files that were given.
+    pub(crate) files: Vec<DataFile<'a>>,
+    /// The log files that the catalog or a data file's name leads to.
+    pub(crate) log_files: Vec<LogFile<'a>>,
+    /// System tables that cannot be read to their end.
+    pub(crate) unreadable_system_tables: Vec<Gap<'a>>,
+}
+
+/// A data file that was given.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct DataFile<'a> {
+    /// Its number in page addresses.
+    pub(crate) file_id: u16,
+    /// Its logical name.
+    pub(crate) logical_name: &'a str,
+    /// Id of its filegroup.
+    pub(crate) filegroup_id: u16,
+    /// Name of its filegroup.
+    pub(crate) filegroup: Option<String>,
+    /// Its size in pages.
+    pub(crate) pages: u32,
+    /// The size that its header page has.
+    pub(crate) header_pages: Option<u32>,
+    /// Bytes after the last whole page.
+    pub(crate) tail_bytes: u32,
+    /// Where it is.
+    pub(crate) path: String,
+}
+
+/// A log file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogFile<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Where it was found; null when it is not beside the data files.
+    pub(crate) path: Option<String>,
+}
+
+/// A system table that cannot be read to its end.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Gap<'a> {
+    /// Id of the table.
+    pub(crate) object_id: i32,
+    /// Its name.
+    pub(crate) table: &'a str,
+}
+
+/// A partition of a heap or index (`mdfsck tables`), as the catalog describes it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Table<'a> {
+    /// Id of the object.
+    pub(crate) object_id: i32,
+    /// Its schema; null if the catalog has no such object.
+    pub(crate) schema: Option<&'a str>,
+    /// Its name.
+    pub(crate) name: Option<&'a str>,
+    /// Its type as `sys.objects` has it.
+    #[serde(rename = "type")]
+    pub(crate) type_code: Option<&'a str>,
+    /// 0 for a heap, 1 for a clustered index.
+    pub(crate) index_id: i32,
+    /// Name of the index.
+    pub(crate) index: &'a str,
+    /// `heap`, `clustered`, `nonclustered` and so on.
+    pub(crate) index_type: &'static str,
+    /// `primary key`, `unique`, `filtered`, `disabled`, and the compression.
+    pub(crate) properties: Vec<&'static str>,
+    /// Number of the partition, from 1.
+    pub(crate) partition: i32,
+    /// Id of the partition.
+    pub(crate) partition_id: String,
+    /// Rows, as the catalog counts them.
+    pub(crate) rows_in_catalog: i64,
+    /// Pages, as the catalog counts them.
+    pub(crate) pages_in_catalog: i64,
+    /// The key columns in order, ` desc` after those that descend; then included columns in parentheses.
+    pub(crate) key: Vec<String>,
+    /// The filter of the index.
+    pub(crate) filter: Option<&'a str>,
+    /// Computed columns of the table, with its heap or clustered index.
+    pub(crate) computed_columns: Vec<ComputedColumn<'a>>,
+}
+
+/// A computed column.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ComputedColumn<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its expression; null if it is stored off the row.
+    pub(crate) definition: Option<&'a str>,
+}
+
+/// A place of the schema that makes CHECKDB slow, or keeps it from seeing damage (`mdfsck lint`).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Lint<'a> {
+    /// The rule.
+    pub(crate) rule: &'static str,
+    /// An object, an index, or `database`.
+    pub(crate) scope: &'a str,
+    /// What was seen there.
+    pub(crate) seen: &'a str,
+    /// Why it costs.
+    pub(crate) reason: &'static str,
+    /// What to do.
+    pub(crate) remedy: &'static str,
+}
