@@ -6,7 +6,6 @@ mod header;
 mod records;
 
 use format::protection::{ProtectionFault, verify};
-pub(crate) use format::slots::Span;
 use format::{PageBytes, PageHeader, PageId};
 
 use crate::finding::{Finding, Owner};

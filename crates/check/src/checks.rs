@@ -1,13 +1,22 @@
-//! The list of the checks of rows: the only place that knows all of them. Their order is that in which rows are handed to them
-//! and in which their sums are settled.
+//! The list of the checks of pages and of rows: the only place that knows all of them. Their order is that in which pages and
+//! rows are handed to them and in which their sums are settled; those of pages are settled first.
 
+use crate::check_list::check_list;
 use crate::context::Context;
-use crate::row_check::row_checks;
-use crate::{columns, computed, constraints, identity, index_match, lob, partitions};
+use crate::{columns, computed, constraints, heap, identity, index_match, lob, partitions, tree};
 
-row_checks! {
-    /// The plans of all checks of rows.
+check_list! {
+    /// The plans of all checks.
     Checks, Sums, Scratch, PageHandled {
+        pages {
+            /// How full a page is, against its PFS byte.
+            free_space: lob::FreeSpace,
+            /// Rows of heaps that moved.
+            heaps: heap::Heaps,
+            /// B-trees.
+            trees: tree::Trees,
+        }
+        rows {
         /// Columns against the catalog, NULL, length, data purity.
         columns: columns::Plans,
         /// Persisted computed columns.
@@ -22,15 +31,16 @@ row_checks! {
         constraints: constraints::Plans,
         /// Identity columns.
         identities: identity::Plans,
+        }
     }
 }
 
 impl Checks {
-    /// The plans of the checks that a run makes: none with PHYSICAL_ONLY.
+    /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
         if options.physical_only {
-            return Self::default();
+            return Self::default().ask(context);
         }
         let plans = Self {
             columns: columns::Plans::new(database, units, survey),

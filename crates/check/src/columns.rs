@@ -19,10 +19,13 @@ use format::types::xtype;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::outcome::Results;
 use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
+use crate::row_check::{Handled, Row, RowCheck, RowPage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 
@@ -102,7 +105,7 @@ impl Sums {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         self.units.merge(other.units, |mine, theirs| {
             mine.rows += theirs.rows;
@@ -113,7 +116,7 @@ impl RowSums for Sums {
         self.heads.merge(other.heads);
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         (&self.units, &self.unverified, self.heads.seen())
     }
 }

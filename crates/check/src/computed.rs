@@ -13,10 +13,13 @@ use crate::budget::{self, Purse};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::outcome::Results;
 use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Reason};
-use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
+use crate::row_check::{Handled, Row, RowCheck, RowPage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::survey::Survey;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
@@ -110,7 +113,7 @@ impl Plans {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         if self.values.len() < other.values.len() {
             self.values.resize(other.values.len(), Values::default());
@@ -122,7 +125,7 @@ impl RowSums for Sums {
         }
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.values
     }
 }

@@ -18,9 +18,12 @@ use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
+use crate::outcome::Results;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
+use crate::row_check::{Row, RowCheck, Stage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::values::Room;
@@ -97,14 +100,14 @@ impl Sums {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         for (at, verdict) in other.plans.into_iter().enumerate() {
             self.verdict(at).merge(verdict);
         }
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }

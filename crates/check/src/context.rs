@@ -6,7 +6,7 @@ use catalog::{Database, Level, Rowset};
 use format::compressed::Expansion;
 use format::key::{KeyColumn, KeyOrder};
 use format::types::xtype;
-use format::{AllocUnitId, PageHeader, PageId, PageType};
+use format::{AllocUnitId, Page, PageHeader, PageId, PageType};
 use source::PageSource;
 
 use crate::audit::Known;
@@ -19,7 +19,6 @@ use crate::per_unit::PerUnit;
 use crate::spill::Space;
 use crate::survey::Survey;
 use crate::taken::Taken;
-use crate::tree::{NodePage, PageBounds};
 use crate::units::{Unit, UnitIndex, Units};
 
 /// What a run knows.
@@ -77,7 +76,7 @@ impl<'a> Context<'a> {
         let heaps: BTreeSet<i32> =
             database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
         let mut keys = PerUnit::new(units.list().len());
-        for (at, unit) in units.with_pages(&survey).filter(|(_, unit)| knows_keys && unit.shape.is_tree()) {
+        for (at, unit) in survey.units_with_pages(&units).filter(|(_, unit)| knows_keys && unit.shape.is_tree()) {
             let rowset = unit.rowset.and_then(|rowset| database.rowsets.get(rowset));
             if let (Some(place), Some(rowset)) = (keys.get_mut(at as usize), rowset) {
                 *place = keys_of(database, rowset, &heaps).map(Box::new);
@@ -99,22 +98,6 @@ impl<'a> Context<'a> {
             space,
             hash: FactHash::new(options.hash_seed),
         }
-    }
-
-    /// Key bounds that a thread of the sweep keeps: twelve sixteenths of what facts may take. A share is for the windows that
-    /// read them back, as the system need not have taken back by then what the threads gave up.
-    pub(crate) fn bounds_a_thread(&self) -> usize {
-        self.bytes_for_facts() / 16 * 12 / size_of::<PageBounds>() / self.options.threads()
-    }
-
-    /// Key bounds that are read back at once: three sixteenths.
-    pub(crate) fn bounds_a_window(&self) -> usize {
-        self.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
-    }
-
-    /// Non-leaf pages that a thread of the sweep keeps: the last sixteenth.
-    pub(crate) fn nodes_a_thread(&self) -> usize {
-        self.bytes_for_facts() / 16 / size_of::<NodePage>() / self.options.threads()
     }
 
     /// What the facts of one phase may take of the grant.
@@ -192,6 +175,11 @@ impl<'a> Context<'a> {
         let left_out =
             self.options.no_index && unit.owner.index_id > 1 && !self.database.is_system_table(unit.owner.object_id);
         !self.options.physical_only && !left_out && unit.shape.is_tree()
+    }
+
+    /// Whether a page of a unit is of its leaf level.
+    pub(crate) fn is_leaf(&self, unit: UnitIndex, page: Page<'_>) -> bool {
+        self.units.get(unit).is_some_and(|unit| unit.shape.is_leaf(page))
     }
 
     /// The key columns of a unit, if its layout is known.

@@ -10,10 +10,10 @@ use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::memory::{CHUNK_PAGES, Needs};
 use crate::options::{Options, Scope};
-use crate::spill::{Fact, Space};
+use crate::spill::Space;
 use crate::survey;
 use crate::sweep::any_in_scope;
-use crate::tree::PageBounds;
+use crate::tree::FACT_BYTES_PER_PAGE;
 use crate::units::Units;
 
 /// What a run would take.
@@ -47,7 +47,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
         let context = Context::new(source, database, options, units, survey, &space);
         if options.scope != Scope::Allocation {
             estimate.read_bytes = swept_pages(&context) * PAGE_BYTES as u64;
-            facts = tree_pages(&context) * PageBounds::BYTES as u64;
+            facts = tree_pages(&context) * FACT_BYTES_PER_PAGE as u64;
         }
     }
     let budget = needs.bytes_for_facts(options);

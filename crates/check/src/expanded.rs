@@ -7,10 +7,8 @@ use catalog::Rowset;
 use format::Page;
 use format::compressed::{CdRecord, CompressionInfo, Doubt, Expansion, Scratch};
 use format::record::Record;
-use format::slots::MAX_SLOTS;
+use format::slots::{MAX_SLOTS, Span};
 use format::uniform::{Rows, UniformRows};
-
-use crate::audit::Span;
 
 /// A value that is not in the expanded record: its column's null bit, and why.
 pub(crate) type ColumnDoubt = (u16, Doubt);

@@ -7,17 +7,17 @@ use format::{PageBytes, PageId};
 use source::PageSource;
 
 use crate::accounting::Metered;
+use crate::check_list::{CheckList, Swept};
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::progress::Silent;
-use crate::row_check::{RowChecks, RowSums};
 use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::survey;
 use crate::sweep::{Target, sweep};
-use crate::tallies::Swept;
 use crate::units::Units;
 
 /// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
@@ -49,7 +49,7 @@ pub fn facts_of_pages(
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let checks = Checks::new(&context);
-    let (mut target, mut scratch) = (Target::default(), <Checks as RowChecks>::Scratch::default());
+    let (mut target, mut scratch) = (Target::default(), <Checks as CheckList>::Scratch::default());
     then(&mut |pages| {
         let mut swept = Swept::new(&checks, context.units.list().len());
         for (id, bytes) in pages {
@@ -62,7 +62,7 @@ pub fn facts_of_pages(
 }
 
 /// Facts, one a line.
-fn text(swept: Swept<impl RowSums>, findings: Ledger, space: &Space) -> String {
+fn text(swept: Swept<impl CheckSums>, findings: Ledger, space: &Space) -> String {
     let Swept { tallies: mut swept, sums } = swept;
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {
@@ -74,21 +74,10 @@ fn text(swept: Swept<impl RowSums>, findings: Ledger, space: &Space) -> String {
     }
     let taken = swept.take_taken();
     put("taken", &taken);
-    for (_, unit) in swept.units.touched_mut() {
-        unit.tree.levels.sort_by_key(|(level, _)| *level);
-    }
     for (at, unit) in swept.units.iter().enumerate() {
         put("unit", &(at, unit));
     }
-    let mut nodes = Vec::new();
-    swept.nodes.iter_mut().for_each(|run| run.each(space, |node| nodes.push(node)));
-    nodes.sort_unstable();
-    nodes.iter().for_each(|node| put("node", node));
-    put("rows", &sums.facts());
+    put("sums", &sums.facts(space));
     put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.unread));
-    let mut bounds = Vec::new();
-    swept.bounds.iter_mut().for_each(|run| run.each(space, |bound| bounds.push(bound)));
-    bounds.sort_by_key(|bound| (bound.page, bound.low.to_bytes(), bound.high.to_bytes()));
-    bounds.iter().for_each(|bound| put("bounds", bound));
     text
 }

@@ -3,45 +3,128 @@
 
 mod pinpoint;
 
+use format::RecordId;
 use format::record::RecordKind;
-use format::slots::Span;
-use format::{Page, PageId, RecordId};
 
-use crate::audit::PageContent;
 use crate::context::Context;
+use crate::finding::Finding;
 use crate::forwarding::{Forwarding, forwarding, is_unexplained_forward};
-use crate::tallies::UnitTally;
-use crate::units::{Shape, Unit};
+use crate::hash::Sum;
+use crate::outcome::Results;
+use crate::page_check::{PageCheck, SoundPage};
+use crate::per_unit::PerUnit;
+use crate::pinpoint::second_look;
+use crate::registry::limits;
+use crate::spill::Space;
+use crate::sums::CheckSums;
+use crate::tallies::Tallies;
+use crate::units::{Shape, Unit, UnitIndex};
 
-pub(crate) use pinpoint::forwarding as pinpoint;
+/// The check of rows that moved.
+#[derive(Default)]
+pub(crate) struct Heaps;
 
-/// Adds the stubs and moved rows of a sound page, whose records are `spans`, to the sums of its unit.
-pub(crate) fn page(
-    context: &Context<'_>,
-    id: PageId,
-    page: Page<'_>,
-    unit: &Unit,
-    content: &PageContent,
-    spans: &[Span],
-    tally: &mut UnitTally,
-) {
+/// What one thread, or all, added up, by unit ordinal.
+pub(crate) struct Sums(PerUnit<HeapSums>);
+
+#[derive(Clone, Copy, Default, Debug)]
+struct HeapSums {
+    /// Forwarding stubs.
+    stubs: Sum,
+    /// Back pointers of forwarded rows.
+    forwards: Sum,
+    /// Forwarded rows without a back pointer of the known form.
+    unexplained: u64,
+}
+
+impl CheckSums for Sums {
+    fn merge(&mut self, other: Self) {
+        self.0.merge(other.0, |mine, theirs| {
+            mine.stubs.add(theirs.stubs);
+            mine.forwards.add(theirs.forwards);
+            mine.unexplained += theirs.unexplained;
+        });
+    }
+
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+        &self.0
+    }
+}
+
+impl PageCheck for Heaps {
+    type Sums = Sums;
+    type Scratch = ();
+
+    fn sums(&self, units: usize) -> Sums {
+        Sums(PerUnit::new(units))
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: &Unit) -> bool {
+        unit.compressed || unit.shape == Shape::Heap
+    }
+
+    fn page(
+        &self,
+        context: &Context<'_>,
+        page: &SoundPage<'_>,
+        (sums, ()): (&mut Sums, &mut ()),
+        _: &mut Vec<Finding>,
+    ) {
+        if page.content.stubs + page.content.forwarded + page.content.ghosts > 0
+            && let Some(sums) = sums.0.get_mut(page.index as usize)
+        {
+            add(context, page, sums);
+        }
+    }
+
+    fn settle(
+        &self,
+        context: &Context<'_>,
+        judged: &[UnitIndex],
+        swept: &mut Tallies,
+        sums: &mut Sums,
+        to: &mut Results<'_>,
+    ) {
+        for (at, heap) in sums.0.touched().filter(|(_, heap)| heap.unexplained > 0) {
+            if let Some(tally) = swept.units.get_mut(at) {
+                tally.unexplained_forwards = heap.unexplained;
+            }
+            if let Some(unit) = context.units.get(at as UnitIndex).filter(|unit| context.in_scope(unit)) {
+                to.coverage.note(&limits::HEAP_FORWARDING, context.index_name(unit), heap.unexplained);
+            }
+        }
+        let differs = |unit: &UnitIndex| {
+            let is_known = |heap: &&HeapSums| heap.unexplained == 0;
+            let is_plain = context.units.get(*unit).is_some_and(|unit| unit.shape == Shape::Heap && !unit.compressed);
+            let heap = sums.0.get(*unit as usize).filter(is_known);
+            is_plain && heap.is_some_and(|heap| heap.stubs != heap.forwards)
+        };
+        if !context.options.physical_only {
+            let suspects = judged.iter().copied().filter(differs).collect();
+            second_look(context, &suspects, swept, to, pinpoint::forwarding);
+        }
+    }
+}
+
+/// Adds the stubs and moved rows of a sound page.
+fn add(context: &Context<'_>, sound: &SoundPage<'_>, sums: &mut HeapSums) {
+    let SoundPage { unit, id, page, content, records, .. } = *sound;
     if unit.compressed {
         // What forwarded rows and their stubs look like under compression is undocumented.
-        tally.unexplained_forwards += u64::from(content.forwarded + content.stubs);
+        sums.unexplained += u64::from(content.forwarded + content.stubs);
         return;
     }
-    let has_any = content.stubs + content.forwarded + content.ghosts > 0;
-    if unit.shape != Shape::Heap || !content.records_are_audited || !has_any {
+    if !content.records_are_audited {
         return;
     }
     let is_primary = |bytes: &[u8]| bytes.first().is_some_and(|byte| RecordKind::of(*byte) == RecordKind::Primary);
-    let records = (0..).zip(spans).map(|(slot, span)| (slot, span.of(page)));
+    let records = (0..).zip(records.spans()).map(|(slot, span)| (slot, span.of(page)));
     for (slot, bytes) in records.filter(|(_, bytes)| !is_primary(bytes)) {
         let here = RecordId { page: id, slot };
         match forwarding(bytes) {
-            Some(Forwarding::Stub(row)) => tally.stubs.add(context.hash.forward(here, row)),
-            Some(Forwarding::Row(stub)) => tally.forwards.add(context.hash.forward(stub, here)),
-            None if is_unexplained_forward(bytes) => tally.unexplained_forwards += 1,
+            Some(Forwarding::Stub(row)) => sums.stubs.add(context.hash.forward(here, row)),
+            Some(Forwarding::Row(stub)) => sums.forwards.add(context.hash.forward(stub, here)),
+            None if is_unexplained_forward(bytes) => sums.unexplained += 1,
             None => {}
         }
     }

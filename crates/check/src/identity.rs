@@ -10,10 +10,13 @@ use crate::beyond::IdentityResult;
 use crate::context::Context;
 use crate::damage::partly_known_units;
 use crate::finding::Finding;
+use crate::outcome::Results;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
-use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
+use crate::row_check::{Row, RowCheck, Stage};
 use crate::rowsets::{are_readable, units_of};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
@@ -119,7 +122,7 @@ impl Sums {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         for (at, seen) in other.plans.into_iter().enumerate() {
             let mine = self.seen(at);
@@ -130,7 +133,7 @@ impl RowSums for Sums {
         }
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }

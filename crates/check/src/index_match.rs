@@ -14,8 +14,11 @@ use crate::context::Context;
 use crate::damage::{damaged_units, named};
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
+use crate::outcome::Results;
 use crate::registry::{Phase, limits};
-use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums};
+use crate::row_check::{Handled, Row, RowCheck, RowPage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::Side;
@@ -71,7 +74,7 @@ impl Added {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         if self.plans.len() < other.plans.len() {
             self.plans.resize(other.plans.len(), PlanSums::default());
@@ -88,7 +91,7 @@ impl RowSums for Sums {
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }

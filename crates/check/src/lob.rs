@@ -15,16 +15,19 @@ use format::{Page, PageType, RecordId};
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::hash::Sum;
+use crate::outcome::Results;
 use crate::per_unit::PerUnit;
 use crate::pinpoint::{Unread, note_unread};
 use crate::registry;
 use crate::registry::limits::{self, Limit};
-use crate::row_check::{Handled, Results, Row, RowCheck, RowPage, RowSums, TextPage};
+use crate::row_check::{Handled, Row, RowCheck, RowPage, TextPage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 
 use facts::{Expects, InRow, Kind, Reference, held, links};
-pub(crate) use free_space::free_space;
+pub(crate) use free_space::FreeSpace;
 pub(crate) use parity::BYTES_A_THREAD as PARITY_BYTES_A_THREAD;
 pub(crate) use plan::{Plans, RowsetPlan};
 
@@ -76,7 +79,7 @@ impl Sums {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         self.units.merge(other.units, |mine, theirs| {
             mine.named.add(theirs.named);
@@ -90,7 +93,7 @@ impl RowSums for Sums {
         self.parity.merge(other.parity);
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.units
     }
 }

@@ -15,8 +15,11 @@ use format::key::compare_values;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Value};
+use crate::outcome::Results;
 use crate::registry::{self, limits};
-use crate::row_check::{Results, Row, RowCheck, RowSums, Stage};
+use crate::row_check::{Row, RowCheck, Stage};
+use crate::spill::Space;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
@@ -97,14 +100,14 @@ impl Sums {
     }
 }
 
-impl RowSums for Sums {
+impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
         for (at, seen) in other.plans.into_iter().enumerate() {
             self.seen(at).add(seen);
         }
     }
 
-    fn facts(&self) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }

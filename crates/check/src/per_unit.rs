@@ -20,11 +20,6 @@ impl<T: Default> PerUnit<T> {
         Self { units, values, untouched: T::default() }
     }
 
-    /// Number of units.
-    pub(crate) fn len(&self) -> usize {
-        self.units
-    }
-
     /// The value of a unit; `None` beyond the last one.
     #[inline]
     pub(crate) fn get(&self, unit: usize) -> Option<&T> {

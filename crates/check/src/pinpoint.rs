@@ -8,7 +8,9 @@ use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::page_role::is_leaf_of;
+use crate::ledger::Ledger;
+use crate::outcome::Results;
+use crate::page_records::PageRecords;
 use crate::registry::limits;
 use crate::sweep::{Target, Verdict};
 use crate::tallies::Tallies;
@@ -82,12 +84,27 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
     }
 }
 
+/// Looks again at units whose sums differ: `name` says what is wrong, unless a page cannot be read.
+pub(crate) fn second_look(
+    context: &Context<'_>,
+    suspects: &BTreeSet<UnitIndex>,
+    swept: &mut Tallies,
+    to: &mut Results<'_>,
+    name: impl Fn(&Context<'_>, UnitIndex, Stretch, &mut Ledger) -> Result<(), Unread>,
+) {
+    for (unit, stretch) in stretches(context, suspects) {
+        if name(context, unit, stretch, to.findings).is_err() {
+            note_unread(context, unit, swept, to.coverage);
+        }
+    }
+}
+
 /// Calls `visit` with each sound page of `unit`, whose pages lie in `stretch`, in the order of pages.
 pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
     stretch: Stretch,
-    mut visit: impl FnMut(PageId, Page<'_>, &Target),
+    mut visit: impl FnMut(PageId, Page<'_>, &PageRecords),
 ) -> Result<(), Unread> {
     let mut target = Target::default();
     for file in &context.survey.files {
@@ -97,7 +114,7 @@ pub(crate) fn for_each_sound(
                 continue;
             }
             if let Some(bytes) = sound(context, &mut target, unit, id)? {
-                visit(id, Page::new(&bytes), &target);
+                visit(id, Page::new(&bytes), &target.records);
             }
         }
     }
@@ -161,11 +178,11 @@ pub(crate) fn rows_of_page(
 ) -> Result<(), Unread> {
     let Some(bytes) = sound(context, target, unit, id)? else { return Ok(()) };
     let page = Page::new(&bytes);
-    if !is_leaf_of(context, unit, page) {
+    if !context.is_leaf(unit, page) {
         return Ok(());
     }
-    for slot in 0..target.spans().len() {
-        if let Some(record) = target.record(page, slot) {
+    for slot in 0..target.records.spans().len() {
+        if let Some(record) = target.records.record(page, slot) {
             visit(RecordId { page: id, slot: slot as u16 }, &record);
         }
     }

@@ -1,81 +1,45 @@
 //! Reckon: do the sums agree? A healthy database ends here; where they differ, pinpoint names the culprits.
 
-use std::collections::BTreeSet;
-
+use crate::check_list::Swept;
 use crate::checks::{Checks, Sums};
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
-use crate::pinpoint;
+use crate::outcome::Results;
 use crate::progress::Progress;
 use crate::registry::limits;
-use crate::row_check::{Results, Stage};
-use crate::tallies::{Swept, Tallies, UnitTally};
-use crate::units::{Shape, UnitIndex};
-use crate::{columnstore, counts, extended, heap, tree};
-
-/// Compares the key bounds of a batch, and gives back what they take.
-pub(crate) fn bounds(context: &Context<'_>, swept: &mut Tallies, findings: &mut Ledger, progress: &dyn Progress) {
-    progress.phase("reckon", 0);
-    tree::join_neighbours(context, swept);
-    if !context.options.physical_only {
-        tree::check_bounds(context, swept, findings);
-    }
-}
+use crate::row_check::Stage;
+use crate::tallies::UnitTally;
+use crate::units::UnitIndex;
+use crate::{columnstore, counts, extended};
 
 /// Compares what the sweeps of all batches added up.
 pub(crate) fn reckon(
     context: &Context<'_>,
     checks: &mut Checks,
-    Swept { tallies: swept, sums }: &mut Swept<Sums>,
+    swept: &mut Swept<Sums>,
     to: &mut Results<'_>,
     progress: &dyn Progress,
 ) {
     progress.phase("reckon", 0);
-    let mut suspects = BTreeSet::new();
-    for unit in context.survey.sharing.iter().filter(|_| swept.has_unread_shared) {
-        if let Some(tally) = swept.units.get_mut(*unit as usize) {
+    for unit in context.survey.sharing.iter().filter(|_| swept.tallies.has_unread_shared) {
+        if let Some(tally) = swept.tallies.units.get_mut(*unit as usize) {
             tally.unread_pages += 1;
         }
     }
-    for (at, unit) in context.units.list().iter().enumerate() {
-        let index = at as UnitIndex;
-        let Some(tally) = swept.units.get(at) else { continue };
-        if !context.in_scope(unit) || !can_be_judged(context, index, tally, to.coverage) {
-            continue;
-        }
-        counts::note_rows(context, unit, tally, to.coverage);
-        if context.options.physical_only {
-            continue;
-        }
-        let tree_differs = context.checks_tree(unit)
-            && match unit.compressed {
-                false => !tree::is_sound(context, index, tally),
-                true => !tree::chains_agree(tally),
-            };
-        let forwards_are_known = !unit.compressed && tally.unexplained_forwards == 0;
-        let heap_differs = unit.shape == Shape::Heap && forwards_are_known && tally.stubs != tally.forwards;
-        if tree_differs || heap_differs {
-            suspects.insert(index);
+    let mut judged = Vec::new();
+    for (index, unit) in (0..).zip(context.units.list()) {
+        let Some(tally) = swept.tallies.units.get(index as usize) else { continue };
+        if context.in_scope(unit) && can_be_judged(context, index, tally, to.coverage) {
+            counts::note_rows(context, unit, tally, to.coverage);
+            judged.push(index);
         }
     }
-    if !context.options.physical_only {
-        tree::note_lost_bounds(context, swept, to.coverage);
-    }
-    for (unit, stretch) in pinpoint::stretches(context, &suspects) {
-        let looked = match context.units.get(unit).is_some_and(|unit| unit.shape == Shape::Heap) {
-            true => heap::pinpoint(context, unit, stretch, to.findings),
-            false => tree::pinpoint(context, unit, stretch, to.findings),
-        };
-        if looked.is_err() {
-            pinpoint::note_unread(context, unit, swept, to.coverage);
-        }
-    }
+    checks.settle_pages(context, &judged, swept, to);
     if !context.options.physical_only {
         counts::check(context, to.findings);
         // Late: what is damaged otherwise is not compared.
-        checks.settle(Stage::Reckon, context, swept, sums, to);
-        extended::reckon(context, swept, to.findings, to.coverage);
+        checks.settle(Stage::Reckon, context, swept, to);
+        extended::reckon(context, &swept.tallies, to.findings, to.coverage);
         columnstore::reckon(context, to.findings, to.coverage);
     }
 }
@@ -97,9 +61,6 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
     if tally.pages_in_transit > 0 {
         coverage.note(&limits::PAGES_IN_TRANSIT, name(), tally.pages_in_transit);
         judged = false;
-    }
-    if tally.unexplained_forwards > 0 {
-        coverage.note(&limits::HEAP_FORWARDING, name(), tally.unexplained_forwards);
     }
     if tally.taken_pages > 0 {
         coverage.note(&limits::PAGES_SHARED, name(), tally.taken_pages);

@@ -5,19 +5,17 @@
 //! row of the units that it wants until it says of a page that it is done with it: to forget something costs time, and never
 //! leaves a row out.
 
-use std::fmt::Debug;
-
 use format::record::Record;
 use format::slots::Span;
 use format::uniform::Rows;
 use format::{Page, PageId, RecordId};
 
-use crate::beyond::Beyond;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::outcome::Results;
+use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
@@ -85,39 +83,11 @@ pub(crate) enum Stage {
     Beyond,
 }
 
-/// What one thread, or all, added up.
-pub(crate) trait RowSums: Send + Sized {
-    /// Adds what another thread, or another part of the tables, has; in any order.
-    fn merge(&mut self, other: Self);
-
-    /// What it holds, for tests that compare two ways to the same sums.
-    fn facts(&self) -> impl Debug + '_;
-}
-
-/// What checks report besides findings and what is not verified.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    /// Rows whose columns were checked.
-    pub(crate) rows_checked: u64,
-    /// Values in them that were verified.
-    pub(crate) column_values_checked: u64,
-    /// Values in them that were not.
-    pub(crate) column_values_not_verified: u64,
-    /// Nonclustered indexes that the run covers.
-    pub(crate) indexes_in_scope: u64,
-    /// Those that were compared with their table.
-    pub(crate) indexes_compared: u64,
-    /// Their rows.
-    pub(crate) index_rows_compared: u64,
-    /// Constraints and identity columns.
-    pub(crate) beyond: Beyond,
-}
-
 /// A check of rows. The type is its plan: what it knows before the sweep; the default is the plan of a run that does not
 /// make it, and wants no rows.
 pub(crate) trait RowCheck: Default + Sync {
     /// What each thread adds up.
-    type Sums: RowSums;
+    type Sums: CheckSums;
     /// What a thread needs while it looks at rows; kept from row to row.
     type Scratch: Default;
     /// What is left of a page that was handled in part.
@@ -174,226 +144,3 @@ pub(crate) trait RowCheck: Default + Sync {
         Some(finding)
     }
 }
-
-/// Where results go.
-pub(crate) struct Results<'a> {
-    pub(crate) findings: &'a mut Ledger,
-    pub(crate) coverage: &'a mut Coverage,
-    pub(crate) outcome: &'a mut Outcome,
-}
-
-/// A list of checks, as [`row_checks!`](crate::row_check::row_checks) makes it.
-pub(crate) trait RowChecks: Sync {
-    /// The sums of all.
-    type Sums: RowSums;
-    /// What a thread needs for all.
-    type Scratch: Default;
-    /// What each has done with the rows of a page.
-    type Handled: Copy;
-
-    /// Sums without any row, of so many units.
-    fn sums(&self, units: usize) -> Self::Sums;
-
-    /// The checks that want rows of a unit, a bit each.
-    fn wanted(&self, unit: UnitIndex) -> u32;
-
-    /// Hands the rows of a page to the checks; whether all that want them have handled all.
-    fn page(
-        &self,
-        context: &Context<'_>,
-        page: &RowPage<'_>,
-        wanted: u32,
-        local: (&mut Self::Sums, &mut Self::Scratch),
-    ) -> (Self::Handled, bool);
-
-    /// Hands a row to the checks that want it; with what was done with its page, if it is no exception there.
-    fn row(
-        &self,
-        context: &Context<'_>,
-        row: &Row<'_>,
-        wanted: (u32, Option<&Self::Handled>),
-        local: (&mut Self::Sums, &mut Self::Scratch),
-        findings: &mut Vec<Finding>,
-    );
-
-    /// Hands a page of values off the row to the checks.
-    fn text_page(&self, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Self::Sums, findings: &mut Vec<Finding>);
-}
-
-/// Makes a list of checks: a struct of their plans, one of their sums, one of their scratch, and what was handled of a page.
-/// Calls are resolved at compile time.
-macro_rules! row_checks {
-    ($(#[$doc:meta])* $name:ident, $sums:ident, $scratch:ident, $handled:ident {
-        $($(#[$field_doc:meta])* $field:ident: $check:ty,)+
-    }) => {
-        $(#[$doc])*
-        #[derive(Default)]
-        pub(crate) struct $name {
-            $($(#[$field_doc])* pub(crate) $field: $check,)+
-            /// By unit, the checks that want its rows, a bit each.
-            wanted: Vec<u32>,
-        }
-
-        /// The sums of all checks.
-        pub(crate) struct $sums {
-            $(pub(crate) $field: <$check as $crate::row_check::RowCheck>::Sums,)+
-        }
-
-        /// What a thread needs for all checks.
-        #[derive(Default)]
-        pub(crate) struct $scratch {
-            $($field: <$check as $crate::row_check::RowCheck>::Scratch,)+
-        }
-
-        /// What each check has done with the rows of a page.
-        #[derive(Clone, Copy)]
-        pub(crate) struct $handled {
-            $($field: $crate::row_check::Handled<<$check as $crate::row_check::RowCheck>::Rest>,)+
-        }
-
-        impl $name {
-            /// Asks each check once which units it wants.
-            pub(crate) fn ask(mut self, context: &$crate::context::Context<'_>) -> Self {
-                use $crate::row_check::RowCheck;
-                let units = 0..context.units.list().len() as $crate::units::UnitIndex;
-                self.wanted = units
-                    .map(|unit| {
-                        let mut bit = 1;
-                        let mut wanted = 0;
-                        $(
-                            if self.$field.wants(context, unit) {
-                                wanted |= bit;
-                            }
-                            bit <<= 1;
-                        )+
-                        let _: u32 = bit;
-                        wanted
-                    })
-                    .collect();
-                self
-            }
-
-            /// Settles the checks of a stage, and gives up their plans if they are not needed any more.
-            pub(crate) fn settle(
-                &mut self,
-                stage: $crate::row_check::Stage,
-                context: &$crate::context::Context<'_>,
-                swept: &mut $crate::tallies::Tallies,
-                sums: &mut $sums,
-                to: &mut $crate::row_check::Results<'_>,
-            ) {
-                use $crate::row_check::{RowCheck, Stage};
-                $(
-                    if <$check>::STAGE == stage {
-                        self.$field.settle(context, swept, &mut sums.$field, to);
-                    }
-                )+
-                $(
-                    if <$check>::STAGE == stage && stage == Stage::Reckon {
-                        self.$field = <$check>::default();
-                    }
-                )+
-            }
-
-            /// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
-            pub(crate) fn proven(
-                &self,
-                context: &$crate::context::Context<'_>,
-                sums: &$sums,
-                finding: $crate::finding::Finding,
-                coverage: &mut $crate::coverage::Coverage,
-            ) -> Option<$crate::finding::Finding> {
-                use $crate::row_check::RowCheck;
-                $(let finding = self.$field.proven(context, &sums.$field, finding, coverage)?;)+
-                Some(finding)
-            }
-        }
-
-        impl $crate::row_check::RowSums for $sums {
-            fn merge(&mut self, other: Self) {
-                $(self.$field.merge(other.$field);)+
-            }
-
-            fn facts(&self) -> impl std::fmt::Debug + '_ {
-                ($((stringify!($field), self.$field.facts()),)+)
-            }
-        }
-
-        impl $crate::row_check::RowChecks for $name {
-            type Sums = $sums;
-            type Scratch = $scratch;
-            type Handled = $handled;
-
-            fn sums(&self, units: usize) -> $sums {
-                use $crate::row_check::RowCheck;
-                $sums { $($field: self.$field.sums(units),)+ }
-            }
-
-            #[inline]
-            fn wanted(&self, unit: $crate::units::UnitIndex) -> u32 {
-                self.wanted.get(unit as usize).copied().unwrap_or_default()
-            }
-
-            #[inline]
-            fn page(
-                &self,
-                context: &$crate::context::Context<'_>,
-                page: &$crate::row_check::RowPage<'_>,
-                wanted: u32,
-                (sums, scratch): (&mut $sums, &mut $scratch),
-            ) -> ($handled, bool) {
-                use $crate::row_check::{Handled, RowCheck};
-                let (mut wanted, mut is_done) = (wanted, true);
-                $(
-                    let $field = match wanted & 1 {
-                        0 => Handled::All,
-                        _ => self.$field.page(context, page, &mut sums.$field, &mut scratch.$field),
-                    };
-                    is_done &= matches!($field, Handled::All);
-                    wanted >>= 1;
-                )+
-                let _ = wanted;
-                ($handled { $($field,)+ }, is_done)
-            }
-
-            #[inline]
-            fn row(
-                &self,
-                context: &$crate::context::Context<'_>,
-                row: &$crate::row_check::Row<'_>,
-                (wanted, handled): (u32, Option<&$handled>),
-                (sums, scratch): (&mut $sums, &mut $scratch),
-                findings: &mut Vec<$crate::finding::Finding>,
-            ) {
-                use $crate::row_check::RowCheck;
-                let mut wanted = wanted;
-                $(
-                    if wanted & 1 != 0
-                        && let Some(rest) = handled.map_or(Some(Default::default()), |handled| handled.$field.rest())
-                    {
-                        let local = (&mut sums.$field, &mut scratch.$field);
-                        self.$field.row(context, row, rest, local, findings);
-                    }
-                    wanted >>= 1;
-                )+
-                let _ = wanted;
-            }
-
-            fn text_page(
-                &self,
-                context: &$crate::context::Context<'_>,
-                page: &$crate::row_check::TextPage<'_>,
-                sums: &mut $sums,
-                findings: &mut Vec<$crate::finding::Finding>,
-            ) {
-                use $crate::row_check::RowCheck;
-                $(self.$field.text_page(context, page, &mut sums.$field, findings);)+
-            }
-        }
-    };
-}
-
-pub(crate) use row_checks;
-
-#[cfg(test)]
-mod tests;

@@ -6,6 +6,7 @@ use source::PageSource;
 
 use crate::accounting::{Metered, Phases};
 use crate::beyond::Beyond;
+use crate::check_list::Swept;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
@@ -13,12 +14,13 @@ use crate::finding::Finding;
 use crate::findings::{Findings, List};
 use crate::ledger::Ledger;
 use crate::options::{Options, Scope};
+use crate::outcome::{Outcome, Results};
 use crate::progress::Progress;
 use crate::registry::limits;
 use crate::report::{DatabaseSummary, FileSummary, Report, Statistics};
-use crate::row_check::{Outcome, Results, Stage};
+use crate::row_check::Stage;
 use crate::spill::Space;
-use crate::tallies::{Swept, Tallies, UnreadPages};
+use crate::tallies::{Tallies, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
     broker, catalog_rules, columns, container, encryption, inventory, memory, metadata, reckon, settle, survey, sweep,
@@ -88,7 +90,8 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             Swept::new(&checks, context.units.list().len())
         };
         phases.end("sweep", &space);
-        reckon::bounds(&context, &mut part.tallies, &mut findings, progress);
+        progress.phase("reckon", 0);
+        checks.end_batch(&context, &mut part, &mut findings);
         swept.merge(part);
         if batch + 1 < batches {
             phases.end("reckon", &space);
@@ -113,7 +116,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
         progress.phase("constraints", 0);
     }
     let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
-    checks.settle(Stage::Beyond, &context, &mut swept.tallies, &mut swept.sums, &mut to);
+    checks.settle(Stage::Beyond, &context, &mut swept, &mut to);
     phases.end("beyond", &space);
     if options.scope == Scope::Database {
         container::check(source, &mut findings, &mut coverage, &mut read_errors);
@@ -289,18 +292,6 @@ fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverag
             coverage.note(&limits::HEADERS_COUNTS_COMPRESSED, &name, tally.pages());
         } else if tally.uncounted_pages > 0 {
             coverage.note(&limits::HEADERS_COUNTS_GHOSTS, &name, tally.uncounted_pages);
-        }
-        if context.options.physical_only {
-            continue;
-        }
-        if tally.undecided > 0 {
-            coverage.note(&limits::TREE_KEY_ORDER_COLLATION, &name, tally.undecided);
-        }
-        if tally.unaudited_entries > 0 && unit.compressed && context.checks_tree(unit) {
-            coverage.note(&limits::TREE_COMPRESSED_ENTRIES, &name, tally.unaudited_entries);
-        }
-        if context.checks_tree(unit) && context.keys(context.units.index_of(unit.id).unwrap_or_default()).is_none() {
-            coverage.note(&limits::TREE_COLUMNS_UNKNOWN, &name, tally.rows);
         }
     }
     if context.options.physical_only {

@@ -151,9 +151,9 @@ impl<F: Fact> Run<F> {
     }
 
     /// Calls `visit` with each fact, in no order. What cannot be read back is lost, and `space` knows.
-    pub(crate) fn each(&mut self, space: &Space, mut visit: impl FnMut(F)) {
+    pub(crate) fn each(&self, space: &Space, mut visit: impl FnMut(F)) {
         self.kept.iter().copied().for_each(&mut visit);
-        if let Some(Spilled { file, segments }) = &mut self.spilled {
+        if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
             if let Err(error) = read_facts(file, 0..end, space, visit) {
                 space.failed(&error);
@@ -194,7 +194,7 @@ impl<F: Fact> Run<F> {
 
 /// Calls `visit` with the facts in a stretch of a file.
 fn read_facts<F: Fact>(
-    file: &mut File,
+    mut file: &File,
     stretch: Range<u64>,
     space: &Space,
     mut visit: impl FnMut(F),

@@ -17,7 +17,7 @@ use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::registry::limits;
 use crate::report::FileTotals;
-use crate::units::{UnitIndex, Units};
+use crate::units::{Unit, UnitIndex, Units};
 
 pub(crate) use iam::is_missing;
 pub(crate) use maps::{Allocation, FileMap};
@@ -98,6 +98,11 @@ impl Survey {
     /// Whether a unit may have pages: no page is taken for one of a unit without IAM pages.
     pub(crate) fn has_pages(&self, unit: UnitIndex) -> bool {
         self.iam_pages.get(unit as usize).is_some_and(|pages| *pages > 0)
+    }
+
+    /// The units that may have pages, with their ordinals.
+    pub(crate) fn units_with_pages<'u>(&self, units: &'u Units) -> impl Iterator<Item = (UnitIndex, &'u Unit)> {
+        (0..).zip(units.list()).filter(|(at, _)| self.has_pages(*at))
     }
 
     /// The unit whose IAM pages claim `page`.

@@ -15,15 +15,15 @@ use format::page::PAGE_BYTES;
 use source::{PageBuffer, ReadError};
 
 use crate::accounting::{Lock, Meter};
+use crate::check_list::{CheckList, Swept};
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
 use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
-use crate::row_check::RowChecks;
 use crate::survey::Allocation;
-use crate::tallies::{Swept, Tallies};
+use crate::tallies::Tallies;
 
 use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
@@ -33,7 +33,7 @@ pub(crate) use target::{Target, Verdict, any_in_scope};
 const FINDINGS_A_THREAD: usize = 256;
 
 /// Reads every page of the scope once.
-pub(crate) fn sweep<C: RowChecks>(
+pub(crate) fn sweep<C: CheckList>(
     context: &Context<'_>,
     checks: &C,
     findings: &mut Ledger,
@@ -72,7 +72,7 @@ pub(crate) fn sweep<C: RowChecks>(
     merged.unwrap_or_else(|| Swept::new(checks, context.units.list().len()))
 }
 
-struct Sweep<'a, C: RowChecks> {
+struct Sweep<'a, C: CheckList> {
     context: &'a Context<'a>,
     checks: &'a C,
     findings: Mutex<&'a mut Ledger>,
@@ -83,7 +83,7 @@ struct Sweep<'a, C: RowChecks> {
     ends: Mutex<Vec<Instant>>,
 }
 
-impl<C: RowChecks> Sweep<'_, C> {
+impl<C: CheckList> Sweep<'_, C> {
     /// Each thread reads what it judges.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
@@ -145,7 +145,7 @@ impl<C: RowChecks> Sweep<'_, C> {
         let mut used = None;
         while let Some(mut loaded) = next(used.take()) {
             self.judge(&mut loaded, &mut target, &mut swept, &mut scratch);
-            swept.tallies.bound(context);
+            self.checks.bound(context, &mut swept.sums);
             self.meter.sample(context.space);
             self.progress.advance(loaded.chunk.pages.into());
             used = Some(loaded.buffer);

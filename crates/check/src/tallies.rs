@@ -4,14 +4,9 @@ use std::collections::BTreeMap;
 
 use format::PageId;
 
-use crate::context::Context;
 use crate::finding::Finding;
-use crate::hash::Sum;
 use crate::per_unit::PerUnit;
-use crate::row_check::{RowChecks, RowSums};
-use crate::spill::Run;
 use crate::taken::Taken;
-use crate::tree::{NodePage, PageBounds, TreeSums};
 
 /// What one thread, or all, counted and added up of pages.
 pub(crate) struct Tallies {
@@ -19,10 +14,6 @@ pub(crate) struct Tallies {
     pub(crate) units: PerUnit<UnitTally>,
     /// What was found on single pages and not handed over yet.
     pub(crate) findings: Vec<Finding>,
-    /// Non-leaf pages, a run a thread.
-    pub(crate) nodes: Vec<Run<NodePage>>,
-    /// Key bounds of index pages, a run a thread.
-    pub(crate) bounds: Vec<Run<PageBounds>>,
     /// Pages of extents that several units claim, of another unit than the first to claim them.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
@@ -56,7 +47,7 @@ pub(crate) struct UnitTally {
     pub(crate) pages_in_transit: u64,
     /// Pages of extents that another unit was the first to claim; after the sweep, those that cannot be found again.
     pub(crate) taken_pages: u64,
-    /// Forwarded rows without a back pointer of the known form.
+    /// Forwarded rows without a back pointer of the known form; known after the sweep.
     pub(crate) unexplained_forwards: u64,
     /// Live rows of the leaf level.
     pub(crate) rows: u64,
@@ -72,14 +63,6 @@ pub(crate) struct UnitTally {
     pub(crate) uncounted_pages: u64,
     /// Rows of which some value is not in their record, as its compressed form is not known.
     pub(crate) doubtful_rows: u64,
-    /// Neighbouring keys whose order is undecided.
-    pub(crate) undecided: u64,
-    /// Links of the B-tree.
-    pub(crate) tree: TreeSums,
-    /// Forwarding stubs.
-    pub(crate) stubs: Sum,
-    /// Back pointers of forwarded rows.
-    pub(crate) forwards: Sum,
 }
 
 impl UnitTally {
@@ -110,12 +93,6 @@ impl UnitTally {
         self.doubtful_rows += other.doubtful_rows;
         self.unaudited_entries += other.unaudited_entries;
         self.uncounted_pages += other.uncounted_pages;
-        self.undecided += other.undecided;
-        self.stubs.add(other.stubs);
-        self.forwards.add(other.forwards);
-        for (level, sums) in other.tree.levels {
-            self.tree.level(level).merge(&sums);
-        }
     }
 }
 
@@ -152,33 +129,12 @@ impl UnreadPages {
     }
 }
 
-/// What a sweep gives: what it counted of pages, and the sums of the checks of rows.
-pub(crate) struct Swept<S> {
-    pub(crate) tallies: Tallies,
-    pub(crate) sums: S,
-}
-
-impl<S: RowSums> Swept<S> {
-    /// Nothing yet.
-    pub(crate) fn new(checks: &impl RowChecks<Sums = S>, units: usize) -> Self {
-        Self { tallies: Tallies::new(units), sums: checks.sums(units) }
-    }
-
-    /// Adds what another thread, or another batch, has.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.tallies.merge(other.tallies);
-        self.sums.merge(other.sums);
-    }
-}
-
 impl Tallies {
     /// Nothing yet, of `units` units.
     pub(crate) fn new(units: usize) -> Self {
         Self {
             units: PerUnit::new(units),
             findings: Vec::new(),
-            nodes: vec![Run::default()],
-            bounds: vec![Run::default()],
             taken: Taken::default(),
             unread: UnreadPages::default(),
             pages_read: 0,
@@ -192,8 +148,6 @@ impl Tallies {
     pub(crate) fn merge(&mut self, other: Self) {
         self.units.merge(other.units, UnitTally::merge);
         self.findings.extend(other.findings);
-        self.nodes.extend(other.nodes);
-        self.bounds.extend(other.bounds);
         self.taken.merge(other.taken);
         self.unread.merge(other.unread);
         self.pages_read += other.pages_read;
@@ -209,27 +163,5 @@ impl Tallies {
             self.units.touched_mut().for_each(|(_, tally)| tally.taken_pages = 0);
         }
         taken
-    }
-
-    /// Notes the key bounds of a page behind all noted before by this thread.
-    pub(crate) fn note_bounds(&mut self, bounds: PageBounds) {
-        if let Some(run) = self.bounds.first_mut() {
-            run.push(bounds);
-        }
-    }
-
-    /// Notes a non-leaf page behind all noted before by this thread.
-    pub(crate) fn note_node(&mut self, node: NodePage) {
-        if let Some(run) = self.nodes.first_mut() {
-            run.push(node);
-        }
-    }
-
-    /// Writes facts out of which the thread has as many as it may keep.
-    pub(crate) fn bound(&mut self, context: &Context<'_>) {
-        if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
-            bounds.bound(context.bounds_a_thread(), context.space);
-            nodes.bound(context.nodes_a_thread(), context.space);
-        }
     }
 }

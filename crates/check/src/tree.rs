@@ -6,10 +6,114 @@ mod links;
 mod page;
 mod pinpoint;
 mod pinpoint_facts;
+mod role;
 mod sums;
 
-pub(crate) use bounds::{check as check_bounds, note_lost as note_lost_bounds};
-pub(crate) use links::{chains_agree, is_sound, join_neighbours};
-pub(crate) use page::{child, level_of, page};
-pub(crate) use pinpoint::tree as pinpoint;
-pub(crate) use sums::{LevelSums, NodePage, PageBounds, TreeLevel, TreeSums};
+use format::key::Ascent;
+
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::ledger::Ledger;
+use crate::outcome::Results;
+use crate::page_check::{PageCheck, SoundPage};
+use crate::pinpoint::second_look;
+use crate::registry::limits;
+use crate::spill::Fact;
+use crate::tallies::{Tallies, UnitTally};
+use crate::units::{Unit, UnitIndex};
+
+use page::{child, level_of};
+use sums::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
+
+/// What a page of a tree takes where its facts are written out.
+pub(crate) const FACT_BYTES_PER_PAGE: usize = PageBounds::BYTES;
+
+/// The check of B-trees.
+#[derive(Default)]
+pub(crate) struct Trees;
+
+impl PageCheck for Trees {
+    type Sums = Sums;
+    /// For keys of pages whose rows are of one form.
+    type Scratch = Ascent;
+
+    fn sums(&self, units: usize) -> Sums {
+        Sums::new(units)
+    }
+
+    fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool {
+        context.checks_tree(unit)
+    }
+
+    fn page(
+        &self,
+        context: &Context<'_>,
+        sound: &SoundPage<'_>,
+        (sums, ascent): (&mut Sums, &mut Ascent),
+        findings: &mut Vec<Finding>,
+    ) {
+        page::add(context, sound, sums, ascent, findings);
+    }
+
+    fn bound(&self, context: &Context<'_>, sums: &mut Sums) {
+        sums.bound(context);
+    }
+
+    fn end_batch(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut Ledger) {
+        links::join_neighbors(context, sums);
+        if !context.options.physical_only {
+            bounds::check(context, swept, sums, findings);
+        }
+    }
+
+    fn settle(
+        &self,
+        context: &Context<'_>,
+        judged: &[UnitIndex],
+        swept: &mut Tallies,
+        sums: &mut Sums,
+        to: &mut Results<'_>,
+    ) {
+        if context.options.physical_only {
+            return;
+        }
+        note(context, swept, sums, to);
+        let differs = |index: &UnitIndex| {
+            let at = *index as usize;
+            let (unit, tree, tally) = (context.units.get(*index), sums.units.get(at), swept.units.get(at));
+            let (Some(unit), Some(tree), Some(tally)) = (unit, tree, tally) else { return false };
+            context.checks_tree(unit)
+                && match unit.compressed {
+                    false => !links::is_sound(context, *index, tree, tally.bad_pages),
+                    true => !links::chains_agree(tree),
+                }
+        };
+        let suspects = judged.iter().copied().filter(differs).collect();
+        second_look(context, &suspects, swept, to, pinpoint::tree);
+    }
+}
+
+/// What could not be verified of B-trees.
+fn note(context: &Context<'_>, swept: &Tallies, sums: &Sums, to: &mut Results<'_>) {
+    // Key bounds that could not be kept were not compared.
+    if context.space.error().is_some() {
+        let pages = swept.units.iter().map(UnitTally::pages).sum();
+        to.coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);
+    }
+    for (at, tally) in swept.units.touched().filter(|(_, tally)| tally.pages() > 0) {
+        let index = at as UnitIndex;
+        let is_asked_for = |unit: &&Unit| context.in_scope(unit) && context.checks_tree(unit);
+        let Some(unit) = context.units.get(index).filter(is_asked_for) else { continue };
+        let name = context.index_name(unit);
+        let undecided = sums.units.get(at).map_or(0, |tree| tree.undecided);
+        if undecided > 0 {
+            to.coverage.note(&limits::TREE_KEY_ORDER_COLLATION, &name, undecided);
+        }
+        if tally.unaudited_entries > 0 && unit.compressed {
+            to.coverage.note(&limits::TREE_COMPRESSED_ENTRIES, &name, tally.unaudited_entries);
+        }
+        if context.keys(index).is_none() {
+            to.coverage.note(&limits::TREE_COLUMNS_UNKNOWN, &name, tally.rows);
+        }
+    }
+}

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use catalog::{AllocUnit, Database, IndexType, UnitKind};
-use format::{AllocUnitId, PageHeader, PageType};
+use format::{AllocUnitId, Page, PageHeader, PageType};
 
 use crate::finding::Owner;
-use crate::survey::Survey;
 
 /// Ordinal of a unit within a run.
 pub(crate) type UnitIndex = u32;
@@ -45,6 +44,14 @@ impl Shape {
     /// Whether the pages hold rows.
     pub(crate) fn is_rows(self) -> bool {
         self != Self::Text
+    }
+
+    /// Whether a page is of the leaf level, by type or level number.
+    pub(crate) fn is_leaf(self, page: Page<'_>) -> bool {
+        match self {
+            Self::Nonclustered => page.header().level == 0,
+            _ => page.header().kind() == Some(PageType::Data),
+        }
     }
 
     /// Whether the pages form a B-tree.
@@ -98,11 +105,6 @@ impl Units {
     /// The unit with this ordinal.
     pub(crate) fn get(&self, index: UnitIndex) -> Option<&Unit> {
         self.list.get(index as usize)
-    }
-
-    /// The units that have pages, with their ordinals.
-    pub(crate) fn with_pages(&self, survey: &Survey) -> impl Iterator<Item = (UnitIndex, &Unit)> {
-        (0..).zip(&self.list).filter(|(at, _)| survey.has_pages(*at))
     }
 
     /// The ordinal of a unit.

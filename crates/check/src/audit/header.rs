@@ -99,7 +99,7 @@ impl Audit {
                 return None;
             }
         }
-        let is_leaf = crate::page_role::is_leaf(unit.shape, page);
+        let is_leaf = unit.shape.is_leaf(page);
         let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
         let mut content = match expansion {
             _ if self.is_uniform => self.records.of_uniform(&self.uniform),

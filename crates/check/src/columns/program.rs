@@ -37,7 +37,7 @@ impl Plans {
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut counters = 0;
         let mut programs = PerUnit::new(units.list().len());
-        for (at, unit) in units.with_pages(survey) {
+        for (at, unit) in survey.units_with_pages(units) {
             if let Some(place) = programs.get_mut(at as usize) {
                 *place = program(database, unit, &mut counters).map(Box::new);
             }

@@ -83,8 +83,8 @@ pub(crate) fn forwarding(
 ) -> Result<(), Unread> {
     let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return Ok(()) };
     let mut sorter = Sorter::new(context.bytes_for_facts(), context.space);
-    for_each_sound(context, unit, stretch, |id, page, target| {
-        for (slot, span) in target.spans().iter().enumerate() {
+    for_each_sound(context, unit, stretch, |id, page, records| {
+        for (slot, span) in records.spans().iter().enumerate() {
             let here = RecordId { page: id, slot: slot as u16 };
             match forwarding_of(span.of(page)) {
                 Some(Forwarding::Stub(row)) => {

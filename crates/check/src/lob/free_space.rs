@@ -7,9 +7,12 @@ use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use crate::context::Context;
 use crate::finding::Finding;
+use crate::outcome::Results;
+use crate::page_check::{PageCheck, SoundPage};
 use crate::registry;
 use crate::survey::Allocation;
-use crate::units::{Shape, UnitIndex};
+use crate::tallies::Tallies;
+use crate::units::{Shape, Unit, UnitIndex};
 
 /// Bytes behind the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
@@ -18,12 +21,32 @@ const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 /// 80 and 95 percent; which class a page has that uses a few bytes more or less than that was never met.
 const CLASSES: [(u32, u32); 4] = [(4040, 4053), (6472, 6477), (7681, 7699), (CAPACITY, CAPACITY)];
 
-/// A sound page against its PFS byte.
-pub(crate) fn free_space(context: &Context<'_>, unit: UnitIndex, page: Page<'_>, findings: &mut Vec<Finding>) {
-    let Some(unit) = context.units.get(unit) else { return };
+/// The check of sound pages against their PFS bytes.
+#[derive(Default)]
+pub(crate) struct FreeSpace;
+
+impl PageCheck for FreeSpace {
+    type Sums = ();
+    type Scratch = ();
+
+    fn sums(&self, _units: usize) {}
+
+    fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool {
+        !context.options.physical_only && (unit.shape == Shape::Heap && !unit.compressed || unit.shape == Shape::Text)
+    }
+
+    fn page(&self, context: &Context<'_>, sound: &SoundPage<'_>, _: (&mut (), &mut ()), findings: &mut Vec<Finding>) {
+        if sound.content.records_are_audited {
+            page(context, sound.unit, sound.page, findings);
+        }
+    }
+
+    fn settle(&self, _: &Context<'_>, _: &[UnitIndex], _: &mut Tallies, (): &mut (), _: &mut Results<'_>) {}
+}
+
+fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<Finding>) {
     let header = page.header();
     let (lowest, highest) = match (unit.shape, header.kind()) {
-        (Shape::Heap, Some(PageType::Data)) if unit.compressed => return,
         (Shape::Heap, Some(PageType::Data)) | (Shape::Text, Some(PageType::TextMix)) => {
             let (free, slots) = (header.free_count.get(), header.slot_count.get());
             // Bytes that a transaction reserved are free to that one only, and stay in the header when it has ended.

@@ -19,7 +19,6 @@ use crate::finding::{Finding, Owner};
 use crate::forwarding::is_live;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
-use crate::page_role::is_leaf_of;
 use crate::page_set::PageSet;
 use crate::pinpoint::{Stretch, Unread, for_each_sound, stretches};
 use crate::registry;
@@ -126,9 +125,9 @@ impl Look<'_> {
                 self.each_row(stretch, visit)?;
                 continue;
             }
-            for_each_sound(self.context, unit, stretch, |id, page, target| {
+            for_each_sound(self.context, unit, stretch, |id, page, records| {
                 visit(Fact::TextPage(id));
-                for (slot, span) in target.spans().iter().enumerate() {
+                for (slot, span) in records.spans().iter().enumerate() {
                     let Ok(fragment) = Fragment::read(span.of(page)) else { continue };
                     let at = RecordId { page: id, slot: slot as u16 };
                     visit(Fact::Fragment { unit, at, held: held(&fragment) });
@@ -143,12 +142,12 @@ impl Look<'_> {
     fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         let unit = self.plan.in_row;
         let Some(plan) = self.plans.rows(unit) else { return Ok(()) };
-        for_each_sound(self.context, unit, stretch, |id, page, target| {
-            if !is_leaf_of(self.context, unit, page) {
+        for_each_sound(self.context, unit, stretch, |id, page, records| {
+            if !self.context.is_leaf(unit, page) {
                 return;
             }
-            for slot in 0..target.spans().len() {
-                let Some(record) = target.record(page, slot) else { continue };
+            for slot in 0..records.spans().len() {
+                let Some(record) = records.record(page, slot) else { continue };
                 let from = From { at: RecordId { page: id, slot: slot as u16 }, unit };
                 let live = is_live(&record);
                 plan.each(&record, |seen| {

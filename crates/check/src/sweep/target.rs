@@ -1,39 +1,33 @@
 //! One page as the target of the sweep.
 
 use format::allocation::{FixedPage, PFS_PAGES};
-use format::key::Ascent;
 use format::protection::undo_torn_bits;
-use format::record::Record;
 use format::uniform::Rows;
 use format::{Page, PageBytes, PageId, PageType, RecordId};
 
-use crate::audit::{self, Audit, PageContent};
+use crate::audit::{self, PageContent};
+use crate::check_list::{CheckList, Swept};
 use crate::context::Context;
-use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::forwarding::{is_live, locator_of};
-use crate::heap;
-use crate::lob;
-use crate::page_role::{is_leaf, is_leaf_of, record, role};
+use crate::page_check::SoundPage;
+use crate::page_records::PageRecords;
 use crate::registry;
-use crate::row_check::{Row, RowChecks, RowPage, TextPage};
+use crate::row_check::{Row, RowPage, TextPage};
 use crate::survey::{Allocation, FileMap};
-use crate::tallies::{Swept, Tallies, UnitTally};
-use crate::tree;
+use crate::tallies::{Tallies, UnitTally};
 use crate::units::{Shape, UnitIndex};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
 pub(crate) struct Target {
-    audit: Audit,
-    expanded: ExpandedRows,
-    /// Of the keys of uniform pages.
-    ascent: Ascent,
+    /// The records of the page judged last.
+    pub(crate) records: PageRecords,
 }
 
 /// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalogue would give
 /// one for every row of a table.
-const MAX_ROW_FINDINGS_A_PAGE: usize = 200;
+const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
 /// What a page turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +65,7 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
 
 impl Target {
     /// Judges a page as it lies on disk and adds to `partial` what it says.
-    pub(crate) fn page<C: RowChecks>(
+    pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
         checks: &C,
@@ -84,38 +78,16 @@ impl Target {
         swept.tallies.findings = findings;
         let Verdict::Sound(unit, content) = verdict else { return };
         let page = Page::new(bytes);
-        self.add(context, id, page, unit, &content, &mut swept.tallies);
+        let (Some(of), wanted) = (context.units.get(unit), checks.wanted(unit)) else { return };
+        let sound = SoundPage { index: unit, unit: of, id, page, content: &content, records: &self.records };
+        count(&sound, &mut swept.tallies);
         if !context.options.physical_only && content.records_are_audited {
-            self.rows(context, checks, (id, page, unit), (swept, scratch));
-            lob::free_space(context, unit, page, &mut swept.tallies.findings);
+            rows(context, checks, &sound, wanted.rows, (swept, scratch));
         }
-        self.links(context, id, page, unit, &mut swept.tallies);
-    }
-
-    /// The values of the row in a slot that are not in its record.
-    pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
-        self.expanded.doubts(slot)
-    }
-
-    /// The rows of the page judged last, if they are all of one form.
-    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
-        match self.expanded.is_loaded() {
-            true => self.expanded.uniform(),
-            false => self.audit.uniform(page),
+        if wanted.pages != 0 {
+            let Swept { tallies, sums } = swept;
+            checks.page(context, &sound, wanted.pages, (sums, scratch), &mut tallies.findings);
         }
-    }
-
-    /// Where the records of the page judged last lie.
-    pub(crate) fn spans(&self) -> &[audit::Span] {
-        self.audit.spans()
-    }
-
-    /// The record in a slot of the page judged last; of a compressed leaf page, the one that it stands for.
-    pub(crate) fn record<'p>(&'p self, page: Page<'p>, slot: usize) -> Option<Record<'p>> {
-        if self.expanded.is_loaded() {
-            return self.expanded.row(slot);
-        }
-        record(page, *self.audit.spans().get(slot)?)
     }
 
     /// The page's verdict without adding anything: the second look of the pinpoint phase.
@@ -203,119 +175,81 @@ impl Target {
             }
             return Verdict::Passed;
         }
-        self.expanded.clear();
-        match self.audit.page(page, id, unit, context.known(unit), findings) {
-            Some(content) => {
-                if let Some(expansion) = context.expansion(unit)
-                    && content.records_are_audited
-                    && is_leaf(unit.shape, page)
-                {
-                    self.expanded.load(page, self.audit.spans(), expansion, context.options.row_by_row);
-                }
-                Verdict::Sound(unit_index, content)
-            }
+        match self.records.audit(page, id, unit, context.known(unit), findings) {
+            Some(content) => Verdict::Sound(unit_index, content),
             None => {
                 findings.push(audit::unprocessed(unit.owner, id));
                 bad(tally)
             }
         }
     }
+}
 
-    /// Adds a sound page to its unit's sums.
-    fn add(
-        &mut self,
-        context: &Context<'_>,
-        id: PageId,
-        page: Page<'_>,
-        unit_index: UnitIndex,
-        content: &PageContent,
-        partial: &mut Tallies,
-    ) {
-        let Some(unit) = context.units.get(unit_index) else { return };
-        let header = page.header();
-        let is_leaf = is_leaf(unit.shape, page);
-        let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
-        match header.kind() {
-            Some(PageType::Data) => tally.data_pages += 1,
-            Some(PageType::Index) => tally.index_pages += 1,
-            _ => tally.text_pages += 1,
-        }
-        if is_leaf {
-            tally.rows += u64::from(content.rows);
-            tally.ghosts += u64::from(content.ghosts);
-            tally.forwarded += u64::from(content.forwarded);
-        }
-        let is_counted = content.lengths_are_known && content.ghosts_are_known;
-        tally.uncounted_pages += u64::from(content.records_are_audited && !is_counted && !unit.compressed);
-        match (content.records_are_audited, is_leaf || unit.shape == Shape::Unknown) {
-            (false, true) => tally.unaudited_rows += u64::from(header.slot_count.get()),
-            (false, false) => tally.unaudited_entries += u64::from(header.slot_count.get()),
-            (true, _) => {
-                tally.unaudited_rows += u64::from(content.undecided) + self.expanded.failed();
-                tally.doubtful_rows += self.expanded.doubtful();
-            }
-        }
-        heap::page(context, id, page, unit, content, self.audit.spans(), tally);
+/// Counts a sound page and its rows.
+fn count(sound: &SoundPage<'_>, tallies: &mut Tallies) {
+    let SoundPage { index, unit, page, content, records, .. } = *sound;
+    let header = page.header();
+    let is_leaf = unit.shape.is_leaf(page);
+    let Some(tally) = tallies.units.get_mut(index as usize) else { return };
+    match header.kind() {
+        Some(PageType::Data) => tally.data_pages += 1,
+        Some(PageType::Index) => tally.index_pages += 1,
+        _ => tally.text_pages += 1,
     }
-
-    /// Adds a sound page of a B-tree to the sums of its links.
-    fn links(
-        &mut self,
-        context: &Context<'_>,
-        id: PageId,
-        page: Page<'_>,
-        unit_index: UnitIndex,
-        partial: &mut Tallies,
-    ) {
-        let Some(unit) = context.units.get(unit_index) else { return };
-        if context.checks_tree(unit) {
-            let role = role(context, unit_index, page);
-            let mut ascent = std::mem::take(&mut self.ascent);
-            tree::page(context, unit_index, id, page, role, (self, &mut ascent), partial);
-            self.ascent = ascent;
+    if is_leaf {
+        tally.rows += u64::from(content.rows);
+        tally.ghosts += u64::from(content.ghosts);
+        tally.forwarded += u64::from(content.forwarded);
+    }
+    let is_counted = content.lengths_are_known && content.ghosts_are_known;
+    tally.uncounted_pages += u64::from(content.records_are_audited && !is_counted && !unit.compressed);
+    match (content.records_are_audited, is_leaf || unit.shape == Shape::Unknown) {
+        (false, true) => tally.unaudited_rows += u64::from(header.slot_count.get()),
+        (false, false) => tally.unaudited_entries += u64::from(header.slot_count.get()),
+        (true, _) => {
+            tally.unaudited_rows += u64::from(content.undecided) + records.expanded().failed();
+            tally.doubtful_rows += records.expanded().doubtful();
         }
     }
 }
 
-impl Target {
-    /// Hands the rows of a leaf, or the fragments of a text page, to the checks of what they hold.
-    fn rows<C: RowChecks>(
-        &self,
-        context: &Context<'_>,
-        checks: &C,
-        (id, page, unit): (PageId, Page<'_>, UnitIndex),
-        (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
-    ) {
-        let spans = self.audit.spans();
-        let (sums, findings) = (&mut swept.sums, &mut swept.tallies.findings);
-        if matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree)) {
-            return checks.text_page(context, &TextPage { unit, page, spans }, sums, findings);
-        }
-        let wanted = checks.wanted(unit);
-        if wanted == 0 || !is_leaf_of(context, unit, page) {
-            return;
-        }
-        let before = findings.len();
-        // Together only if most are no exceptions.
-        let uniform = self.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
-        let handled = uniform
-            .map(|rows| (checks.page(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
-        let (all, exceptions) = match &handled {
-            Some(((_, true), rows)) => (0..0, rows.exceptions()),
-            _ => (0..spans.len() as u16, &[][..]),
-        };
-        for slot in all.chain(exceptions.iter().copied()) {
-            // What was done for all rows together was not done for exceptions.
-            let is_plain =
-                |rows: &Rows<'_>| rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false);
-            let handled = handled.as_ref().filter(|(_, rows)| is_plain(rows)).map(|((handled, _), _)| handled);
-            let at = RecordId { page: id, slot };
-            let Some(record) = self.record(page, usize::from(slot)).filter(is_live) else { continue };
-            let row = Row { unit, at, locator: locator_of(at, &record), record, expanded: &self.expanded };
-            checks.row(context, &row, (wanted, handled), (&mut *sums, &mut *scratch), findings);
-        }
-        findings.truncate(before + MAX_ROW_FINDINGS_A_PAGE);
+/// Hands the rows of a leaf, or the fragments of a text page, to the checks of what they hold.
+fn rows<C: CheckList>(
+    context: &Context<'_>,
+    checks: &C,
+    sound: &SoundPage<'_>,
+    wanted: u32,
+    (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
+) {
+    let SoundPage { index: unit, id, page, records, .. } = *sound;
+    let spans = records.spans();
+    let (sums, findings) = (&mut swept.sums, &mut swept.tallies.findings);
+    if matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree)) {
+        return checks.text_page(context, &TextPage { unit, page, spans }, sums, findings);
     }
+    if wanted == 0 || !sound.unit.shape.is_leaf(page) {
+        return;
+    }
+    let before = findings.len();
+    // Together only if most are no exceptions.
+    let uniform = records.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
+    let handled = uniform
+        .map(|rows| (checks.rows(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
+    let (all, exceptions) = match &handled {
+        Some(((_, true), rows)) => (0..0, rows.exceptions()),
+        _ => (0..spans.len() as u16, &[][..]),
+    };
+    for slot in all.chain(exceptions.iter().copied()) {
+        // What was done for all rows together was not done for exceptions.
+        let is_plain =
+            |rows: &Rows<'_>| rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false);
+        let handled = handled.as_ref().filter(|(_, rows)| is_plain(rows)).map(|((handled, _), _)| handled);
+        let at = RecordId { page: id, slot };
+        let Some(record) = records.record(page, usize::from(slot)).filter(is_live) else { continue };
+        let row = Row { unit, at, locator: locator_of(at, &record), record, expanded: records.expanded() };
+        checks.row(context, &row, (wanted, handled), (&mut *sums, &mut *scratch), findings);
+    }
+    findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
 fn bad(tally: Option<&mut UnitTally>) -> Verdict {

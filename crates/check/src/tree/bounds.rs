@@ -11,23 +11,25 @@ use format::record::Record;
 use format::{Page, PageBytes, PageId};
 
 use crate::context::{Context, Keys};
-use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::Ledger;
-use crate::page_role::{is_leaf, record};
+use crate::page_records::record;
+use crate::per_unit::PerUnit;
 use crate::pinpoint;
-use crate::registry::{self, limits};
+use crate::registry;
 use crate::spill::{Window, Windows};
 use crate::sweep::Target;
-use crate::tallies::{Tallies, UnitTally};
-use crate::tree::{NodePage, PageBounds, child};
+use crate::tallies::Tallies;
+use crate::tree::sums::bounds_per_window;
+use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(crate) fn check(context: &Context<'_>, swept: &mut Tallies, findings: &mut Ledger) {
-    let (mut undecided, mut unread) = (vec![0u64; swept.units.len()], BTreeSet::new());
-    let mut nodes = std::mem::take(&mut swept.nodes);
-    let mut windows = Windows::new(std::mem::take(&mut swept.bounds), context.bounds_a_window(), context.space);
+pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut Ledger) {
+    let mut unread = BTreeSet::new();
+    let Sums { units, nodes, bounds } = sums;
+    let nodes = std::mem::take(nodes);
+    let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
     while let Some(window) = windows.advance() {
         let parts = parts(context, &window);
         let mut checker = Checker {
@@ -35,19 +37,16 @@ pub(crate) fn check(context: &Context<'_>, swept: &mut Tallies, findings: &mut L
             bounds: &window,
             target: Target::default(),
             findings,
-            undecided: &mut undecided,
+            trees: units,
             unread: &mut unread,
         };
-        for run in &mut nodes {
+        for run in &nodes {
             run.each(context.space, |node| {
                 if node.child_parts & parts != 0 {
                     checker.node(&node);
                 }
             });
         }
-    }
-    for (at, tally) in swept.units.touched_mut() {
-        tally.undecided += undecided.get(at).copied().unwrap_or_default();
     }
     // From now on not all of the unit is known.
     for unit in unread {
@@ -65,20 +64,12 @@ fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
     (u64::MAX << first) & (u64::MAX >> (63 - last))
 }
 
-/// Facts that could not be kept were not compared.
-pub(crate) fn note_lost(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
-    if context.space.error().is_some() {
-        let pages = swept.units.iter().map(UnitTally::pages).sum();
-        coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);
-    }
-}
-
 struct Checker<'a> {
     context: &'a Context<'a>,
     bounds: &'a Window<'a, PageBounds>,
     target: Target,
     findings: &'a mut Ledger,
-    undecided: &'a mut [u64],
+    trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
 }
@@ -108,7 +99,7 @@ impl Checker<'_> {
         let (Some(unit), Some(keys)) = (context.units.get(node.unit), context.keys(node.unit)) else { return };
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
-        let spans = self.target.spans().to_vec();
+        let spans = self.target.records.spans().to_vec();
         // The separator behind the last entry is the first one of the next page of the level, of which it is not proven
         // that it has a key; nor has the first entry of this page.
         let mut next = None;
@@ -141,7 +132,7 @@ impl Checker<'_> {
         keys: &Keys,
         low: Option<&Separator<'_>>,
         high: Option<&Separator<'_>>,
-        spans: &[crate::audit::Span],
+        spans: &[format::slots::Span],
         parent: Page<'_>,
     ) {
         let Some(bounds) = self.bounds_of(id, unit_index) else { return };
@@ -156,9 +147,9 @@ impl Checker<'_> {
             let Some(bytes) = self.read(id, unit_index) else { return };
             let page = Page::new(&bytes);
             level = page.header().level;
-            let leaf = is_leaf(unit.shape, page);
+            let leaf = unit.shape.is_leaf(page);
             let columns = keys.of(leaf);
-            let records = self.target.spans();
+            let records = self.target.records.spans();
             let first_slot = usize::from(!leaf);
             let first = records.get(first_slot).and_then(|span| record(page, *span));
             let last = records.last().and_then(|span| record(page, *span));
@@ -172,8 +163,10 @@ impl Checker<'_> {
             high_order = high.map(|separator| exact(last, separator, Ordering::Less));
         }
         let count = u64::from(undecided(&low_order)) + u64::from(undecided(&high_order));
-        if let Some(undecided) = self.undecided.get_mut(unit_index as usize) {
-            *undecided += count;
+        if count > 0
+            && let Some(tree) = self.trees.get_mut(unit_index as usize)
+        {
+            tree.undecided += count;
         }
         if let (Some(separator), Some(Ordering::Less)) = (low, low_order.flatten()) {
             self.findings.push(

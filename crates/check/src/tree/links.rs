@@ -8,19 +8,18 @@ use format::bytes::{u8_at, u32_at};
 use crate::context::Context;
 use crate::hash::Sum;
 use crate::spill::{Item, Sorter, page_to};
-use crate::tallies::{Tallies, UnitTally};
-use crate::tree::{LevelSums, NodePage, PageBounds, TreeLevel};
+use crate::tree::sums::bounds_per_window;
+use crate::tree::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 use crate::units::{Shape, UnitIndex};
 
 /// Whether every page of the tree has the parent, the neighbours and the level it must have.
-pub(crate) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTally) -> bool {
+pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums, bad_pages: u64) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);
-    if tally.tree.levels.is_empty() {
-        return root.is_none() && tally.bad_pages == 0;
+    if tree.levels.is_empty() {
+        return root.is_none() && bad_pages == 0;
     }
-    let tree = &tally.tree;
-    let node_levels: Vec<u8> = (0..=u8::MAX).filter(|level| is_node_level(unit.shape, tally, *level)).collect();
+    let node_levels: Vec<u8> = (0..=u8::MAX).filter(|level| is_node_level(unit.shape, tree, *level)).collect();
     let leaf = if unit.shape == Shape::Clustered { TreeLevel::Data(0) } else { TreeLevel::Index(0) };
     let known =
         |level: &TreeLevel| *level == leaf || matches!(level, TreeLevel::Index(number) if node_levels.contains(number));
@@ -53,15 +52,15 @@ pub(crate) fn is_sound(context: &Context<'_>, index: UnitIndex, tally: &UnitTall
         && below.prev == Sum::default()
 }
 
-/// Whether, on each level, next and previous pointers say the same: all that can be told of a compressed tree, as nobody
-/// has published how its entries name their children.
-pub(crate) fn chains_agree(tally: &UnitTally) -> bool {
-    tally.tree.levels.iter().all(|(_, level)| level.next == level.prev)
+/// Whether, on each level, next and previous pointers say the same: all that can be said of a compressed tree, as it is
+/// undocumented how its entries name their children.
+pub(super) fn chains_agree(tree: &TreeSums) -> bool {
+    tree.levels.iter().all(|(_, level)| level.next == level.prev)
 }
 
-fn is_node_level(shape: Shape, tally: &UnitTally, number: u8) -> bool {
+fn is_node_level(shape: Shape, tree: &TreeSums, number: u8) -> bool {
     let lowest = u8::from(shape == Shape::Nonclustered);
-    number >= lowest && tally.tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))
+    number >= lowest && tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))
 }
 
 /// Next pointers, previous pointers and the parents' order of entries name the same neighbours.
@@ -69,11 +68,11 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
     children.next == parents.child_links && children.prev == parents.child_links
 }
 
-/// Adds the links that lead from the last child of a non-leaf page to the first one of the page behind it.
-pub(crate) fn join_neighbours(context: &Context<'_>, swept: &mut Tallies) {
+/// Adds the links that lead from the last child of a non-leaf page to the first one of the page after it.
+pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
     // The share of the windows, none of which is open yet.
-    let mut ends = Sorter::new(context.bounds_a_window() * size_of::<PageBounds>(), context.space);
-    for run in &mut swept.nodes {
+    let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);
+    for run in &sums.nodes {
         run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {
             ends.push(End { of: page, is_wanted: false, unit, level, child: last_child });
             if !prev.is_none() {
@@ -89,8 +88,8 @@ pub(crate) fn join_neighbours(context: &Context<'_>, swept: &mut Tallies) {
         }
         let left = last.filter(|last| (last.of, last.unit, last.level) == (end.of, end.unit, end.level));
         let from = left.map_or(PageId::NONE, |left| left.child);
-        if let Some(tally) = swept.units.get_mut(end.unit as usize) {
-            tally.tree.level(TreeLevel::Index(end.level)).child_links.add(context.hash.link(from, end.child));
+        if let Some(tree) = sums.units.get_mut(end.unit as usize) {
+            tree.level(TreeLevel::Index(end.level)).child_links.add(context.hash.link(from, end.child));
         }
     }
 }

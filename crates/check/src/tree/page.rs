@@ -7,21 +7,19 @@ use format::record::{Record, RecordKind};
 use format::slots::Span;
 use format::{Page, PageId, PageType};
 
-use super::sums::{NodePage, PageBounds, TreeLevel};
+use super::role::{Role, role};
+use super::sums::{NodePage, PageBounds, Sums, TreeLevel};
 use crate::context::Context;
 use crate::finding::Finding;
-use crate::page_role::Role;
+use crate::page_check::SoundPage;
 use crate::registry;
 use crate::rowsets::may_be_paused;
-use crate::sweep::Target;
-use crate::tallies::Tallies;
-use crate::units::{Unit, UnitIndex};
 
 /// Pairs of keys out of order that are listed of one page; more say nothing more.
 const MAX_PAIRS_A_PAGE: u32 = 10;
 
 /// The level of a page of a tree.
-pub(crate) fn level_of(page: Page<'_>) -> TreeLevel {
+pub(super) fn level_of(page: Page<'_>) -> TreeLevel {
     match page.header().kind() {
         Some(PageType::Data) => TreeLevel::Data(page.header().level),
         _ => TreeLevel::Index(page.header().level),
@@ -31,7 +29,7 @@ pub(crate) fn level_of(page: Page<'_>) -> TreeLevel {
 /// The child that an entry of a non-leaf page names: the last six bytes of the fixed part
 /// (docs/format/index-records.md#non-leaf-entries). What is left of a deleted entry for the sake of its versions names
 /// none.
-pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
+pub(super) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
     let bytes = span.of(page);
     if RecordKind::is_tag_alone(*bytes.first()?) {
         return None;
@@ -40,38 +38,35 @@ pub(crate) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
 }
 
 /// Adds a sound page of a tree to the sums.
-pub(crate) fn page(
+pub(super) fn add(
     context: &Context<'_>,
-    unit_index: UnitIndex,
-    id: PageId,
-    page: Page<'_>,
-    role: Role,
-    (target, ascent): (&Target, &mut Ascent),
-    partial: &mut Tallies,
+    sound: &SoundPage<'_>,
+    sums: &mut Sums,
+    ascent: &mut Ascent,
+    findings: &mut Vec<Finding>,
 ) {
+    let SoundPage { index, unit, id, page, records, .. } = *sound;
     let header = page.header();
-    let spans = target.spans();
+    let spans = records.spans();
     let hash = &context.hash;
-    let Some(unit) = context.units.get(unit_index) else { return };
-    let Some(tally) = partial.units.get_mut(unit_index as usize) else { return };
-    let sums = tally.tree.level(level_of(page));
-    sums.pages += 1;
-    sums.selves.add(hash.page(id));
+    let role = role(context, index, page);
+    let Some(tree) = sums.units.get_mut(index as usize) else { return };
+    let level = tree.level(level_of(page));
+    level.pages += 1;
+    level.selves.add(hash.page(id));
     if !header.next().is_none() {
-        sums.next.add(hash.link(id, header.next()));
+        level.next.add(hash.link(id, header.next()));
     }
     if !header.prev().is_none() {
-        sums.prev.add(hash.link(header.prev(), id));
+        level.prev.add(hash.link(header.prev(), id));
     }
     // Databases of SQL Server 2000 may have empty leaf pages.
     if spans.is_empty() && role != Role::Leaf {
-        let level = header.level;
-        partial
-            .findings
-            .push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", level));
+        let number = header.level;
+        findings.push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", number));
         return;
     }
-    // How compressed entries name their children nobody has published.
+    // How compressed entries name their children is undocumented.
     if role == Role::Node && unit.compressed {
         return;
     }
@@ -81,16 +76,16 @@ pub(crate) fn page(
         for span in spans {
             let Some(child) = child(page, *span) else { continue };
             child_parts |= 1 << context.survey.part(child);
-            sums.children.add(hash.page(child));
+            level.children.add(hash.page(child));
             if let Some(left) = left {
-                sums.child_links.add(hash.link(left, child));
+                level.child_links.add(hash.link(left, child));
             }
             left = Some(child);
         }
         let ends = spans.first().zip(spans.last());
         if let Some((Some(first_child), Some(last_child))) = ends.map(|(a, b)| (child(page, *a), child(page, *b))) {
-            partial.note_node(NodePage {
-                unit: unit_index,
+            sums.note_node(NodePage {
+                unit: index,
                 level: header.level,
                 page: id,
                 prev: header.prev(),
@@ -101,37 +96,36 @@ pub(crate) fn page(
         }
     }
     if !matches!(role, Role::Misplaced { .. }) {
-        keys(context, unit_index, id, page, role == Role::Leaf, (target, ascent), partial);
+        keys(context, sound, role == Role::Leaf, (sums, ascent), findings);
     }
 }
 
 /// Order of the keys from slot to slot (2511, 2512), and the page's first and last key.
 fn keys(
     context: &Context<'_>,
-    unit_index: UnitIndex,
-    id: PageId,
-    page: Page<'_>,
+    sound: &SoundPage<'_>,
     is_leaf: bool,
-    (target, ascent): (&Target, &mut Ascent),
-    partial: &mut Tallies,
+    (sums, ascent): (&mut Sums, &mut Ascent),
+    findings: &mut Vec<Finding>,
 ) {
-    let (Some(keys), Some(unit)) = (context.keys(unit_index), context.units.get(unit_index)) else { return };
+    let SoundPage { index, unit, id, page, records, .. } = *sound;
+    let Some(keys) = context.keys(index) else { return };
     let columns = keys.of(is_leaf);
-    let rows = target.uniform(page).filter(|_| is_leaf);
+    let rows = records.uniform(page).filter(|_| is_leaf);
     let together = rows.and_then(|rows| {
         let ends = (rows.record(0)?, rows.record(rows.count() - 1)?);
         Some((ascent.undecided(rows, columns)?, Some(ends)))
     });
-    let one_by_one = || pairs(context, unit, id, page, (columns, is_leaf), target, &mut partial.findings);
+    let one_by_one = || pairs(context, sound, (columns, is_leaf), findings);
     let (undecided, ends) = together.unwrap_or_else(one_by_one);
-    if let Some(tally) = partial.units.get_mut(unit_index as usize) {
-        tally.undecided += undecided;
+    if let Some(tree) = sums.units.get_mut(index as usize) {
+        tree.undecided += undecided;
     }
     // Bounds are compared with entries of non-leaf pages.
     if let Some((first, last)) = ends.filter(|_| !unit.compressed) {
-        partial.note_bounds(PageBounds {
+        sums.note_bounds(PageBounds {
             page: id,
-            unit: unit_index,
+            unit: index,
             low: KeyImage::of(&first, columns),
             high: KeyImage::of(&last, columns),
         });
@@ -141,11 +135,8 @@ fn keys(
 /// Order of the keys of any page, pair by pair. How many pairs are undecided, and the first and last record that has a key.
 fn pairs<'p>(
     context: &Context<'_>,
-    unit: &Unit,
-    id: PageId,
-    page: Page<'p>,
+    &SoundPage { unit, id, page, records, .. }: &SoundPage<'p>,
     (columns, is_leaf): (&[KeyColumn], bool),
-    target: &'p Target,
     findings: &mut Vec<Finding>,
 ) -> (u64, Option<(Record<'p>, Record<'p>)>) {
     // The first entry of a non-leaf level stands for "less than all"; its key means nothing. On other pages of the level
@@ -155,10 +146,10 @@ fn pairs<'p>(
     let (mut backwards, mut forwards) = (0, 0);
     let mut prior: Option<Record<'_>> = None;
     let mut ends: Option<(Record<'_>, Record<'_>)> = None;
-    for slot in first_slot..target.spans().len() {
-        let record = target.record(page, slot).filter(|record| record.kind() != RecordKind::GhostVersion);
+    for slot in first_slot..records.spans().len() {
+        let record = records.record(page, slot).filter(|record| record.kind() != RecordKind::GhostVersion);
         let Some(current) = record else { continue };
-        if target.doubts(slot).any(|(null_bit, _)| columns.iter().any(|column| column.null_bit == null_bit)) {
+        if records.doubts(slot).any(|(null_bit, _)| columns.iter().any(|column| column.null_bit == null_bit)) {
             undecided += 1;
             prior = None;
             continue;

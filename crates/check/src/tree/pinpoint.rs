@@ -7,10 +7,11 @@
 use format::{Page, PageId};
 
 use super::pinpoint_facts::{End, EndKind, Said, What};
+use super::role::{Role, role};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
-use crate::page_role::{Role, role};
+use crate::page_records::PageRecords;
 use crate::page_set::PageSet;
 use crate::pinpoint::{Stretch, Unread, for_each_sound, look, sound};
 use crate::registry;
@@ -103,9 +104,9 @@ impl Tree<'_> {
     }
 
     /// Calls `visit` with the children that the entries of a page name, with their slots.
-    fn children(&self, page: Page<'_>, target: &Target, mut visit: impl FnMut(u16, PageId)) {
+    fn children(&self, page: Page<'_>, records: &PageRecords, mut visit: impl FnMut(u16, PageId)) {
         if self.names_children(page) {
-            let children = target.spans().iter().filter_map(|span| child(page, *span));
+            let children = records.spans().iter().filter_map(|span| child(page, *span));
             children.zip(0..).for_each(|(child, slot)| visit(slot, child));
         }
     }
@@ -120,7 +121,7 @@ impl Tree<'_> {
         let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
         let mut above_root = None;
-        for_each_sound(self.context, self.index, self.stretch, |id, page, target| {
+        for_each_sound(self.context, self.index, self.stretch, |id, page, records| {
             let header = page.header();
             let (level, prev, next) = (level_of(page), header.prev(), header.next());
             said.push(Said { about: id, what: What::Seen { level, prev, next } });
@@ -135,7 +136,7 @@ impl Tree<'_> {
                 return;
             }
             let mut prev_child = None;
-            self.children(page, target, |slot, child| {
+            self.children(page, records, |slot, child| {
                 match prev_child {
                     // What comes before the first child only the left neighbour knows.
                     None if !prev.is_none() => {
@@ -201,7 +202,7 @@ impl Tree<'_> {
             let mut below = PageSet::new(files);
             for id in level.iter() {
                 let Some(bytes) = sound(self.context, &mut target, self.index, id)? else { continue };
-                self.children(Page::new(&bytes), &target, |_, child| {
+                self.children(Page::new(&bytes), &target.records, |_, child| {
                     if nodes.remove(child) {
                         below.insert(child);
                     }

@@ -1,11 +1,16 @@
 //! What the pages of B-trees add up to, and what is kept of single ones.
 
+use std::fmt::Debug;
+
 use format::PageId;
 use format::bytes::{u8_at, u32_at, u64_at};
 use format::key::{IMAGE_BYTES, KeyImage};
 
+use crate::context::Context;
 use crate::hash::Sum;
-use crate::spill::Fact;
+use crate::per_unit::PerUnit;
+use crate::spill::{Fact, Run, Space};
+use crate::sums::CheckSums;
 use crate::units::UnitIndex;
 
 /// A level of a tree: data pages, or index pages of a level number. Data pages of a level other than 0 stay apart, so
@@ -18,11 +23,79 @@ pub(crate) enum TreeLevel {
     Index(u8),
 }
 
+/// What one thread, or all, added up.
+pub(crate) struct Sums {
+    /// By unit ordinal.
+    pub(super) units: PerUnit<TreeSums>,
+    /// Non-leaf pages, a run a thread.
+    pub(super) nodes: Vec<Run<NodePage>>,
+    /// Key bounds of index pages, a run a thread.
+    pub(super) bounds: Vec<Run<PageBounds>>,
+}
+
+impl Sums {
+    /// Nothing yet, of so many units.
+    pub(super) fn new(units: usize) -> Self {
+        Self { units: PerUnit::new(units), nodes: vec![Run::default()], bounds: vec![Run::default()] }
+    }
+
+    /// Writes out facts of which the thread has as many as it may keep: key bounds take twelve sixteenths of what facts may
+    /// take, non-leaf pages the last one. A share is for the windows that read them back, as the system need not have taken
+    /// back by then what the threads gave up.
+    pub(super) fn bound(&mut self, context: &Context<'_>) {
+        let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
+        if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
+            bounds.bound(share * 12 / size_of::<PageBounds>() / threads, context.space);
+            nodes.bound(share / size_of::<NodePage>() / threads, context.space);
+        }
+    }
+
+    /// Notes the key bounds of a page after all noted before by this thread.
+    pub(super) fn note_bounds(&mut self, bounds: PageBounds) {
+        if let Some(run) = self.bounds.first_mut() {
+            run.push(bounds);
+        }
+    }
+
+    /// Notes a non-leaf page after all noted before by this thread.
+    pub(super) fn note_node(&mut self, node: NodePage) {
+        if let Some(run) = self.nodes.first_mut() {
+            run.push(node);
+        }
+    }
+}
+
+impl CheckSums for Sums {
+    fn merge(&mut self, other: Self) {
+        self.units.merge(other.units, TreeSums::merge);
+        self.nodes.extend(other.nodes);
+        self.bounds.extend(other.bounds);
+    }
+
+    fn facts(&self, space: &Space) -> impl Debug + '_ {
+        let mut units: Vec<_> = self.units.touched().map(|(at, tree)| (at, tree.clone())).collect();
+        units.iter_mut().for_each(|(_, tree)| tree.levels.sort_by_key(|(level, _)| *level));
+        let (mut nodes, mut bounds) = (Vec::new(), Vec::new());
+        self.nodes.iter().for_each(|run| run.each(space, |node| nodes.push(node)));
+        nodes.sort_unstable();
+        self.bounds.iter().for_each(|run| run.each(space, |bound| bounds.push(bound)));
+        bounds.sort_by_key(|bound| (bound.page, bound.low.to_bytes(), bound.high.to_bytes()));
+        (units, nodes, bounds)
+    }
+}
+
+/// Key bounds that are read back at once: three sixteenths of what facts may take.
+pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
+    context.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
+}
+
 /// Sums over the links of a B-tree.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TreeSums {
     /// By level; a handful.
     pub(crate) levels: Vec<(TreeLevel, LevelSums)>,
+    /// Neighboring keys whose order is undecided.
+    pub(crate) undecided: u64,
 }
 
 impl TreeSums {
@@ -37,6 +110,13 @@ impl TreeSums {
             }
         };
         &mut self.levels[position].1
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.undecided += other.undecided;
+        for (level, sums) in other.levels {
+            self.level(level).merge(&sums);
+        }
     }
 
     /// The sums of a level.

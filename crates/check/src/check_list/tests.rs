@@ -1,42 +1,52 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use format::{PageId, RecordId};
+use lab::Version;
+use source::MemoryFiles;
+
 use super::*;
 use crate::accounting::Metered;
+use crate::coverage::Coverage;
+use crate::ledger::Ledger;
 use crate::options::Options;
+use crate::outcome::{Outcome, Results};
+use crate::page_check::PageCheck;
 use crate::progress::Silent;
+use crate::row_check::{Handled, RowCheck, Stage};
 use crate::spill::Space;
 use crate::survey::survey;
 use crate::sweep::sweep;
-use crate::units::{Shape, Units};
-use lab::Version;
-use source::MemoryFiles;
+use crate::units::{Shape, Unit, Units};
 
 /// A check that does nothing but to count the rows that it is given.
 #[derive(Default)]
 pub(crate) struct CountsRows<const TOGETHER: bool>;
 
-/// How often each row came.
+/// A check that does nothing but to count the pages that it is given, batch by batch.
 #[derive(Default)]
-pub(crate) struct Seen(BTreeMap<RecordId, u32>);
+pub(crate) struct CountsPages;
 
-impl RowSums for Seen {
+/// How often each row, or page, came.
+pub(crate) struct Seen<T>(BTreeMap<T, u32>);
+
+impl<T: Ord + Send + std::fmt::Debug> CheckSums for Seen<T> {
     fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|(at, times)| *self.0.entry(at).or_default() += times);
     }
 
-    fn facts(&self) -> impl Debug + '_ {
+    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
         &self.0
     }
 }
 
 impl<const TOGETHER: bool> RowCheck for CountsRows<TOGETHER> {
-    type Sums = Seen;
+    type Sums = Seen<RecordId>;
     type Scratch = ();
     type Rest = ();
 
-    fn sums(&self, _units: usize) -> Seen {
-        Seen::default()
+    fn sums(&self, _units: usize) -> Seen<RecordId> {
+        Seen(BTreeMap::new())
     }
 
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool {
@@ -44,7 +54,7 @@ impl<const TOGETHER: bool> RowCheck for CountsRows<TOGETHER> {
         matches!(shape, Some(Shape::Heap | Shape::Clustered | Shape::Nonclustered))
     }
 
-    fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Seen, (): &mut ()) -> Handled<()> {
+    fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Seen<RecordId>, (): &mut ()) -> Handled<()> {
         if !TOGETHER {
             return Handled::None;
         }
@@ -54,18 +64,67 @@ impl<const TOGETHER: bool> RowCheck for CountsRows<TOGETHER> {
         Handled::All
     }
 
-    fn row(&self, _: &Context<'_>, row: &Row<'_>, (): (), (sums, ()): (&mut Seen, &mut ()), _: &mut Vec<Finding>) {
+    fn row(
+        &self,
+        _: &Context<'_>,
+        row: &Row<'_>,
+        (): (),
+        (sums, ()): (&mut Seen<RecordId>, &mut ()),
+        _: &mut Vec<Finding>,
+    ) {
         *sums.0.entry(row.at).or_default() += 1;
     }
 
-    fn settle(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Seen, _: &mut Results<'_>) {}
+    fn settle(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Seen<RecordId>, _: &mut Results<'_>) {}
 }
 
-row_checks! {
-    /// The same check twice: rows of a page together, and one by one.
-    Two, TwoSums, TwoScratch, TwoHandled {
-        together: CountsRows<true>,
-        one_by_one: CountsRows<false>,
+impl PageCheck for CountsPages {
+    type Sums = Seen<PageId>;
+    type Scratch = ();
+
+    fn sums(&self, _units: usize) -> Seen<PageId> {
+        Seen(BTreeMap::new())
+    }
+
+    fn wants(&self, _context: &Context<'_>, unit: &Unit) -> bool {
+        unit.shape != Shape::Text
+    }
+
+    fn page(
+        &self,
+        _: &Context<'_>,
+        sound: &SoundPage<'_>,
+        (sums, ()): (&mut Seen<PageId>, &mut ()),
+        _: &mut Vec<Finding>,
+    ) {
+        assert_eq!(sound.page.header().page_id(), sound.id);
+        *sums.0.entry(sound.id).or_default() += 1;
+    }
+
+    fn settle(
+        &self,
+        _: &Context<'_>,
+        judged: &[UnitIndex],
+        tallies: &mut Tallies,
+        sums: &mut Seen<PageId>,
+        _: &mut Results<'_>,
+    ) {
+        let pages: u64 =
+            judged.iter().filter_map(|unit| tallies.units.get(*unit as usize)).map(|tally| tally.pages()).sum();
+        assert_eq!(sums.0.len() as u64, pages);
+    }
+}
+
+check_list! {
+    /// Pages, and the same check of rows twice: rows of a page together, and one by one.
+    Three, ThreeSums, ThreeScratch, ThreeHandled {
+        pages {
+            pages: CountsPages,
+        }
+        rows {
+            together: CountsRows<true>,
+            one_by_one: CountsRows<false>,
+        }
     }
 }
 
@@ -77,7 +136,7 @@ fn written(description: &lab::Description) -> MemoryFiles {
 }
 
 #[test]
-fn a_check_gets_every_live_row_once_whether_rows_come_together_or_not() {
+fn a_check_gets_every_sound_page_and_every_live_row_once_whether_rows_come_together_or_not() {
     let descriptions =
         [lab::shapes::random(4), lab::shapes::random(25), lab::orders::orders(Version::V852, 3, 2 << 20)];
     for (description, row_by_row) in descriptions.iter().flat_map(|of| [(of, false), (of, true)]) {
@@ -89,7 +148,7 @@ fn a_check_gets_every_live_row_once_whether_rows_come_together_or_not() {
         let mut findings = Ledger::new(usize::MAX, &space);
         let survey = survey(&files, &database, &mut units, &mut findings, &mut coverage);
         let context = Context::new(&files, &database, &options, units, survey, &space);
-        let mut checks = Two::default().ask(&context);
+        let mut checks = Three::default().ask(&context);
         let mut swept = sweep(&context, &checks, &mut findings, &metered.meter, &Silent);
         let shapes = context.units.list().iter().map(|unit| unit.shape);
         let has_rows = |shape| matches!(shape, Shape::Heap | Shape::Clustered | Shape::Nonclustered);
@@ -100,9 +159,14 @@ fn a_check_gets_every_live_row_once_whether_rows_come_together_or_not() {
             assert_eq!(seen.len() as u64, rows, "{}, row by row: {row_by_row}", description.name);
             assert!(seen.values().all(|times| *times == 1));
         }
+        assert!(swept.sums.pages.0.values().all(|times| *times == 1));
         let mut outcome = Outcome::default();
         let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
-        checks.settle(Stage::Reckon, &context, &mut swept.tallies, &mut swept.sums, &mut to);
+        let of_rows = (0..).zip(context.units.list()).filter(|(_, unit)| unit.shape != Shape::Text);
+        let judged: Vec<UnitIndex> = of_rows.map(|(index, _)| index).collect();
+        checks.end_batch(&context, &mut swept, to.findings);
+        checks.settle_pages(&context, &judged, &mut swept, &mut to);
+        checks.settle(Stage::Reckon, &context, &mut swept, &mut to);
         let finding = Finding::new(&crate::registry::PAGE_UNSEEN);
         assert!(checks.proven(&context, &swept.sums, finding, &mut coverage).is_some());
     }

@@ -1,0 +1,318 @@
+//! The list of all checks, of pages and of rows, as the sweep sees it: a trait, and the macro that makes a list. Calls are
+//! resolved at compile time.
+
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::page_check::SoundPage;
+use crate::row_check::{Row, RowPage, TextPage};
+use crate::sums::CheckSums;
+use crate::tallies::Tallies;
+use crate::units::UnitIndex;
+
+/// The checks that want the pages of a unit, and those that want its rows; a bit each.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) pages: u32,
+    pub(crate) rows: u32,
+}
+
+/// What a sweep gives: what it counted of pages, and the sums of the checks.
+pub(crate) struct Swept<S> {
+    pub(crate) tallies: Tallies,
+    pub(crate) sums: S,
+}
+
+impl<S: CheckSums> Swept<S> {
+    /// Nothing yet.
+    pub(crate) fn new(checks: &impl CheckList<Sums = S>, units: usize) -> Self {
+        Self { tallies: Tallies::new(units), sums: checks.sums(units) }
+    }
+
+    /// Adds what another thread, or another batch, has.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.tallies.merge(other.tallies);
+        self.sums.merge(other.sums);
+    }
+}
+
+/// A list of checks, as [`check_list!`](crate::check_list::check_list) makes it.
+pub(crate) trait CheckList: Sync {
+    /// The sums of all.
+    type Sums: CheckSums;
+    /// What a thread needs for all.
+    type Scratch: Default;
+    /// What each has done with the rows of a page.
+    type Handled: Copy;
+
+    /// Sums without any page, of so many units.
+    fn sums(&self, units: usize) -> Self::Sums;
+
+    /// The checks that want pages and rows of a unit.
+    fn wanted(&self, unit: UnitIndex) -> Wanted;
+
+    /// Hands a sound page to the checks of pages that want it.
+    fn page(
+        &self,
+        context: &Context<'_>,
+        page: &SoundPage<'_>,
+        wanted: u32,
+        local: (&mut Self::Sums, &mut Self::Scratch),
+        findings: &mut Vec<Finding>,
+    );
+
+    /// Writes out what a thread may not keep of its sums.
+    fn bound(&self, context: &Context<'_>, sums: &mut Self::Sums);
+
+    /// Hands the rows of a page to the checks of rows; whether all that want them have handled all.
+    fn rows(
+        &self,
+        context: &Context<'_>,
+        page: &RowPage<'_>,
+        wanted: u32,
+        local: (&mut Self::Sums, &mut Self::Scratch),
+    ) -> (Self::Handled, bool);
+
+    /// Hands a row to the checks that want it; with what was done with its page, if it is no exception there.
+    fn row(
+        &self,
+        context: &Context<'_>,
+        row: &Row<'_>,
+        wanted: (u32, Option<&Self::Handled>),
+        local: (&mut Self::Sums, &mut Self::Scratch),
+        findings: &mut Vec<Finding>,
+    );
+
+    /// Hands a page of values off the row to the checks of rows.
+    fn text_page(&self, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Self::Sums, findings: &mut Vec<Finding>);
+}
+
+/// Makes a list of checks: a struct of their plans, one of their sums, one of their scratch, and what was handled of a page of
+/// rows.
+macro_rules! check_list {
+    ($(#[$doc:meta])* $name:ident, $sums:ident, $scratch:ident, $handled:ident {
+        pages { $($(#[$page_doc:meta])* $of_pages:ident: $page_check:ty,)* }
+        rows { $($(#[$row_doc:meta])* $of_rows:ident: $row_check:ty,)* }
+    }) => {
+        $(#[$doc])*
+        #[derive(Default)]
+        pub(crate) struct $name {
+            $($(#[$page_doc])* pub(crate) $of_pages: $page_check,)*
+            $($(#[$row_doc])* pub(crate) $of_rows: $row_check,)*
+            /// By unit, the checks that want its pages and rows.
+            wanted: Vec<$crate::check_list::Wanted>,
+        }
+
+        /// The sums of all checks.
+        pub(crate) struct $sums {
+            $(pub(crate) $of_pages: <$page_check as $crate::page_check::PageCheck>::Sums,)*
+            $(pub(crate) $of_rows: <$row_check as $crate::row_check::RowCheck>::Sums,)*
+        }
+
+        /// What a thread needs for all checks.
+        #[derive(Default)]
+        pub(crate) struct $scratch {
+            $($of_pages: <$page_check as $crate::page_check::PageCheck>::Scratch,)*
+            $($of_rows: <$row_check as $crate::row_check::RowCheck>::Scratch,)*
+        }
+
+        /// What each check has done with the rows of a page.
+        #[derive(Clone, Copy)]
+        pub(crate) struct $handled {
+            $($of_rows: $crate::row_check::Handled<<$row_check as $crate::row_check::RowCheck>::Rest>,)*
+        }
+
+        impl $name {
+            /// Asks each check once which units it wants.
+            pub(crate) fn ask(mut self, context: &$crate::context::Context<'_>) -> Self {
+                use $crate::page_check::PageCheck;
+                use $crate::row_check::RowCheck;
+                let wanted = (0..).zip(context.units.list()).map(|(index, unit)| {
+                    let of_pages: &[bool] = &[$(self.$of_pages.wants(context, unit),)*];
+                    let of_rows: &[bool] = &[$(self.$of_rows.wants(context, index),)*];
+                    let _: (&$crate::units::Unit, $crate::units::UnitIndex) = (unit, index);
+                    let bits = |all: &[bool]| all.iter().rev().fold(0, |bits, wants| bits << 1 | u32::from(*wants));
+                    $crate::check_list::Wanted { pages: bits(of_pages), rows: bits(of_rows) }
+                });
+                self.wanted = wanted.collect();
+                self
+            }
+
+            /// Lets the checks of pages compare what cannot wait for other batches.
+            pub(crate) fn end_batch(
+                &self,
+                context: &$crate::context::Context<'_>,
+                swept: &mut $crate::check_list::Swept<$sums>,
+                findings: &mut $crate::ledger::Ledger,
+            ) {
+                let _ = (context, &swept.tallies, &findings);
+                $($crate::page_check::PageCheck::end_batch(
+                    &self.$of_pages, context, &mut swept.tallies, &mut swept.sums.$of_pages, findings,
+                );)*
+            }
+
+            /// Settles the checks of pages; `judged` are the units of which all pages were seen or are known to be damaged.
+            pub(crate) fn settle_pages(
+                &self,
+                context: &$crate::context::Context<'_>,
+                judged: &[$crate::units::UnitIndex],
+                swept: &mut $crate::check_list::Swept<$sums>,
+                to: &mut $crate::outcome::Results<'_>,
+            ) {
+                let _ = (context, judged, &swept.tallies, &to);
+                $($crate::page_check::PageCheck::settle(
+                    &self.$of_pages, context, judged, &mut swept.tallies, &mut swept.sums.$of_pages, to,
+                );)*
+            }
+
+            /// Settles the checks of rows of a stage, and gives up their plans if they are not needed any more.
+            pub(crate) fn settle(
+                &mut self,
+                stage: $crate::row_check::Stage,
+                context: &$crate::context::Context<'_>,
+                swept: &mut $crate::check_list::Swept<$sums>,
+                to: &mut $crate::outcome::Results<'_>,
+            ) {
+                use $crate::row_check::{RowCheck, Stage};
+                $(
+                    if <$row_check>::STAGE == stage {
+                        self.$of_rows.settle(context, &mut swept.tallies, &mut swept.sums.$of_rows, to);
+                    }
+                )*
+                $(
+                    if <$row_check>::STAGE == stage && stage == Stage::Reckon {
+                        self.$of_rows = <$row_check>::default();
+                    }
+                )*
+            }
+
+            /// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
+            pub(crate) fn proven(
+                &self,
+                context: &$crate::context::Context<'_>,
+                sums: &$sums,
+                finding: $crate::finding::Finding,
+                coverage: &mut $crate::coverage::Coverage,
+            ) -> Option<$crate::finding::Finding> {
+                use $crate::row_check::RowCheck;
+                $(let finding = self.$of_rows.proven(context, &sums.$of_rows, finding, coverage)?;)*
+                Some(finding)
+            }
+        }
+
+        impl $crate::sums::CheckSums for $sums {
+            fn merge(&mut self, other: Self) {
+                $(self.$of_pages.merge(other.$of_pages);)*
+                $(self.$of_rows.merge(other.$of_rows);)*
+            }
+
+            fn facts(&self, space: &$crate::spill::Space) -> impl std::fmt::Debug + '_ {
+                (
+                    ($((stringify!($of_pages), self.$of_pages.facts(space)),)*),
+                    ($((stringify!($of_rows), self.$of_rows.facts(space)),)*),
+                )
+            }
+        }
+
+        impl $crate::check_list::CheckList for $name {
+            type Sums = $sums;
+            type Scratch = $scratch;
+            type Handled = $handled;
+
+            fn sums(&self, units: usize) -> $sums {
+                use $crate::page_check::PageCheck;
+                use $crate::row_check::RowCheck;
+                $sums { $($of_pages: self.$of_pages.sums(units),)* $($of_rows: self.$of_rows.sums(units),)* }
+            }
+
+            #[inline]
+            fn wanted(&self, unit: $crate::units::UnitIndex) -> $crate::check_list::Wanted {
+                self.wanted.get(unit as usize).copied().unwrap_or_default()
+            }
+
+            #[inline]
+            fn page(
+                &self,
+                context: &$crate::context::Context<'_>,
+                page: &$crate::page_check::SoundPage<'_>,
+                mut wanted: u32,
+                (sums, scratch): (&mut $sums, &mut $scratch),
+                findings: &mut Vec<$crate::finding::Finding>,
+            ) {
+                use $crate::page_check::PageCheck;
+                $(
+                    if wanted & 1 != 0 {
+                        let local = (&mut sums.$of_pages, &mut scratch.$of_pages);
+                        self.$of_pages.page(context, page, local, findings);
+                    }
+                    wanted >>= 1;
+                )*
+                let _ = (context, page, wanted, sums, scratch, findings);
+            }
+
+            fn bound(&self, context: &$crate::context::Context<'_>, sums: &mut $sums) {
+                $($crate::page_check::PageCheck::bound(&self.$of_pages, context, &mut sums.$of_pages);)*
+                let _ = (context, sums);
+            }
+
+            #[inline]
+            fn rows(
+                &self,
+                context: &$crate::context::Context<'_>,
+                page: &$crate::row_check::RowPage<'_>,
+                mut wanted: u32,
+                (sums, scratch): (&mut $sums, &mut $scratch),
+            ) -> ($handled, bool) {
+                use $crate::row_check::{Handled, RowCheck};
+                let mut is_done = true;
+                $(
+                    let $of_rows = match wanted & 1 {
+                        0 => Handled::All,
+                        _ => self.$of_rows.page(context, page, &mut sums.$of_rows, &mut scratch.$of_rows),
+                    };
+                    is_done &= matches!($of_rows, Handled::All);
+                    wanted >>= 1;
+                )*
+                let _ = wanted;
+                ($handled { $($of_rows,)* }, is_done)
+            }
+
+            #[inline]
+            fn row(
+                &self,
+                context: &$crate::context::Context<'_>,
+                row: &$crate::row_check::Row<'_>,
+                (mut wanted, handled): (u32, Option<&$handled>),
+                (sums, scratch): (&mut $sums, &mut $scratch),
+                findings: &mut Vec<$crate::finding::Finding>,
+            ) {
+                use $crate::row_check::RowCheck;
+                $(
+                    if wanted & 1 != 0
+                        && let Some(rest) = handled.map_or(Some(Default::default()), |handled| handled.$of_rows.rest())
+                    {
+                        let local = (&mut sums.$of_rows, &mut scratch.$of_rows);
+                        self.$of_rows.row(context, row, rest, local, findings);
+                    }
+                    wanted >>= 1;
+                )*
+                let _ = wanted;
+            }
+
+            fn text_page(
+                &self,
+                context: &$crate::context::Context<'_>,
+                page: &$crate::row_check::TextPage<'_>,
+                sums: &mut $sums,
+                findings: &mut Vec<$crate::finding::Finding>,
+            ) {
+                use $crate::row_check::RowCheck;
+                $(self.$of_rows.text_page(context, page, &mut sums.$of_rows, findings);)*
+            }
+        }
+    };
+}
+
+pub(crate) use check_list;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The seam between the sweep and the checks of pages: what is looked at is the page and its place among others, not its rows.
+//!
+//! A check is a type that implements [`PageCheck`], and a line in `checks`.
+
+use format::{Page, PageId};
+
+use crate::audit::PageContent;
+use crate::context::Context;
+use crate::finding::Finding;
+use crate::ledger::Ledger;
+use crate::outcome::Results;
+use crate::page_records::PageRecords;
+use crate::sums::CheckSums;
+use crate::tallies::Tallies;
+use crate::units::{Unit, UnitIndex};
+
+/// A page that passed its audit.
+pub(crate) struct SoundPage<'p> {
+    pub(crate) index: UnitIndex,
+    /// The unit that it belongs to.
+    pub(crate) unit: &'p Unit,
+    pub(crate) id: PageId,
+    pub(crate) page: Page<'p>,
+    pub(crate) content: &'p PageContent,
+    pub(crate) records: &'p PageRecords,
+}
+
+/// A check of pages. The type is its plan; the default is the plan of a run that does not make it.
+pub(crate) trait PageCheck: Default + Sync {
+    /// What each thread adds up.
+    type Sums: CheckSums;
+    /// What a thread needs while it looks at pages; kept from page to page.
+    type Scratch: Default;
+
+    /// Sums without any page, of so many units.
+    fn sums(&self, units: usize) -> Self::Sums;
+
+    /// Whether pages of this unit are looked at. Asked once per unit, before the sweep.
+    fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool;
+
+    /// Looks at a sound page.
+    fn page(
+        &self,
+        context: &Context<'_>,
+        page: &SoundPage<'_>,
+        local: (&mut Self::Sums, &mut Self::Scratch),
+        findings: &mut Vec<Finding>,
+    );
+
+    /// Writes out what a thread may not keep. Called between pages.
+    fn bound(&self, _context: &Context<'_>, _sums: &mut Self::Sums) {}
+
+    /// Compares what cannot wait for other batches, and gives back what it takes; when the sweep of a batch has ended.
+    fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut Ledger) {}
+
+    /// Compares the sums, after the sweep, and takes a second look where they differ. `judged` are the units of which all
+    /// pages were seen, or are known to be damaged, by ascending ordinal.
+    fn settle(
+        &self,
+        context: &Context<'_>,
+        judged: &[UnitIndex],
+        swept: &mut Tallies,
+        sums: &mut Self::Sums,
+        to: &mut Results<'_>,
+    );
+}

@@ -1,0 +1,80 @@
+//! The records of one page at a time, as its audit found them: where they lie, and of a compressed leaf page what they stand for.
+
+use format::record::Record;
+use format::slots::Span;
+use format::uniform::Rows;
+use format::{Page, PageId, PageType};
+
+use crate::audit::{Audit, Known, PageContent};
+use crate::expanded::{ColumnDoubt, ExpandedRows};
+use crate::finding::Finding;
+use crate::units::Unit;
+
+/// The records of the page that was audited last; keeps what it allocates.
+#[derive(Default)]
+pub(crate) struct PageRecords {
+    audit: Audit,
+    expanded: ExpandedRows,
+}
+
+impl PageRecords {
+    /// Audits a page of a unit; `None` if it is damaged, which the findings say.
+    pub(crate) fn audit(
+        &mut self,
+        page: Page<'_>,
+        id: PageId,
+        unit: &Unit,
+        known: Known<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> Option<PageContent> {
+        self.expanded.clear();
+        let content = self.audit.page(page, id, unit, known, findings)?;
+        if let Some(expansion) = known.expansion
+            && content.records_are_audited
+            && unit.shape.is_leaf(page)
+        {
+            self.expanded.load(page, self.audit.spans(), expansion, known.row_by_row);
+        }
+        Some(content)
+    }
+
+    /// Where the records lie.
+    pub(crate) fn spans(&self) -> &[Span] {
+        self.audit.spans()
+    }
+
+    /// The rows, if they are all of one form.
+    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+        match self.expanded.is_loaded() {
+            true => self.expanded.uniform(),
+            false => self.audit.uniform(page),
+        }
+    }
+
+    /// The record in a slot; of a compressed leaf page, the one that it stands for.
+    pub(crate) fn record<'p>(&'p self, page: Page<'p>, slot: usize) -> Option<Record<'p>> {
+        if self.expanded.is_loaded() {
+            return self.expanded.row(slot);
+        }
+        record(page, *self.audit.spans().get(slot)?)
+    }
+
+    /// The columns of the row in a slot whose values are not in its record.
+    pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
+        self.expanded.doubts(slot)
+    }
+
+    /// What the rows of a compressed leaf page stand for.
+    pub(crate) fn expanded(&self) -> &ExpandedRows {
+        &self.expanded
+    }
+}
+
+/// The record at a place of a page, as it lies there.
+pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
+    let bytes = span.of(page);
+    match page.header().kind() {
+        Some(PageType::Data) => Record::data(bytes).ok(),
+        _ => Record::index(bytes, page.header().pminlen.get()).ok(),
+    }
+}

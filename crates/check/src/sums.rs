@@ -1,0 +1,21 @@
+//! What a check adds up during the sweep.
+
+use std::fmt::Debug;
+
+use crate::spill::Space;
+
+/// What one thread, or all, added up.
+pub(crate) trait CheckSums: Send + Sized {
+    /// Adds what another thread, or another part of the tables, has; in any order.
+    fn merge(&mut self, other: Self);
+
+    /// What it holds, for tests that compare two ways to the same sums.
+    fn facts(&self, space: &Space) -> impl Debug + '_;
+}
+
+/// Of a check to which each page proves all that there is to prove.
+impl CheckSums for () {
+    fn merge(&mut self, (): Self) {}
+
+    fn facts(&self, _: &Space) -> impl Debug + '_ {}
+}
