@@ -1,6 +1,8 @@
 //! The list of all checks, of pages and of rows, as the sweep sees it: a trait, and the macro that makes a list. Calls are
 //! resolved at compile time.
 
+use catalog::Database;
+
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::page_check::SoundPage;
@@ -43,6 +45,9 @@ pub(crate) trait CheckList: Sync {
     type Scratch: Default;
     /// What each has done with the rows of a page.
     type Handled: Copy;
+
+    /// What the checks keep in a thread at most besides sums per unit, in bytes.
+    fn bytes_per_thread(database: &Database) -> u64;
 
     /// Sums without any page, of so many units.
     fn sums(&self, units: usize) -> Self::Sums;
@@ -217,6 +222,13 @@ macro_rules! check_list {
             type Sums = $sums;
             type Scratch = $scratch;
             type Handled = $handled;
+
+            fn bytes_per_thread(database: &catalog::Database) -> u64 {
+                let of_pages: &[u64] =
+                    &[$(<$page_check as $crate::page_check::PageCheck>::bytes_per_thread(database),)*];
+                let of_rows: &[u64] = &[$(<$row_check as $crate::row_check::RowCheck>::bytes_per_thread(database),)*];
+                of_pages.iter().chain(of_rows).sum()
+            }
 
             fn sums(&self, units: usize) -> $sums {
                 use $crate::page_check::PageCheck;

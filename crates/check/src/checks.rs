@@ -1,8 +1,13 @@
 //! The list of the checks of pages and of rows: the only place that knows all of them. Their order is that in which pages and
 //! rows are handed to them and in which their sums are settled; those of pages are settled first.
 
-use crate::check_list::check_list;
+use catalog::Database;
+use source::PageSource;
+
+use crate::check_list::{CheckList, check_list};
 use crate::context::Context;
+use crate::memory::Needs;
+use crate::options::Options;
 use crate::{columns, computed, constraints, heap, identity, index_match, lob, partitions, tree};
 
 check_list! {
@@ -36,6 +41,11 @@ check_list! {
 }
 
 impl Checks {
+    /// What a run needs of memory.
+    pub(crate) fn needs(source: &dyn PageSource, database: &Database, options: &Options) -> Needs {
+        Needs::of(source, database, options, Self::bytes_per_thread(database))
+    }
+
     /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);

@@ -8,6 +8,7 @@ mod program;
 mod sparse;
 mod together;
 
+use catalog::Database;
 use format::RecordId;
 use format::bytes::u32_at;
 use format::compressed::Doubt;
@@ -24,13 +25,13 @@ use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Handled, Row, RowCheck, RowPage};
+use crate::rowsets::may_have_off_row;
 use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
 
 pub(crate) use anti_matter::metadata as anti_matter;
-pub(crate) use heads::bytes_at_most as head_bytes_at_most;
 pub(crate) use program::Plans;
 use program::{Column, Program, VariableCheck, bit_of};
 
@@ -125,6 +126,13 @@ impl RowCheck for Plans {
     type Sums = Sums;
     type Scratch = ();
     type Rest = ();
+
+    fn bytes_per_thread(database: &Database) -> u64 {
+        let types = [xtype::XML, xtype::SQL_VARIANT, xtype::CLR];
+        let rowsets = database.rowsets.iter().filter(|rowset| may_have_off_row(rowset, &types));
+        let values = rowsets.fold(0u64, |values, rowset| values.saturating_add(rowset.rows.unsigned_abs()));
+        heads::bytes_at_most(values)
+    }
 
     fn sums(&self, units: usize) -> Sums {
         Sums::new(units)

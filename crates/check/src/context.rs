@@ -13,7 +13,6 @@ use crate::audit::Known;
 use crate::expanded;
 use crate::hash::FactHash;
 use crate::in_flight::InFlight;
-use crate::memory::Needs;
 use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
 use crate::spill::Space;
@@ -28,7 +27,6 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
-    needs: Needs,
     /// The batch that is checked now, of how many; `None` for all of them.
     pub(crate) batch: Option<(u32, u32)>,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
@@ -88,7 +86,6 @@ impl<'a> Context<'a> {
             source,
             database,
             options,
-            needs: Needs::of(source, database, options),
             units,
             survey,
             batch: None,
@@ -102,7 +99,7 @@ impl<'a> Context<'a> {
 
     /// What the facts of one phase may take of the grant.
     pub(crate) fn bytes_for_facts(&self) -> usize {
-        self.needs.bytes_for_facts(self.options) as usize
+        self.space.memory_bytes()
     }
 
     /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what

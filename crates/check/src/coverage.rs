@@ -2,8 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::registry::limits::Reason;
-use crate::report::NotVerified;
+use crate::registry::limits::{Limit, Reason};
+
+/// Something that was asked for and could not be verified: not a finding, never silent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotVerified {
+    /// What: "key order", "columns" ...
+    pub what: String,
+    /// Where: an object, index, file or "database".
+    pub scope: String,
+    /// Why.
+    pub reason: String,
+    /// How many (comparisons, pages, rows; 0 when it cannot be counted).
+    pub count: u64,
+    /// The limit that is the reason.
+    pub limit: &'static Limit,
+}
 
 /// Collects; equal entries add up.
 #[derive(Default)]

@@ -18,10 +18,9 @@ use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
 use crate::memory::CHUNK_PAGES;
 use crate::options::{Options, Scope};
-use crate::page_set::PageSet;
 use crate::progress::Progress;
 use crate::registry::{self, limits};
-use crate::survey::{self, FileMap};
+use crate::survey::{self, FileMap, PageSet};
 use crate::tallies::UnreadPages;
 use crate::units::Units;
 

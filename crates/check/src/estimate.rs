@@ -5,10 +5,11 @@ use format::page::PAGE_BYTES;
 use format::{PageId, PageType};
 use source::PageSource;
 
+use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::ledger::Ledger;
-use crate::memory::{CHUNK_PAGES, Needs};
+use crate::memory::CHUNK_PAGES;
 use crate::options::{Options, Scope};
 use crate::spill::Space;
 use crate::survey;
@@ -31,12 +32,12 @@ pub struct Estimate {
 
 /// The memory, in bytes, below which [`crate::run`] would not keep to its grant.
 pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, options: &Options) -> u64 {
-    Needs::of(source, database, options).minimum_bytes()
+    Checks::needs(source, database, options).minimum_bytes()
 }
 
 /// Estimates what [`crate::run`] would take with the same arguments. Reads the allocation pages only.
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
-    let needs = Needs::of(source, database, options);
+    let needs = Checks::needs(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
     let space = Space::default();
     let (mut findings, mut coverage) = (Ledger::new(needs.bytes_for_findings(options), &space), Coverage::default());

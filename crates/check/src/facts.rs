@@ -24,7 +24,8 @@ use crate::units::Units;
 /// the options fix the seed of the hash.
 pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) -> String {
     let metered = Metered::new(source);
-    let space = Space::new(options.temp_dir.clone());
+    let bytes = Checks::needs(source, database, options).bytes_for_facts(options);
+    let space = Space::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
     let ledger = || Ledger::new(usize::MAX, &space);
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
@@ -43,7 +44,8 @@ pub fn facts_of_pages(
     options: &Options,
     then: impl FnOnce(&mut dyn FnMut(&[(PageId, PageBytes)]) -> String),
 ) {
-    let space = Space::new(options.temp_dir.clone());
+    let bytes = Checks::needs(source, database, options).bytes_for_facts(options);
+    let space = Space::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
     let ledger = || Ledger::new(usize::MAX, &space);
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());

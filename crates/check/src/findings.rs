@@ -9,8 +9,23 @@ use std::sync::OnceLock;
 
 use crate::finding::Finding;
 use crate::registry::{Class, Phase, Repair};
-use crate::report::ErrorCounts;
 use crate::spill::{Item, Reader, Space, read_item, write_item};
+
+/// Numbers of errors as CHECKDB's summaries have them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ErrorCounts {
+    /// Allocation errors.
+    pub allocation: u64,
+    /// Consistency errors.
+    pub consistency: u64,
+}
+
+impl ErrorCounts {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+}
 
 /// What was found, group by group.
 #[derive(Default)]
@@ -329,7 +344,7 @@ mod tests {
     fn every_finding_is_listed_in_its_group_whether_in_memory_or_in_a_file() {
         let expected: Vec<String> = made().iter().map(|finding| format!("{finding:?}")).collect();
         for (limit, can_write) in [(usize::MAX, true), (1 << 20, true), (1000, true), (1 << 20, false)] {
-            let space = Space::new((!can_write).then(|| "/nowhere/at/all".into()));
+            let space = Space::new((!can_write).then(|| "/nowhere/at/all".into()), 0);
             let mut list = List::new(limit, &space);
             made().into_iter().for_each(|finding| list.push(finding));
             let findings = list.finish();

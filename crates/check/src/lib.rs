@@ -32,6 +32,8 @@ mod forwarding;
 mod hash;
 mod heap;
 mod identity;
+#[cfg(test)]
+mod imports;
 mod in_flight;
 mod index_match;
 mod integers;
@@ -45,7 +47,6 @@ mod options;
 mod outcome;
 mod page_check;
 mod page_records;
-mod page_set;
 mod partitions;
 mod per_unit;
 mod pinpoint;
@@ -71,15 +72,16 @@ mod values;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
+pub use coverage::NotVerified;
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
 pub use facts::{facts, facts_of_pages};
 pub use finding::{Finding, Names, Owner, Value};
-pub use findings::{Findings, Group};
+pub use findings::{ErrorCounts, Findings, Group};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
 pub use progress::{Progress, Silent};
 pub use report::{
-    BrokerCount, DatabaseSummary, ErrorCounts, FileSummary, FileTotals, NotVerified, PhaseStatistics, Report,
-    RowsetCounts, Sample, Statistics, UnitTotals,
+    BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts, Sample, Statistics,
+    UnitTotals,
 };
 pub use run::{database_name, run};

@@ -9,7 +9,9 @@ mod pinpoint;
 mod pinpoint_facts;
 mod plan;
 
+use catalog::Database;
 use format::lob::{Fragment, NULL_ROOT, Node, SMALL_ROOT};
+use format::types::xtype;
 use format::{Page, PageType, RecordId};
 
 use crate::context::Context;
@@ -21,6 +23,7 @@ use crate::pinpoint::{Unread, note_unread};
 use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Handled, Row, RowCheck, RowPage, TextPage};
+use crate::rowsets::may_have_off_row;
 use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
@@ -28,7 +31,6 @@ use crate::units::{Shape, UnitIndex};
 
 use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::FreeSpace;
-pub(crate) use parity::BYTES_A_THREAD as PARITY_BYTES_A_THREAD;
 pub(crate) use plan::{Plans, RowsetPlan};
 
 /// What one thread, or all, added up, by unit ordinal.
@@ -102,6 +104,11 @@ impl RowCheck for Plans {
     type Sums = Sums;
     type Scratch = ();
     type Rest = ();
+
+    fn bytes_per_thread(database: &Database) -> u64 {
+        let has_ntext = database.rowsets.iter().any(|rowset| may_have_off_row(rowset, &[xtype::NTEXT]));
+        if has_ntext { parity::BYTES_PER_THREAD } else { 0 }
+    }
 
     fn sums(&self, units: usize) -> Sums {
         Sums::new(units)

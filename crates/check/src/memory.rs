@@ -2,16 +2,14 @@
 
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
-use format::types::xtype;
 use source::{BackupPages, PageSource};
 
-use crate::lob::PARITY_BYTES_A_THREAD;
+use crate::catalog_rules;
 use crate::options::{DEFAULT_MEMORY_BYTES, Options, Readers};
 use crate::registry::limits::Reason;
 use crate::report::RowsetCounts;
 use crate::units::Unit;
 use crate::values::{Expressions, Formula};
-use crate::{catalog_rules, columns};
 
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
 pub(crate) const CHUNK_PAGES: u32 = 128;
@@ -44,23 +42,6 @@ const MOST_FOR_FINDINGS: u64 = 16 << 20;
 /// Chunks in memory at once when threads read for others: one in each hand, and one waiting for each that judges.
 pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
     readers + 2 * threads
-}
-
-/// What a thread keeps of values off the row at most: of few of them, and only in tables with columns of such types.
-fn off_row_bytes(database: &Database) -> u64 {
-    let with_text = |rowset: &&Rowset| rowset.units.len() > 1 && rowset.rows > 0;
-    let has =
-        |rowset: &Rowset, types: &[u8]| rowset.layout.columns.iter().any(|column| types.contains(&column.info.xtype));
-    let (mut bytes, mut values) = (0, 0u64);
-    for rowset in database.rowsets.iter().filter(with_text) {
-        if has(rowset, &[xtype::NTEXT]) {
-            bytes = PARITY_BYTES_A_THREAD as u64;
-        }
-        if has(rowset, &[xtype::XML, xtype::SQL_VARIANT, xtype::CLR]) {
-            values = values.saturating_add(rowset.rows.unsigned_abs());
-        }
-    }
-    bytes + columns::head_bytes_at_most(values)
 }
 
 /// What the expressions take that are made ready before the sweep: filters and computed columns, and conditions where they
@@ -110,8 +91,9 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// What a run over a database needs, as far as the catalogue and the files' sizes tell.
-    pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options) -> Self {
+    /// What a run over a database needs, as far as the catalog and the files' sizes say; `of_checks` are the bytes that
+    /// checks keep in each thread.
+    pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options, of_checks: u64) -> Self {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
         let a_column =
@@ -130,7 +112,7 @@ impl Needs {
             Readers::PerFile => source.files().len(),
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
-        let a_thread = BYTES_A_THREAD + with_pages * BYTES_A_UNIT_AND_THREAD + off_row_bytes(database);
+        let a_thread = BYTES_A_THREAD + with_pages * BYTES_A_UNIT_AND_THREAD + of_checks;
         let fixed = BASE_BYTES
             + pages * BYTES_A_PAGE
             + database.bytes()

@@ -2,6 +2,7 @@
 //!
 //! A check is a type that implements [`PageCheck`], and a line in `checks`.
 
+use catalog::Database;
 use format::{Page, PageId};
 
 use crate::audit::PageContent;
@@ -31,6 +32,11 @@ pub(crate) trait PageCheck: Default + Sync {
     type Sums: CheckSums;
     /// What a thread needs while it looks at pages; kept from page to page.
     type Scratch: Default;
+
+    /// What a thread keeps at most besides sums per unit and what [`Self::bound`] writes out, in bytes.
+    fn bytes_per_thread(_database: &Database) -> u64 {
+        0
+    }
 
     /// Sums without any page, of so many units.
     fn sums(&self, units: usize) -> Self::Sums;

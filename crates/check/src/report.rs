@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crate::beyond::Beyond;
+use crate::coverage::NotVerified;
 use crate::finding::Names;
-use crate::findings::Findings;
+use crate::findings::{ErrorCounts, Findings};
 use crate::options::Options;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
@@ -169,21 +170,6 @@ pub struct FileTotals {
     pub mixed_pages: u64,
 }
 
-/// Something that was asked for and could not be verified: not a finding, never silent.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NotVerified {
-    /// What: "key order", "columns" ...
-    pub what: String,
-    /// Where: an object, index, file or "database".
-    pub scope: String,
-    /// Why.
-    pub reason: String,
-    /// How many (comparisons, pages, rows; 0 when it cannot be counted).
-    pub count: u64,
-    /// The limit that is the reason.
-    pub limit: &'static Limit,
-}
-
 /// What a run cost.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
@@ -266,22 +252,6 @@ pub struct Sample {
     pub memory_bytes: Option<u64>,
     /// Bytes of facts in temporary files.
     pub spilled_bytes: u64,
-}
-
-/// Numbers of errors as CHECKDB's summaries have them.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct ErrorCounts {
-    /// Allocation errors.
-    pub allocation: u64,
-    /// Consistency errors.
-    pub consistency: u64,
-}
-
-impl ErrorCounts {
-    /// Whether there is any.
-    pub fn any(self) -> bool {
-        self != Self::default()
-    }
 }
 
 impl Report {

@@ -5,6 +5,7 @@
 //! row of the units that it wants until it says of a page that it is done with it: to forget something costs time, and never
 //! leaves a row out.
 
+use catalog::Database;
 use format::record::Record;
 use format::slots::Span;
 use format::uniform::Rows;
@@ -94,6 +95,11 @@ pub(crate) trait RowCheck: Default + Sync {
     type Rest: Copy + Default;
     /// When [`Self::settle`] is called.
     const STAGE: Stage = Stage::Reckon;
+
+    /// What a thread keeps at most besides sums per unit, in bytes.
+    fn bytes_per_thread(_database: &Database) -> u64 {
+        0
+    }
 
     /// Sums without any row, of so many units.
     fn sums(&self, units: usize) -> Self::Sums;

@@ -19,6 +19,12 @@ pub(crate) fn are_readable<'a>(mut rowsets: impl Iterator<Item = &'a Rowset> + C
     Ok(())
 }
 
+/// Whether rows of a rowset may have values of one of these types off the row.
+pub(crate) fn may_have_off_row(rowset: &Rowset, types: &[u8]) -> bool {
+    let has_type = || rowset.layout.columns.iter().any(|column| types.contains(&column.info.xtype));
+    rowset.units.len() > 1 && rowset.rows > 0 && has_type()
+}
+
 /// In-row units of rowsets.
 pub(crate) fn units_of(database: &Database, rowsets: &[&Rowset]) -> Vec<UnitIndex> {
     rowsets.iter().filter_map(|rowset| in_row_unit(database, rowset)).collect()

@@ -23,8 +23,7 @@ use crate::spill::Space;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::{Shape, Units};
 use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, memory, metadata, reckon, settle, survey, sweep,
-    system,
+    broker, catalog_rules, columns, container, encryption, inventory, metadata, reckon, settle, survey, sweep, system,
 };
 
 /// Checks the database whose pages `source` has and whose catalogue was read into `database`.
@@ -35,9 +34,10 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     let before = system::counters();
     let metered = Metered::new(source);
     let source: &dyn PageSource = &metered;
-    let space = Space::new(options.temp_dir.clone());
+    let needs = Checks::needs(source, database, options);
+    let space = Space::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
     let mut phases = Phases::new(&metered.meter, &space);
-    let mut findings = Ledger::new(memory::Needs::of(source, database, options).bytes_for_findings(options), &space);
+    let mut findings = Ledger::new(needs.bytes_for_findings(options), &space);
     let mut coverage = Coverage::default();
     let mut read_errors = truncated_files(source, &mut coverage);
     metadata::check(source, database, &mut findings, &mut coverage);
@@ -62,7 +62,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             phases: phases.into_list(),
             series: metered.meter.series(),
             memory_peak: system::peak_memory_bytes(),
-            memory_granted: memory::Needs::of(source, database, options).granted_bytes(options),
+            memory_granted: needs.granted_bytes(options),
             ..Statistics::default()
         };
         return of_headers(source, database, options, kept.finish(), coverage, (read_errors, statistics));
@@ -162,7 +162,7 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
             phases: phases.into_list(),
             series: metered.meter.series(),
             memory_peak: system::peak_memory_bytes(),
-            memory_granted: memory::Needs::of(source, database, options).granted_bytes(options),
+            memory_granted: needs.granted_bytes(options),
             spilled_bytes: space.spilled_bytes(),
             counters: system::counters()
                 .into_iter()

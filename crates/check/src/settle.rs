@@ -13,9 +13,9 @@ use crate::findings::{Findings, List};
 use crate::in_flight::InFlight;
 use crate::ledger::Ledger;
 use crate::options::Scope;
-use crate::page_set::PageSet;
 use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
+use crate::survey::PageSet;
 
 /// What the findings of a run came to.
 pub(crate) struct Settled {

@@ -52,15 +52,21 @@ pub(crate) struct Space(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     directory: Option<PathBuf>,
+    memory_bytes: usize,
     bytes: AtomicU64,
     nanos: AtomicU64,
     error: Mutex<Option<String>>,
 }
 
 impl Space {
-    /// Files in `directory`, or in the system's place for them.
-    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self(Arc::new(Shared { directory, ..Shared::default() }))
+    /// Files in `directory`, or in the system's place for them; for facts that take more than so many bytes.
+    pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
+        Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
+    }
+
+    /// What the facts of one phase may take of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes
     }
 
     /// Bytes written.
@@ -392,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_be_written_is_told_once_and_costs_only_the_facts() {
-        let space = Space::new(Some("/nowhere/at/all".into()));
+        let space = Space::new(Some("/nowhere/at/all".into()), 0);
         let mut windows = Windows::new(runs(10_000, 100, &space), 1000, &space);
         assert!(space.error().is_some_and(|error| error.contains("/nowhere/at/all")));
         assert!(windows.advance().is_some());

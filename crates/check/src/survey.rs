@@ -5,6 +5,7 @@ mod claims;
 mod extents;
 mod iam;
 mod maps;
+mod page_set;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,7 @@ use crate::units::{Unit, UnitIndex, Units};
 
 pub(crate) use iam::is_missing;
 pub(crate) use maps::{Allocation, FileMap};
+pub(crate) use page_set::PageSet;
 
 /// What the survey learnt.
 pub(crate) struct Survey {

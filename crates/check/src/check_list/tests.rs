@@ -143,7 +143,7 @@ fn a_check_gets_every_sound_page_and_every_live_row_once_whether_rows_come_toget
         let files = written(description);
         let database = catalog::load(&files);
         let options = Options { row_by_row, ..Options::default() };
-        let (metered, space) = (Metered::new(&files), Space::new(None));
+        let (metered, space) = (Metered::new(&files), Space::new(None, 8 << 20));
         let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
         let mut findings = Ledger::new(usize::MAX, &space);
         let survey = survey(&files, &database, &mut units, &mut findings, &mut coverage);

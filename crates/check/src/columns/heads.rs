@@ -39,7 +39,7 @@ struct Head {
 }
 
 /// Bytes that so many values take in a thread, at most.
-pub(crate) fn bytes_at_most(values: u64) -> u64 {
+pub(super) fn bytes_at_most(values: u64) -> u64 {
     values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
 

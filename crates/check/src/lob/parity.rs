@@ -20,7 +20,7 @@ use crate::registry::{self, limits};
 /// Addresses that are kept of each side of a run. Beyond, rows are asked again.
 const MOST: usize = 1 << 17;
 /// What both sides take in a thread at most.
-pub(crate) const BYTES_A_THREAD: usize = 2 * MOST * size_of::<RecordId>();
+pub(super) const BYTES_PER_THREAD: u64 = (2 * MOST * size_of::<RecordId>()) as u64;
 
 /// Both sides, in units of tables with ntext columns.
 #[derive(Default)]

@@ -19,10 +19,10 @@ use crate::finding::{Finding, Owner};
 use crate::forwarding::is_live;
 use crate::hash::Sum;
 use crate::ledger::Ledger;
-use crate::page_set::PageSet;
 use crate::pinpoint::{Stretch, Unread, for_each_sound, stretches};
 use crate::registry;
 use crate::spill::Sorter;
+use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
 /// Fragments a cell holds on average, at most while the number of cells is within its bounds.

@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_where_nothing_can_be_written() {
-        let space = Space::new(Some("/nowhere/at/all".into()));
+        let space = Space::new(Some("/nowhere/at/all".into()), 0);
         let words = words(1000);
         assert_eq!(sorted(1000, &space, &words).len(), words.len());
         assert!(space.error().is_some());

@@ -8,13 +8,13 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
 
+use super::PageSet;
 use super::claims::{Claim, Interval, Intervals};
 use super::maps::{Allocation, FileMap, Single};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
 use crate::ledger::Ledger;
-use crate::page_set::PageSet;
 use crate::registry::{self, limits};
 use crate::spill::Sorter;
 use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};

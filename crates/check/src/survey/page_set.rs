@@ -2,7 +2,7 @@
 
 use format::PageId;
 
-use crate::survey::FileMap;
+use super::FileMap;
 
 /// Pages of the data files; others are never in it.
 pub(crate) struct PageSet {
