@@ -7,8 +7,8 @@ use catalog::Rowset;
 use format::Page;
 use format::compressed::{CdRecord, CompressionInfo, Doubt, Expansion, Scratch};
 use format::record::Record;
+use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, Span};
-use format::uniform::{Rows, UniformRows};
 
 /// A value that is not in the expanded record: its column's null bit, and why.
 pub(crate) type ColumnDoubt = (u16, Doubt);
@@ -26,8 +26,8 @@ pub(crate) struct ExpandedRows {
     failed: u64,
     scratch: Scratch,
     /// The rows, if all of them are here and of one form, with all of their values.
-    uniform: UniformRows,
-    is_uniform: bool,
+    same_shape: SameShapeRows,
+    is_same_shape: bool,
 }
 
 /// How the rows of a rowset are expanded, if they are compressed and the catalogue tells how.
@@ -53,7 +53,7 @@ impl ExpandedRows {
     /// by itself.
     pub(crate) fn load(&mut self, page: Page<'_>, spans: &[Span], expansion: &Expansion, row_by_row: bool) {
         self.clear();
-        (self.is_loaded, self.is_uniform) = (true, false);
+        (self.is_loaded, self.is_same_shape) = (true, false);
         self.rows.clear();
         self.bytes.clear();
         self.doubts.clear();
@@ -67,12 +67,12 @@ impl ExpandedRows {
         }
         self.bytes.extend_from_slice(&[0; 8]);
         let is_whole = self.doubts.is_empty() && self.failed == 0;
-        self.is_uniform = is_whole && !row_by_row && self.uniform.load_expanded(&self.bytes, &self.rows);
+        self.is_same_shape = is_whole && !row_by_row && self.same_shape.load_expanded(&self.bytes, &self.rows);
     }
 
     /// The rows, if they are of one form.
-    pub(crate) fn uniform(&self) -> Option<Rows<'_>> {
-        self.is_uniform.then(|| self.uniform.of_bytes(&self.bytes))
+    pub(crate) fn same_shape(&self) -> Option<Rows<'_>> {
+        self.is_same_shape.then(|| self.same_shape.of_bytes(&self.bytes))
     }
 
     fn add(&mut self, slot: u16, space: &[u8], info: Option<&CompressionInfo<'_>>, expansion: &Expansion) {

@@ -132,7 +132,7 @@ impl RowCheck for Plans {
     }
 }
 
-/// The rows of a uniform page of the leaf level, all at once where that is possible; tells for which indexes, and whether
+/// The rows of a same-shape page of the leaf level, all at once if possible; returns for which indexes, and whether
 /// for all.
 fn page(
     plans: &Plans,

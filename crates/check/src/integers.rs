@@ -1,9 +1,9 @@
-//! Integers and expressions of integers, of all rows of a uniform page at once.
+//! Integers and expressions of integers, of all rows of a same-shape page at once.
 
 use catalog::RowsetColumn;
 use expr::{Integers, Selection};
+use format::same_shape::Rows;
 use format::types::xtype;
-use format::uniform::Rows;
 
 use crate::values::{Column, Formula};
 
@@ -48,7 +48,7 @@ impl IntegerColumn {
     }
 }
 
-/// A column's bit in the null bitmaps that uniform rows keep; none for a column without one.
+/// A column's bit in the null bitmaps that same-shape rows keep; none for a column without one.
 pub(crate) fn null_mask(null_bit: u16) -> u64 {
     u32::from(null_bit).checked_sub(1).and_then(|bit| 1u64.checked_shl(bit)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! The records of one page at a time, as its audit found them: where they lie, and of a compressed leaf page what they stand for.
 
 use format::record::Record;
+use format::same_shape::Rows;
 use format::slots::Span;
-use format::uniform::Rows;
 use format::{Page, PageId, PageType};
 
 use crate::audit::{Audit, Known, PageContent};
@@ -44,10 +44,10 @@ impl PageRecords {
     }
 
     /// The rows, if they are all of one form.
-    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+    pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         match self.expanded.is_loaded() {
-            true => self.expanded.uniform(),
-            false => self.audit.uniform(page),
+            true => self.expanded.same_shape(),
+            false => self.audit.same_shape(page),
         }
     }
 

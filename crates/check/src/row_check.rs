@@ -7,8 +7,8 @@
 
 use catalog::Database;
 use format::record::Record;
+use format::same_shape::Rows;
 use format::slots::Span;
-use format::uniform::Rows;
 use format::{Page, PageId, RecordId};
 
 use crate::context::Context;

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use format::collation::{self, CharClass, CollationId, Form, classify};
+use format::collation::{self, CharClass, CollationId, Encoding, classify};
 
 /// Characters of a string: bytes of a char value, code units of an nchar one.
 #[derive(Clone, Copy)]
@@ -130,13 +130,13 @@ fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
 }
 
 /// As what two strings are compared: as Unicode if one of them is.
-fn form(a: Chars<'_>, b: Chars<'_>) -> Form {
-    if a.wide || b.wide { Form::Unicode } else { Form::Ansi }
+fn encoding(a: Chars<'_>, b: Chars<'_>) -> Encoding {
+    if a.wide || b.wide { Encoding::Unicode } else { Encoding::Ansi }
 }
 
 /// Whether two strings are equal, if that is certain. Trailing blanks don't count.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
-    if let Some(order) = collation::compare(a.iter(), b.iter(), id, form(a, b)) {
+    if let Some(order) = collation::compare(a.iter(), b.iter(), id, encoding(a, b)) {
         return Some(order == Ordering::Equal);
     }
     let (a, b) = (a.trimmed(), b.trimmed());
@@ -166,7 +166,7 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
 
 /// Order of two strings, if it is certain.
 pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
-    collation::compare(a.iter(), b.iter(), id, form(a, b))
+    collation::compare(a.iter(), b.iter(), id, encoding(a, b))
         .or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
 }
 

@@ -8,8 +8,8 @@ use format::key::{Ascent, KeyColumn, KeyOrder, compare};
 use format::page::HEADER_BYTES;
 use format::protection::checksum;
 use format::record::Record;
+use format::same_shape::SameShapeRows;
 use format::slots::SlotOrder;
-use format::uniform::UniformRows;
 use format::{PAGE_BYTES, Page, PageBytes};
 
 /// Lines of orders: two numbers of eight bytes, five of four, a text of 10 to 34 bytes.
@@ -50,24 +50,27 @@ fn full_page() -> (PageBytes, u16) {
 struct Bench {
     page: PageBytes,
     rows: ItemsCount,
-    uniform: UniformRows,
+    same_shape: SameShapeRows,
     key: [KeyColumn; 2],
 }
 
 impl Bench {
     fn new() -> Self {
         let (page, rows) = full_page();
-        let mut uniform = UniformRows::default();
-        assert!(uniform.load(Page::new(&page)) && uniform.spans().len() == usize::from(rows), "the page is uniform");
+        let mut same_shape = SameShapeRows::default();
+        assert!(
+            same_shape.load(Page::new(&page)) && same_shape.spans().len() == usize::from(rows),
+            "the page has rows of one shape"
+        );
         let column = |offset, length| {
             let (order, null_bit, descending) = (KeyOrder::Signed, 0, false);
             KeyColumn { order, offset, length, null_bit, descending }
         };
-        Self { page, rows: ItemsCount::new(rows), uniform, key: [column(4, 8), column(12, 4)] }
+        Self { page, rows: ItemsCount::new(rows), same_shape, key: [column(4, 8), column(12, 4)] }
     }
 
     fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        let rows = self.uniform.of(black_box(Page::new(&self.page)));
+        let rows = self.same_shape.of(black_box(Page::new(&self.page)));
         (0..rows.count()).filter_map(move |slot| rows.record(slot))
     }
 }
@@ -95,8 +98,8 @@ fn records_one_by_one(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn records_together(bencher: Bencher<'_, '_>) {
     let bench = Bench::new();
-    let mut uniform = UniformRows::default();
-    bencher.counter(bench.rows).bench_local(|| uniform.load(black_box(Page::new(&bench.page))));
+    let mut same_shape = SameShapeRows::default();
+    bencher.counter(bench.rows).bench_local(|| same_shape.load(black_box(Page::new(&bench.page))));
 }
 
 #[divan::bench]
@@ -112,6 +115,6 @@ fn order_of_keys_one_by_one(bencher: Bencher<'_, '_>) {
 fn order_of_keys_together(bencher: Bencher<'_, '_>) {
     let bench = Bench::new();
     let mut ascent = Ascent::default();
-    let rows = bench.uniform.of(Page::new(&bench.page));
+    let rows = bench.same_shape.of(Page::new(&bench.page));
     bencher.counter(bench.rows).bench_local(|| ascent.undecided(black_box(rows), &bench.key));
 }

@@ -1,4 +1,4 @@
-//! Allocation maps: where the fixed pages lie, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
+//! Allocation maps: places of the fixed pages, PFS bytes, bitmaps, IAM pages (docs/format/allocation.md).
 
 use crate::bytes::u32_at;
 use crate::fields::{Structure, offset, series};
@@ -15,7 +15,7 @@ pub const INTERVAL_EXTENTS: u32 = 63_904;
 pub const INTERVAL_PAGES: u32 = INTERVAL_EXTENTS * EXTENT_PAGES;
 /// Length of the bitmap on such a page.
 pub const BITMAP_BYTES: usize = INTERVAL_EXTENTS as usize / 8;
-/// Where it lies in the record of slot 1.
+/// Start of the bitmap in the record of slot 1.
 const BITMAP_AT: usize = offset(Structure::IamBitmap, "extents", BITMAP_BYTES as u32);
 const _: () = {
     let bytes = BITMAP_BYTES as u32;
@@ -47,8 +47,9 @@ pub enum FixedPage {
 }
 
 impl FixedPage {
-    /// What must lie at `page`, if its place fixes that. At multiples of both 8088 and 511232 (first page 516,855,552)
-    /// two series meet and nobody has published which one yields: `None` there (docs/format/allocation.md#beyond-4-gb).
+    /// The fixed page at `page`, if the page number determines one. At multiples of both 8088 and 511232 (the first is
+    /// page 516,855,552) two series meet and it is undocumented which one moves: `None` there
+    /// (docs/format/allocation.md#beyond-4-gb).
     ///
     /// ```
     /// use format::{PageId, allocation::FixedPage};
@@ -85,7 +86,7 @@ impl FixedPage {
         }
     }
 
-    /// The page type that must stand there.
+    /// The page type required at this place.
     pub fn page_type(self) -> PageType {
         match self {
             Self::FileHeader => PageType::FileHeader,
@@ -133,7 +134,7 @@ pub fn sgam_page_of(page: u32) -> u32 {
     gam_page_of(page) + 1
 }
 
-/// Whether `extent` holds the fixed pages at the start of a GAM interval: allocated, but nobody's.
+/// Whether `extent` holds the fixed pages at the start of a GAM interval: allocated, but owned by no unit.
 pub fn is_fixed_extent(extent: u32) -> bool {
     extent.is_multiple_of(INTERVAL_EXTENTS)
 }
@@ -212,13 +213,13 @@ impl PfsByte {
     }
 }
 
-/// The PFS bytes of a PFS page: one a page, from the first page of its interval. `None` if the record is not there.
+/// The PFS bytes of a PFS page: one per page, from the first page of its interval. `None` if the record is not there.
 pub fn pfs_bytes(page: Page<'_>) -> Option<&[u8; PFS_PAGES as usize]> {
     page.slot_bytes(0)?.get(const { offset(Structure::Pfs, "pfs", PFS_PAGES) }..)?.first_chunk()
 }
 
-/// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1 behind its 4-byte header.
-/// Slot 1 usually lies at 190, but at 192 on the IAM page of sysfiles1 (docs/format/allocation.md#gam).
+/// The bitmap of a GAM, SGAM, differential, minimally logged or IAM page: the record in slot 1, after its 4-byte
+/// header. Slot 1 usually starts at 190, but at 192 on the IAM page of sysfiles1 (docs/format/allocation.md#gam).
 pub fn bitmap(page: Page<'_>) -> Option<&[u8; BITMAP_BYTES]> {
     page.slot_bytes(1)?.get(BITMAP_AT..)?.first_chunk()
 }
@@ -249,7 +250,7 @@ pub struct IamHeader {
 }
 
 impl IamHeader {
-    /// Reads it from an IAM page; `None` when the record is not whole.
+    /// Reads it from an IAM page; `None` if the record is not whole.
     pub fn read(page: Page<'_>) -> Option<Self> {
         const fn at(name: &str, bytes: u32) -> usize {
             offset(Structure::IamHeader, name, bytes)
@@ -273,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_pages_of_a_large_file_lie_where_dbcc_page_showed_them() {
+    fn fixed_pages_of_a_large_file_are_where_dbcc_page_showed_them() {
         // DBCC PAGE of page (8:5031979): docs/format/allocation.md#fixed-pages.
         assert_eq!(pfs_page_of(5_031_979), 5_030_736);
         assert_eq!(gam_page_of(5_031_979), 4_601_088);

@@ -1,4 +1,4 @@
-//! The boot page, (1:9): what the database is and where its catalogue starts
+//! The boot page, (1:9): what the database is and where its catalog starts
 //! (docs/format/boot-and-file-headers.md#boot-page).
 
 use crate::bytes::{u16_at, u32_at, utf16};
@@ -30,7 +30,7 @@ pub struct Boot<'a> {
     record: &'a [u8],
 }
 
-/// Where a field lies in the record.
+/// Offset of a field in the record.
 const fn at(name: &str, bytes: u32) -> usize {
     offset(Structure::Boot, name, bytes)
 }
@@ -42,7 +42,7 @@ const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
 impl<'a> Boot<'a> {
-    /// The record in slot 0 of the boot page; `None` when it is too short to be one.
+    /// The record in slot 0 of the boot page; `None` if it is too short.
     pub fn read(page: Page<'a>) -> Option<Self> {
         let record = page.slot_bytes(0)?;
         (record.len() >= MIN_RECORD_BYTES && u16_at(record, const { at("length", 2) })? as usize >= MIN_RECORD_BYTES)
@@ -127,7 +127,7 @@ impl<'a> Boot<'a> {
         crate::bytes::array_at(self.record, const { at("dbi_familyGUID", 16) }).unwrap_or_default()
     }
 
-    /// First page of sysallocunits' clustered index: where the catalogue starts.
+    /// First page of sysallocunits' clustered index: where the catalog starts.
     pub fn first_sysallocunits(&self) -> PageId {
         PageId::read(self.record, const { at("dbi_firstSysIndexes", 6) }).unwrap_or_default()
     }

@@ -1,18 +1,19 @@
-//! Checked little-endian reads. Every read from a slice whose length or offset a file decides goes through these.
+//! Checked little-endian reads. Every read at an offset or from a slice whose length comes from a file goes through
+//! these.
 
-/// The byte at `offset`, if it lies inside `bytes`.
+/// The byte at `offset`, if inside `bytes`.
 #[inline]
 pub fn u8_at(bytes: &[u8], offset: usize) -> Option<u8> {
     bytes.get(offset).copied()
 }
 
-/// The `N` bytes at `offset`, if they lie inside `bytes`.
+/// The `N` bytes at `offset`, if inside `bytes`.
 #[inline]
 pub fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk::<N>().copied()
 }
 
-/// The little-endian `u16` at `offset`, if it lies inside `bytes`.
+/// The little-endian `u16` at `offset`, if inside `bytes`.
 ///
 /// ```
 /// assert_eq!(format::bytes::u16_at(&[0, 0x34, 0x12], 1), Some(0x1234));
@@ -23,13 +24,13 @@ pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     array_at(bytes, offset).map(u16::from_le_bytes)
 }
 
-/// The little-endian `u32` at `offset`, if it lies inside `bytes`.
+/// The little-endian `u32` at `offset`, if inside `bytes`.
 #[inline]
 pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     array_at(bytes, offset).map(u32::from_le_bytes)
 }
 
-/// The little-endian `u64` at `offset`, if it lies inside `bytes`.
+/// The little-endian `u64` at `offset`, if inside `bytes`.
 #[inline]
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     array_at(bytes, offset).map(u64::from_le_bytes)
@@ -43,7 +44,7 @@ pub fn unsigned(bytes: &[u8]) -> u64 {
         [a, b] => u16::from_le_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
         [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        // Two words that overlap: what both have they have at the same place.
+        // Two words that overlap: shared bytes have the same place in both.
         _ => match (bytes.first_chunk(), bytes.last_chunk()) {
             (Some(low), Some(high)) => {
                 let high = u64::from(u32::from_le_bytes(*high)) << (8 * (bytes.len() - 4));

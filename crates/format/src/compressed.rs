@@ -1,7 +1,7 @@
 //! Rows under ROW and PAGE compression (docs/format/compression.md).
 //!
-//! [`CdRecord`] and [`CompressionInfo`] are views whose parts were proven to lie inside their space; an [`Expansion`]
-//! turns a row into the uncompressed record that it stands for, so that everything else reads rows of one form only.
+//! The parts of a [`CdRecord`] and a [`CompressionInfo`] were proven to be inside their space. An [`Expansion`] turns a
+//! row into the equivalent uncompressed record, so that all other code reads one record format only.
 
 mod expand;
 mod fault;

@@ -12,17 +12,17 @@ pub use pieces::Pieces;
 const LAST_DAY: u64 = 3_652_058;
 /// A datetime's days since 1900-01-01: from 1753-01-01 to 9999-12-31.
 const DATETIME_DAYS: std::ops::RangeInclusive<i32> = -53_690..=2_958_463;
-/// Ticks of 1/300 second a day.
+/// Ticks of 1/300 second per day.
 const DATETIME_TICKS: u32 = 25_920_000;
-/// Seconds a day.
+/// Seconds per day.
 const DAY_SECONDS: u64 = 86_400;
 /// The largest offset from UTC, in minutes.
 const MAX_OFFSET: u16 = 14 * 60;
 
-/// The values that bytes of a type's length may have.
+/// The valid values among bytes of a type's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Domain {
-    /// Whatever the bytes are.
+    /// Any bytes.
     Any,
     /// u32 ticks of 1/300 second, i32 days since 1900.
     DateTime,
@@ -42,22 +42,22 @@ pub enum Domain {
     Real,
     /// A normal number or zero, eight bytes.
     Float,
-    /// UTF-16: an even number of bytes. Values that are encrypted by the client have a form of their own.
+    /// UTF-16: an even number of bytes. Values encrypted by the client have their own format.
     Utf16,
     /// Binary XML: signature and version.
     Xml,
-    /// The same, or a document under XML compression (2022), whose form is not known.
+    /// The same, or a document under XML compression (2022), whose format is unknown.
     CompressibleXml,
-    /// A value with its type in front.
+    /// A value preceded by its type.
     Variant,
-    /// A geometry or geography, as far as its parts add up.
+    /// A geometry or geography whose parts must add up.
     Spatial,
-    /// Header, then as many numbers as it says.
+    /// A header, then as many numbers as it says.
     Vector,
 }
 
 impl Domain {
-    /// The domain of a type; `None` when it is not known for sure (CLR types, json, types nobody has described).
+    /// The domain of a type; `None` if uncertain (CLR types, json, undocumented types).
     ///
     /// ```
     /// use format::domain::Domain;
@@ -88,7 +88,7 @@ impl Domain {
         })
     }
 
-    /// The domain of a column whose type in sysscalartypes is known too.
+    /// The domain of a column whose type in sysscalartypes is also known.
     pub fn of_column(info: TypeInfo, user: i32) -> Option<Self> {
         match (info.xtype, user) {
             (xtype::CLR, user_type::GEOMETRY | user_type::GEOGRAPHY) => Some(Self::Spatial),
@@ -97,7 +97,7 @@ impl Domain {
         }
     }
 
-    /// Whether plainly stored bytes are a value of the domain; `None` when that is not certain.
+    /// Whether plainly stored bytes are a value of the domain; `None` if uncertain.
     #[inline]
     pub fn contains(self, bytes: &[u8]) -> Option<bool> {
         match self {
@@ -138,7 +138,7 @@ impl Domain {
     }
 }
 
-/// Zero, or neither denormal nor infinite nor not a number.
+/// Whether a float is zero or normal: not denormal, infinite or NaN.
 fn is_number(bits: u64, exponent: u64, fraction: u64) -> bool {
     match bits & exponent {
         0 => bits & fraction == 0,
@@ -158,19 +158,18 @@ fn decimal(bytes: &[u8], precision: u8) -> Option<bool> {
         }
         _ => return None,
     };
-    // Minus zero is no value: lists of fixes name it among what CHECKDB reports (docs/format/types-and-keys.md).
+    // Minus zero is invalid: lists of fixes name it among what CHECKDB reports (docs/format/types-and-keys.md).
     let is_minus_zero = sign == 0 && magnitude.iter().all(|byte| *byte == 0);
     Some(sign <= 1 && in_range && !is_minus_zero)
 }
 
-/// Whether a value may be one of Always Encrypted: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of 16
-/// bytes, whatever the declared type is (docs/format/other-features.md#always-encrypted).
+/// Whether a value may be an Always Encrypted one: 1, a tag of 32 bytes, an initialization vector of 16, then blocks of
+/// 16 bytes, whatever the declared type (docs/format/other-features.md#always-encrypted).
 pub fn may_be_encrypted(bytes: &[u8]) -> bool {
     bytes.first() == Some(&1) && bytes.len() >= 65 && (bytes.len() - 49).is_multiple_of(16)
 }
 
-/// Base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Nothing is certain of a header
-/// that is not as described.
+/// Base type, version 1, properties, value (docs/format/types-and-keys.md#sql_variant). Other headers are undecided.
 fn variant(bytes: &[u8]) -> Option<bool> {
     let (&[base, 1], rest) = bytes.split_first_chunk::<2>()? else { return None };
     let mut info = TypeInfo { xtype: base, ..TypeInfo::default() };
@@ -191,7 +190,7 @@ fn variant(bytes: &[u8]) -> Option<bool> {
         _ => return None,
     };
     let (value, domain) = (rest.get(properties..)?, Domain::of(info)?);
-    // Binary and character values have their longest length in front.
+    // Binary and character values have their maximum length in front.
     if properties == 2 && fixed_length(info).is_none() || properties == 6 {
         let most = usize::from(u16_at(rest, 0)?);
         return domain.contains(value).filter(|_| value.len() <= most);
@@ -206,7 +205,7 @@ fn variant(bytes: &[u8]) -> Option<bool> {
 }
 
 /// A9 01, number of dimensions, zeros, then a four-byte float each (docs/format/other-features.md#json-and-vector).
-/// Nothing is known of other headers.
+/// Other headers are undecided.
 fn vector(bytes: &[u8]) -> Option<bool> {
     let &[0xA9, 1, low, high, 0, 0, 0, 0, ref values @ ..] = bytes else { return None };
     Some(values.len() == usize::from(u16::from_le_bytes([low, high])) * 4)
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_the_type_id_tells() {
+    fn types_known_by_their_type_id() {
         let varbinary = TypeInfo { xtype: xtype::VARBINARY, length: 8000, ..TypeInfo::default() };
         let clr = TypeInfo { xtype: xtype::CLR, ..TypeInfo::default() };
         assert_eq!(Domain::of_column(varbinary, 165), Some(Domain::Any));

@@ -1,11 +1,11 @@
-//! The catalogue of fields: name, place, width and meaning of every field of every structure, as data.
+//! The catalog of fields: name, place, width and meaning of every field of every structure, as data.
 //!
 //! One row per field. The rows drive the readers of this crate, the page dump, the documentation and the mutator:
-//! [`instances`] finds every field of a page, [`render`] shows its value. A field that nothing describes is not in the tables; a dump shows such bytes as
-//! they are.
+//! [`instances`] finds every field of a page, [`render`] shows its value. Undocumented fields are not in the tables; a
+//! dump shows such bytes raw.
 //!
-//! The tables of docs/format are made of them; `checked_by` names SQL Server's message numbers. Besides, the page's
-//! protection covers every byte of a protected page (message 8939 state 98).
+//! The tables of docs/format are generated from them. `checked_by` names SQL Server's message numbers; besides these,
+//! page protection covers every byte of a protected page (message 8939 state 98).
 
 mod allocation;
 mod boot;
@@ -23,7 +23,7 @@ pub use render::{hex, render};
 /// A structure of the format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Structure {
-    /// The 96 bytes in front of every page.
+    /// The 96 bytes at the start of every page.
     PageHeader,
     /// The slot array at the end of the page.
     SlotArray,
@@ -51,7 +51,7 @@ pub enum Structure {
     DataRecord,
     /// A record of an index page.
     IndexRecord,
-    /// What a forwarded heap row left at its old place.
+    /// The record at the old place of a forwarded heap row.
     ForwardingStub,
     /// The last variable column of a forwarded record.
     BackPointer,
@@ -59,7 +59,7 @@ pub enum Structure {
     VersionTag,
     /// A compressed (CD) record.
     CdRecord,
-    /// The compression information (CI) in front of the records of a page-compressed page.
+    /// The compression information (CI) before the records of a page-compressed page.
     CompressionInfo,
     /// The header of every record on a LOB page.
     LobFragment,
@@ -71,7 +71,7 @@ pub enum Structure {
     LobData,
     /// Body of a fragment of type 4 (SQL Server 2000) or 5.
     LobRoot,
-    /// A (max) value's root in its row.
+    /// The root of a (max) value in its row.
     InRowRoot,
     /// A text, ntext or image pointer in its row.
     TextPointer,
@@ -82,7 +82,7 @@ pub enum Structure {
 }
 
 impl Structure {
-    /// All of them.
+    /// All structures.
     pub const ALL: [Self; 28] = [
         Self::PageHeader,
         Self::SlotArray,
@@ -183,49 +183,49 @@ impl Structure {
     }
 }
 
-/// Every row of the catalogue.
+/// Every row of the catalog.
 pub fn all() -> impl Iterator<Item = &'static Field> {
     Structure::ALL.into_iter().flat_map(Structure::fields)
 }
 
-/// One row of the catalogue.
+/// One row of the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {
     /// The structure it belongs to.
     pub structure: Structure,
     /// Its own name: SQL Server's where that is known.
     pub name: &'static str,
-    /// The name in plain English.
+    /// A plain English name.
     pub label: &'static str,
-    /// Where it lies.
+    /// Its place in the structure.
     pub place: Place,
-    /// How much it takes.
+    /// Its width.
     pub width: Width,
-    /// How its value reads.
+    /// How its value is shown.
     pub kind: Kind,
-    /// What it says, in a sentence.
+    /// Its meaning, in a sentence.
     pub meaning: &'static str,
     /// The heading under docs/format that describes it.
     pub reference: &'static str,
-    /// Message numbers of the checks that a wrong value can trip; empty if nothing can tell.
+    /// Message numbers of the checks that a wrong value can fail; empty if none can notice it.
     pub checked_by: &'static [u16],
 }
 
-/// Where a field lies.
+/// Place of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Bytes from the start of the structure.
     At(u16),
-    /// Again and again.
+    /// Repeated.
     Each {
-        /// Where the first one lies, from the start of the structure.
+        /// The first one, from the start of the structure.
         first: u16,
-        /// From one to the next.
+        /// Bytes from one to the next.
         stride: u16,
-        /// How many.
+        /// Number of repetitions.
         count: Count,
     },
-    /// Two bytes a slot, backwards from the end of the page.
+    /// Two bytes per slot, backwards from the end of the page.
     FromPageEnd,
     /// Where other fields of the record say.
     Part(Part),
@@ -236,10 +236,10 @@ pub enum Place {
 /// How often a field is repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// Always so often.
+    /// A fixed number.
     Times(u16),
-    /// As another field says, or as the structure's length does.
-    Told,
+    /// Given by another field, or by the structure's length.
+    Given,
 }
 
 /// A part of a record whose place depends on the record.
@@ -249,25 +249,25 @@ pub enum Part {
     FixedColumns,
     /// The last six bytes of the fixed part of a non-leaf index record.
     ChildPointer,
-    /// Behind the fixed part.
+    /// After the fixed part.
     ColumnCount,
-    /// Behind the column count.
+    /// After the column count.
     NullBitmap,
-    /// Behind the null bitmap, or the fixed part without one.
+    /// After the null bitmap, or after the fixed part if there is none.
     VariableCount,
-    /// Behind the variable count, two bytes a column.
+    /// After the variable count, two bytes per column.
     EndOffset,
     /// From the end of its predecessor, or of the end offsets, to its own end offset.
     VariableColumn,
-    /// Compressed records: behind the column count, half a byte a column.
+    /// Compressed records: after the column count, half a byte per column.
     ColumnCodes,
     /// The rest of the structure.
     Rest,
     /// Compression information: only with a dictionary.
     DictionaryOffset,
-    /// Compression information: behind the page modification count, or the dictionary offset.
+    /// Compression information: after the page modification count, or the dictionary offset.
     TotalBytes,
-    /// Compression information: behind the total size.
+    /// Compression information: after the total size.
     Anchor,
     /// Compression information: at the dictionary offset.
     Dictionary,
@@ -294,12 +294,12 @@ impl Part {
     }
 }
 
-/// How much a field takes.
+/// Width of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u16),
-    /// So many bits, each of which is a value of its own.
+    /// This many bits, each a value by itself.
     Bits(u32),
     /// Depends on the record.
     Varies,
@@ -308,12 +308,12 @@ pub enum Width {
 /// A named bit, or bits.
 pub type Names = &'static [(u64, &'static str)];
 
-/// How a value reads.
+/// How a value is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number.
     Unsigned,
-    /// A number better read in hexadecimal.
+    /// A number shown in hexadecimal.
     Hex,
     /// Bits with names.
     Flags(Names),
@@ -345,17 +345,17 @@ pub enum Kind {
     EndOffset,
     /// Offset of a record on the page.
     SlotOffset,
-    /// One byte a page, [`crate::allocation::PfsByte`].
+    /// One byte per page, [`crate::allocation::PfsByte`].
     PfsBytes,
-    /// One bit an extent, lowest first.
+    /// One bit per extent, lowest first.
     ExtentBits,
-    /// One bit a column, lowest first.
+    /// One bit per column, lowest first.
     NullBits,
-    /// Half a byte a column, low half first.
+    /// Half a byte per column, low half first.
     ColumnCodes,
     /// Always zero.
     Zero,
-    /// Content that only the catalogue can explain.
+    /// Content that only the catalog explains.
     Bytes,
 }
 
@@ -381,7 +381,7 @@ use fields;
 
 /// What the tables need.
 mod prelude {
-    pub(super) use super::Count::{Times, Told};
+    pub(super) use super::Count::{Given, Times};
     pub(super) use super::Kind::{self, *};
     pub(super) use super::Place::{At, Column, Each, FromPageEnd, Part as P};
     pub(super) use super::Width::{Bits, Bytes as B, Varies};

@@ -5,7 +5,7 @@ use crate::fields::{self, Structure};
 use crate::page::Page;
 use crate::record::Record;
 
-/// The number of a variable column.
+/// Number of a variable column.
 const fn at(name: &str, bytes: u32) -> u16 {
     fields::column(Structure::FileHeader, name, bytes)
 }
@@ -17,7 +17,7 @@ pub struct FileHeader<'a> {
 }
 
 impl<'a> FileHeader<'a> {
-    /// The record in slot 0; it does not always start at 96. `None` when it is not a whole record.
+    /// The record in slot 0, which does not always start at 96. `None` if it is not whole.
     pub fn read(page: Page<'a>) -> Option<Self> {
         let record = Record::data(page.slot_bytes(0)?).ok()?;
         (record.variable_count() >= 6).then_some(Self { record })
@@ -28,7 +28,7 @@ impl<'a> FileHeader<'a> {
         self.record.variable(position + 1).map_or(&[], |(bytes, _)| bytes)
     }
 
-    /// Identifies the database that the file belongs to.
+    /// Identifies the database of the file.
     pub fn binding_guid(&self) -> [u8; 16] {
         array_at(self.column(const { at("BindingID", 16) }), 0).unwrap_or_default()
     }
@@ -48,7 +48,7 @@ impl<'a> FileHeader<'a> {
         u32_at(self.column(const { at("Size", 4) }), 0).unwrap_or_default()
     }
 
-    /// Largest size in pages the file may grow to; `u32::MAX` without a limit.
+    /// Largest size in pages to which the file may grow; `u32::MAX` without a limit.
     pub fn max_size_pages(&self) -> u32 {
         u32_at(self.column(const { at("MaxSize", 4) }), 0).unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// Address of a page: file id and page number within the file. Page `(0:0)` stands for "none".
+/// Address of a page: file id and page number within the file. Page `(0:0)` means "none".
 ///
 /// Prints as SQL Server does, file unsigned and page signed (docs/format/checkdb.md#order-of-lines).
 ///
@@ -38,7 +38,7 @@ impl PageId {
         self == Self::NONE
     }
 
-    /// Page pointer at `offset` of `bytes`: u32 page, u16 file. `None` when it does not lie inside.
+    /// Page pointer at `offset` of `bytes`: u32 page, u16 file. `None` if not inside.
     pub fn read(bytes: &[u8], offset: usize) -> Option<Self> {
         let raw = bytes.get(offset..)?.first_chunk::<6>()?;
         Some(Self {
@@ -133,7 +133,7 @@ impl fmt::Display for AllocUnitId {
     }
 }
 
-/// A page pointer as it lies in a page header: u32 page, u16 file.
+/// A page pointer as stored in a page header: u32 page, u16 file.
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawPageId {
@@ -149,7 +149,7 @@ impl From<RawPageId> for PageId {
     }
 }
 
-/// An LSN as it lies in a page header.
+/// An LSN as stored in a page header.
 #[derive(Clone, Copy, FromBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawLsn {

@@ -5,7 +5,7 @@ mod ascent;
 use std::cmp::Ordering;
 
 use crate::bytes::unsigned;
-use crate::collation::{self, CharClass, CollationId, Form};
+use crate::collation::{self, CharClass, CollationId, Encoding};
 use crate::record::{Record, RecordKind};
 use crate::types::{TypeInfo, xtype};
 
@@ -16,7 +16,7 @@ pub use ascent::Ascent;
 pub enum KeyOrder {
     /// Little-endian two's complement integer; an absent or empty one counts as 0 (uniquifier).
     Signed,
-    /// Little-endian unsigned integer: tinyint, and the parts of the date and time types.
+    /// Little-endian unsigned integer: tinyint, and the parts of date and time types.
     Unsigned,
     /// One bit of a byte.
     Bit(u8),
@@ -24,7 +24,7 @@ pub enum KeyOrder {
     DateTime,
     /// u16 minutes, u16 days: days first.
     SmallDateTime,
-    /// Time of this many bytes, then 3 bytes of days, then perhaps an offset that does not count: days first.
+    /// Time of this many bytes, then 3 bytes of days, then possibly an offset, which does not count: days first.
     DayAndTime(u8),
     /// Sign byte, magnitude.
     Decimal,
@@ -32,16 +32,16 @@ pub enum KeyOrder {
     Float,
     /// Bytes 10-15, then 8-9, 6-7, 4-5, 0-3.
     Guid,
-    /// Bytewise, trailing zeros not counting.
+    /// Bytewise, ignoring trailing zeros.
     Bytes,
-    /// The address of a heap row, page before file before slot: bytewise or as numbers. Which of the two, no real index
-    /// was large enough to tell, so that only what both say is certain.
+    /// The address of a heap row, page before file before slot: either bytewise or as numbers. No real index was large
+    /// enough to show which, so only what both orders agree on is certain.
     Locator,
     /// char or varchar.
     Ansi(CollationId),
     /// nchar or nvarchar.
     Unicode(CollationId),
-    /// Nothing is certain but the equality of equal bytes.
+    /// Only the equality of equal bytes is certain.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ impl KeyOrder {
     }
 }
 
-/// A column of an index key and where it lies in the records of one level.
+/// A column of an index key and its place in the records of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyColumn {
     /// How its values are ordered.
@@ -88,7 +88,7 @@ enum KeyValue<'a> {
     /// Sorts lowest.
     Null,
     Bytes(&'a [u8]),
-    /// The record does not store it, or not in a form that can be compared.
+    /// Not stored in the record, or not in a form that can be compared.
     Unknown,
 }
 
@@ -118,14 +118,14 @@ impl KeyColumn {
     }
 }
 
-/// Order of the keys of two records of one level, as far as it is certain; `None` is undecided.
+/// Order of the keys of two records of one level, if certain; `None` is undecided.
 ///
 /// [`Ordering::Equal`] means that every column is certainly equal.
 pub fn compare(a: &Record<'_>, b: &Record<'_>, columns: &[KeyColumn]) -> Option<Ordering> {
     compare_across(a, columns, b, columns)
 }
 
-/// As [`compare`], for records of different levels, whose columns lie in different places. Compares as many columns as
+/// Like [`compare`], for records of different levels, whose columns have different places. Compares as many columns as
 /// both sides have.
 pub fn compare_across(
     a: &Record<'_>,
@@ -140,13 +140,14 @@ pub fn compare_across(
             (KeyValue::Null, KeyValue::Bytes(_)) => Ordering::Less,
             (KeyValue::Bytes(_), KeyValue::Null) => Ordering::Greater,
             (KeyValue::Bytes(left), KeyValue::Bytes(right)) => match compare_values(left, right, a_column.order) {
-                // Unlike bytes that count as equal: trailing zeros and blanks, negative zeros, another offset of a moment.
+                // Different bytes that compare equal: trailing zeros and blanks, negative zero, the same moment with
+                // another offset.
                 Some(Ordering::Equal) if left != right && !matches!(a_column.order, KeyOrder::Bit(_)) => {
                     is_identical = false;
                     Ordering::Equal
                 }
                 Some(order) => order,
-                // The next column decides; but nothing is called a duplicate that is not the same byte for byte.
+                // The next column decides; but only keys that are equal byte for byte are called duplicates.
                 None if is_equal_but_for_case(left, right, a_column.order) => {
                     is_identical = false;
                     Ordering::Equal
@@ -174,7 +175,7 @@ fn bytes(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u16> + Clone + '_ {
     bytes.iter().map(|&byte| byte.into())
 }
 
-/// Order of two values of one column, as far as it is certain.
+/// Order of two values of one column, if certain.
 pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
     Some(match order {
         KeyOrder::Signed => signed(a).cmp(&signed(b)),
@@ -192,15 +193,15 @@ pub fn compare_values(a: &[u8], b: &[u8], order: KeyOrder) -> Option<Ordering> {
             return (a.cmp(b) == by_number).then_some(by_number);
         }
         KeyOrder::Ansi(id) => {
-            return collation::compare_at_first_difference(a, b, id, Form::Ansi)
-                .or_else(|| collation::compare(bytes(a), bytes(b), id, Form::Ansi));
+            return collation::compare_at_first_difference(a, b, id, Encoding::Ansi)
+                .or_else(|| collation::compare(bytes(a), bytes(b), id, Encoding::Ansi));
         }
         KeyOrder::Unicode(id) => {
             if !(a.len() | b.len()).is_multiple_of(2) {
                 return None;
             }
-            return collation::compare_at_first_difference(a, b, id, Form::Unicode)
-                .or_else(|| collation::compare(units(a), units(b), id, Form::Unicode));
+            return collation::compare_at_first_difference(a, b, id, Encoding::Unicode)
+                .or_else(|| collation::compare(units(a), units(b), id, Encoding::Unicode));
         }
         KeyOrder::Unknown => return (a == b).then_some(Ordering::Equal),
     })
@@ -236,7 +237,7 @@ fn day_and_time(bytes: &[u8], time: u8) -> Option<(u64, u64)> {
     Some((unsigned(bytes.get(time..time + 3)?), unsigned(bytes.get(..time)?)))
 }
 
-/// Negative numbers below positive ones, magnitudes reversed; zero counts as positive whatever its sign byte.
+/// Negative numbers sort below positive ones, by descending magnitude; zero counts as positive whatever its sign byte.
 fn decimal(bytes: &[u8]) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;
     let magnitude = magnitude.iter().take(16).rev().fold(0u128, |value, &byte| (value << 8) | u128::from(byte));
@@ -263,8 +264,8 @@ fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
     Some((unsigned(bytes.get(4..6)?), unsigned(bytes.get(..4)?), unsigned(bytes.get(6..8)?)))
 }
 
-/// Whether two records differ in nothing but the addresses that end their keys, in an order that is not certain; then
-/// whether the first is less bytewise. Such pairs of one page must all agree.
+/// For two records that differ only in the addresses that end their keys, and whose order is uncertain: whether the
+/// first is less bytewise. All such pairs of one page must agree.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],
@@ -291,8 +292,8 @@ fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
 /// Bytes of a [`KeyImage`].
 pub const IMAGE_BYTES: usize = 24;
 
-/// The first bytes of a key in a form that compares bytewise as the keys do, of fixed size so that a fact about a page's
-/// key bounds has one too. Where the image ends before two keys differ, the keys themselves must be compared.
+/// The first bytes of a key in a form that compares bytewise like the keys. Its fixed size lets facts about a page's
+/// key bounds have a fixed size too. If the image ends before two keys differ, the keys themselves must be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyImage {
     bytes: [u8; IMAGE_BYTES],
@@ -308,7 +309,7 @@ impl KeyImage {
         Self { bytes: builder.bytes, length: builder.length as u8, complete }
     }
 
-    /// The image as bytes, to be kept outside memory.
+    /// The image as bytes, for storage outside memory.
     pub fn to_bytes(self) -> [u8; IMAGE_BYTES + 1] {
         let mut bytes = [0; IMAGE_BYTES + 1];
         bytes[..IMAGE_BYTES].copy_from_slice(&self.bytes);
@@ -316,7 +317,7 @@ impl KeyImage {
         bytes
     }
 
-    /// The image that [`Self::to_bytes`] made these bytes of.
+    /// The image from which [`Self::to_bytes`] made these bytes.
     pub fn from_bytes(bytes: &[u8; IMAGE_BYTES + 1]) -> Self {
         let mut image = [0; IMAGE_BYTES];
         image.copy_from_slice(&bytes[..IMAGE_BYTES]);
@@ -324,7 +325,7 @@ impl KeyImage {
         Self { bytes: image, length: (last >> 1).min(IMAGE_BYTES as u8), complete: last & 1 != 0 }
     }
 
-    /// Order of two keys, as far as their images decide it.
+    /// Order of two keys, if their images decide it.
     #[expect(clippy::indexing_slicing, reason = "no length is greater than IMAGE_BYTES")]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let (a, b) = (&self.bytes[..self.length.into()], &other.bytes[..other.length.into()]);
@@ -344,7 +345,7 @@ struct ImageBuilder {
 
 #[expect(clippy::indexing_slicing, reason = "the length is never greater than IMAGE_BYTES")]
 impl ImageBuilder {
-    /// Appends a column; false when the image must end here.
+    /// Appends a column; false if the image must end here.
     fn column(&mut self, value: KeyValue<'_>, column: &KeyColumn) -> bool {
         let start = self.length;
         let complete = match value {
@@ -377,8 +378,8 @@ impl ImageBuilder {
         }
     }
 
-    /// A number as `width` bytes, the most significant first, from `least` on: 0 or the least that so many bytes hold. What
-    /// they do not hold ends the image.
+    /// A number as `width` bytes, most significant first, counted from `least`: 0 or the least value of that width. A
+    /// value that does not fit ends the image.
     fn number(&mut self, value: i64, least: i64, width: u16) -> bool {
         if !(1..=8).contains(&width) {
             return false;
@@ -389,8 +390,7 @@ impl ImageBuilder {
         from_least << unused >> unused == from_least && self.push(bytes.get(..width.into()).unwrap_or_default())
     }
 
-    /// Characters until the first about which nothing is certain. Never complete: folded text that is equal says
-    /// nothing about the next column.
+    /// Characters up to the first uncertain one. Never complete: equal folded text says nothing about the next column.
     fn text(&mut self, units: impl Iterator<Item = u16>, id: CollationId) -> bool {
         if id.is_bin() || id.is_bin2() {
             return false;
@@ -399,7 +399,7 @@ impl ImageBuilder {
             let byte = match collation::classify(unit) {
                 Some(CharClass::Digit(byte)) => byte,
                 Some(CharClass::Letter(byte))
-                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Form::Ansi).is_some() =>
+                    if collation::compare([0x61].into_iter(), [0x62].into_iter(), id, Encoding::Ansi).is_some() =>
                 {
                     byte
                 }

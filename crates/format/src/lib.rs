@@ -1,13 +1,13 @@
 //! What the bytes of a SQL Server data file mean.
 //!
-//! Typed views of pages, records, allocation maps and values, and the catalogue of their fields. No I/O, no policy, no
+//! Typed views of pages, records, allocation maps and values, and the catalog of their fields. No I/O, no policy, no
 //! findings: a view either yields a value or says which rule the bytes break.
 //!
 //! Accessors come in two tiers: *checked* ones, which return the violated rule ([`record::RecordFault`],
 //! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones for dumps, which return what is there.
 //! Nothing here panics, whatever the bytes are.
 
-// What indexes does so where a test before it proved the place: that is said there.
+// Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
 pub mod allocation;
@@ -24,11 +24,12 @@ pub mod lob;
 pub mod page;
 pub mod protection;
 pub mod record;
+pub mod same_shape;
 mod simd;
 pub mod slots;
 pub mod sparse;
 pub mod types;
-pub mod uniform;
+
 pub mod value;
 pub mod version;
 

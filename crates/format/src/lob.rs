@@ -1,4 +1,4 @@
-//! Off-row values (docs/format/lob.md): the fragments on text pages, and the pointers of rows that lead to them.
+//! Off-row values (docs/format/lob.md): fragments on text pages, and the pointers to them in rows.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::fields::{Structure, offset, series};
@@ -16,7 +16,7 @@ pub const SMALL_ROOT: u16 = 0;
 /// Node type of a root without a value.
 pub const NULL_ROOT: u16 = 8;
 
-/// A fragment of an off-row value, proven to lie inside its space.
+/// A fragment of an off-row value, proven to be inside its space.
 #[derive(Clone, Copy)]
 pub struct Fragment<'a> {
     bytes: &'a [u8],
@@ -35,7 +35,7 @@ impl<'a> Fragment<'a> {
             let over = fault(RecordTest::VersionTag, GHOST_VERSION_BYTES, space.len());
             return Ok(Self { bytes: space.get(..GHOST_VERSION_BYTES).ok_or(over)? });
         }
-        // A fragment has neither columns nor a null bitmap, and its second status byte is not in use.
+        // A fragment has neither columns nor a null bitmap, and does not use its second status byte.
         let columns = status & (status::NULL_BITMAP | status::VARIABLE);
         if columns != 0 {
             return Err(fault(RecordTest::StatusA, status.into(), columns.into()));
@@ -72,7 +72,7 @@ impl<'a> Fragment<'a> {
         u16_at(self.bytes, TYPE_AT).unwrap_or_default()
     }
 
-    /// Whether it is part of a value: no ghost.
+    /// Whether it is part of a value, not a ghost.
     pub fn is_live(&self) -> bool {
         self.bytes.first().is_some_and(|status| RecordKind::of(*status) == RecordKind::BlobFragment)
     }
@@ -97,7 +97,7 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// What the fragment holds. Of a deleted one perhaps nothing is left.
+    /// What the fragment holds. A deleted fragment may have no content left.
     pub fn node(&self) -> Node<'a> {
         if !self.is_live() {
             return Node::Undescribed(self.node_type());
@@ -127,24 +127,24 @@ impl<'a> Fragment<'a> {
 pub(crate) const SMALL_ROOT_HEADER_BYTES: usize = offset(Structure::LobSmallRoot, "unused", 4) + 4;
 pub(crate) const SIZE_AT: usize = offset(Structure::LobSmallRoot, "size", 2);
 
-/// Where the links of a node lie: from one to the next, a cumulative length of `end_bytes` and a RID.
+/// Places of the links of a node: from one to the next, a cumulative length of `end_bytes` and a RID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct LinkForm {
+struct LinkLayout {
     first: usize,
     stride: usize,
     end_bytes: usize,
 }
 
-const INTERNAL_LINKS: LinkForm = LinkForm::of(Structure::LobInternal, 8);
-const ROOT_LINKS: LinkForm = LinkForm::of(Structure::LobRoot, 4);
-const POINTER_LINKS: LinkForm = LinkForm::of(Structure::InRowRoot, 4);
+const INTERNAL_LINKS: LinkLayout = LinkLayout::of(Structure::LobInternal, 8);
+const ROOT_LINKS: LinkLayout = LinkLayout::of(Structure::LobRoot, 4);
+const POINTER_LINKS: LinkLayout = LinkLayout::of(Structure::InRowRoot, 4);
 // A row-overflow pointer is an in-row root with one link.
 const _: () = assert!(POINTER_LINKS.first == offset(Structure::OverflowPointer, "length", 4));
 const _: () = assert!(POINTER_LINKS.first + 4 == offset(Structure::OverflowPointer, "link", 8));
 const _: () = assert!(POINTER_LEVEL_AT == offset(Structure::OverflowPointer, "level", 1));
 const _: () = assert!(POINTER_ID_AT == offset(Structure::OverflowPointer, "blobId", 6));
 
-impl LinkForm {
+impl LinkLayout {
     const fn of(structure: Structure, end_bytes: usize) -> Self {
         let (first, stride) = series(structure, "linkEnd", end_bytes as u32);
         let (link, link_stride) = series(structure, "link", 8);
@@ -152,7 +152,7 @@ impl LinkForm {
         Self { first, stride, end_bytes }
     }
 
-    /// End of the value's bytes below the link at `position`, and where they are.
+    /// The end of the value's bytes below the link at `position`, and the link's target.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
         let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
         let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };
@@ -160,20 +160,20 @@ impl LinkForm {
     }
 }
 
-/// Where internal nodes and roots have a field that both have.
+/// Offset of a field shared by internal nodes and roots.
 pub(crate) const fn node_at(name: &str) -> usize {
     let at = offset(Structure::LobInternal, name, 2);
     assert!(at == offset(Structure::LobRoot, name, 2));
     at
 }
 
-/// Level and links of an internal node or root, if they lie inside it.
-fn inner(content: &[u8], form: LinkForm) -> Option<(u16, Links<'_>)> {
+/// Level and links of an internal node or root, if inside it.
+fn inner(content: &[u8], layout: LinkLayout) -> Option<(u16, Links<'_>)> {
     let (places, used) =
         (u16_at(content, const { node_at("maxLinks") })?, u16_at(content, const { node_at("curLinks") })?);
     let level = u16_at(content, const { node_at("level") })?;
-    let end = form.first + usize::from(used) * form.stride;
-    (used <= places && end <= content.len()).then_some((level, Links { bytes: content, form, count: used }))
+    let end = layout.first + usize::from(used) * layout.stride;
+    (used <= places && end <= content.len()).then_some((level, Links { bytes: content, layout, count: used }))
 }
 
 /// What a fragment holds.
@@ -181,7 +181,7 @@ fn inner(content: &[u8], form: LinkForm) -> Option<(u16, Links<'_>)> {
 pub enum Node<'a> {
     /// A whole value, or NULL.
     Root {
-        /// Its bytes.
+        /// Its length in bytes.
         size: u64,
     },
     /// The root of a tree.
@@ -200,12 +200,12 @@ pub enum Node<'a> {
     },
     /// A piece of the value.
     Data {
-        /// Its bytes.
+        /// Its length in bytes.
         size: u64,
     },
-    /// Parts of it lie outside of it.
+    /// Parts of it are outside of it.
     Malformed,
-    /// A type that is known by name only.
+    /// A type known by name only.
     Undescribed(u16),
     /// A type that does not exist.
     Unknown(u16),
@@ -216,7 +216,7 @@ pub enum Node<'a> {
 pub struct Link {
     /// Where the child is.
     pub target: RecordId,
-    /// Bytes of the value below it, as its parent has them. Of lengths that do not ascend, a size nothing has.
+    /// Bytes of the value below it, according to its parent. If lengths do not ascend, a size that no value has.
     pub size: u64,
 }
 
@@ -224,7 +224,7 @@ pub struct Link {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Links<'a> {
     bytes: &'a [u8],
-    form: LinkForm,
+    layout: LinkLayout,
     count: u16,
 }
 
@@ -233,7 +233,7 @@ impl<'a> Links<'a> {
     pub fn iter(self) -> impl Iterator<Item = Link> + 'a {
         let mut begin = 0u64;
         (0..usize::from(self.count)).map_while(move |position| {
-            let (end, target) = self.form.read(self.bytes, position)?;
+            let (end, target) = self.layout.read(self.bytes, position)?;
             let size = end.wrapping_sub(begin);
             begin = end;
             Some(Link { target, size })
@@ -243,22 +243,22 @@ impl<'a> Links<'a> {
     /// Bytes of the value below all of them.
     pub fn size(self) -> u64 {
         let last = usize::from(self.count).checked_sub(1);
-        last.and_then(|last| self.form.read(self.bytes, last)).map_or(0, |(end, _)| end)
+        last.and_then(|last| self.layout.read(self.bytes, last)).map_or(0, |(end, _)| end)
     }
 }
 
 /// What a complex column of a row holds in place of the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointer<'a> {
-    /// Text pointer: the root of a text, ntext or image value, or of any value of a table that keeps large values out of
-    /// its rows.
+    /// Text pointer: the root of a text, ntext or image value, or of any value of a table that stores large values off
+    /// row.
     Text {
         /// Id of the value.
         id: u64,
         /// Its root.
         root: RecordId,
     },
-    /// The root itself, of a value of a (max) type.
+    /// An in-row root, for a value of a (max) type.
     InlineRoot {
         /// Id of the value.
         id: u64,
@@ -276,16 +276,16 @@ pub enum Pointer<'a> {
         /// Its children.
         links: Links<'a>,
     },
-    /// The first byte says what it is, the length does not fit.
+    /// The first byte says what it is, but the length does not fit.
     Malformed,
-    /// Something else: sparse vector, FILESTREAM, a form nobody has described.
+    /// Something else: sparse vector, FILESTREAM, an undocumented layout.
     Undescribed,
 }
 
 const TEXT_ID_AT: usize = offset(Structure::TextPointer, "blobId", 8);
 const TEXT_ROOT_AT: usize = offset(Structure::TextPointer, "root", 8);
 const POINTER_LEVEL_AT: usize = offset(Structure::InRowRoot, "level", 1);
-/// The id has six bytes, the high ones of eight; those before it are another field.
+/// The id has six bytes, the high ones of eight; the bytes before it are another field.
 const POINTER_ID_AT: usize = offset(Structure::InRowRoot, "blobId", 6);
 
 impl<'a> Pointer<'a> {
@@ -303,14 +303,15 @@ impl<'a> Pointer<'a> {
         let links = bytes.len().saturating_sub(POINTER_LINKS.first);
         let stride = POINTER_LINKS.stride;
         if bytes.len() == POINTER_LINKS.first {
-            // Perhaps a value from which all was taken away.
+            // Possibly a value that was emptied.
             return Self::Undescribed;
         }
         if links == 0 || !links.is_multiple_of(stride) {
             return Self::Malformed;
         }
-        let links = Links { bytes, form: POINTER_LINKS, count: (links / stride) as u16 };
-        // The level is the third byte: 1 in all 41 roots met that lead to internal nodes, 0 in all 373 that lead to data.
+        let links = Links { bytes, layout: POINTER_LINKS, count: (links / stride) as u16 };
+        // The level is the third byte: 1 in all 41 roots seen that lead to internal nodes, 0 in all 373 that lead to
+        // data.
         let (id, level) = (id >> 16, u16::from(bytes.get(POINTER_LEVEL_AT).copied().unwrap_or_default()));
         match kind {
             2 => Self::Overflow { id, level, links },

@@ -105,9 +105,9 @@ impl PageType {
 pub mod page_flags {
     /// Part of a system transaction that has not ended (message 5282).
     pub const IN_SYSXACT: u16 = 0x1;
-    /// Records start at multiples of 4: pages that SQL Server 2000 and older systems lay out so (message 8940).
+    /// Records start at multiples of 4, as SQL Server 2000 and older lay out pages (message 8940).
     pub const ALIGNED4: u16 = 0x2;
-    /// Some record carries a version tag; sound pages with such records were met without it.
+    /// Some record has a version tag; sound pages with such records exist without it.
     pub const VERSION_INFO: u16 = 0x2000;
     /// The low two bits of each sector's last byte are replaced by a pattern.
     pub const TORN_BITS: u16 = 0x100;
@@ -141,19 +141,19 @@ pub struct PageHeader {
     pub flags: U16,
     /// High part of the allocation unit id.
     pub index_id: U16,
-    /// Left neighbour in the level, or (0:0).
+    /// Left neighbor in the level, or (0:0).
     pub prev: RawPageId,
     /// Length of the fixed part of the page's records.
     pub pminlen: U16,
-    /// Right neighbour in the level, or (0:0).
+    /// Right neighbor in the level, or (0:0).
     pub next: RawPageId,
     /// Entries of the slot array.
     pub slot_count: U16,
     /// Low part of the allocation unit id.
     pub object_id: U32,
-    /// Free bytes, wherever they lie.
+    /// Free bytes, contiguous or not.
     pub free_count: U16,
-    /// First byte behind the last record.
+    /// First byte after the last record.
     pub free_data: U16,
     /// The page's own address.
     pub page_id: RawPageId,
@@ -176,17 +176,17 @@ pub struct PageHeader {
 const _: () = assert!(size_of::<PageHeader>() == HEADER_BYTES);
 
 impl PageHeader {
-    /// The page's own address as the header tells it.
+    /// The page's own address, according to the header.
     pub fn page_id(&self) -> PageId {
         self.page_id.into()
     }
 
-    /// Left neighbour.
+    /// Left neighbor.
     pub fn prev(&self) -> PageId {
         self.prev.into()
     }
 
-    /// Right neighbour.
+    /// Right neighbor.
     pub fn next(&self) -> PageId {
         self.next.into()
     }
@@ -201,8 +201,8 @@ impl PageHeader {
         AllocUnitId::from_header(self.index_id.get(), self.object_id.get())
     }
 
-    /// Whether everything after the header is encrypted (TDE). Flags that claim both torn bits and a checksum are garbage and
-    /// prove nothing.
+    /// Whether everything after the header is encrypted (TDE). A page that claims both torn bits and a checksum has
+    /// garbage flags, which prove nothing.
     pub fn is_encrypted(&self) -> bool {
         const BOTH: u16 = page_flags::TORN_BITS | page_flags::CHECKSUM;
         let flags = self.flags.get();
@@ -238,8 +238,8 @@ impl<'a> Page<'a> {
         zerocopy::transmute_ref!(header)
     }
 
-    /// Offset of the record in `slot` as the slot array has it, unchecked. Slots count from the end of the page.
-    /// `None` when the slot array entry itself would lie inside the header.
+    /// Offset of the record in `slot` according to the slot array, unchecked. Slots count from the end of the page.
+    /// `None` if the slot array entry itself would be inside the header.
     pub fn slot_offset(self, slot: u16) -> Option<u16> {
         let at = (PAGE_BYTES - 2).checked_sub(2 * usize::from(slot))?;
         if at < HEADER_BYTES {
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn header_fields_lie_where_the_reference_says() {
+    fn header_fields_are_where_the_reference_says() {
         let mut bytes = [0u8; PAGE_BYTES];
         bytes[..HEADER_BYTES].iter_mut().enumerate().for_each(|(at, byte)| *byte = at as u8);
         let header = *Page::new(&bytes).header();

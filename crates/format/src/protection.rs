@@ -13,7 +13,7 @@ const FLAGS: usize = offset(Structure::PageHeader, "m_flagBits", 2);
 pub enum Protection {
     /// Neither flag is set.
     None,
-    /// Torn bits, all sectors of one write.
+    /// Torn bits, all sectors from one write.
     TornBits,
     /// Checksum, correct.
     Checksum,
@@ -24,16 +24,16 @@ pub enum Protection {
 pub enum ProtectionFault {
     /// The stored checksum differs from the computed one.
     Checksum {
-        /// As the header has it.
+        /// According to the header.
         stored: u32,
-        /// As the bytes give it.
+        /// According to the bytes.
         computed: u32,
     },
-    /// Sectors of different writes: the pattern of at least one sector differs.
+    /// Sectors from different writes: the pattern of at least one sector differs.
     Torn {
         /// The torn word of the header; its low two bits are the pattern of this write.
         stored: u32,
-        /// The word that the sectors' patterns would give.
+        /// The word that the sectors' patterns form.
         actual: u32,
     },
 }
@@ -53,7 +53,7 @@ fn flags(page: &PageBytes) -> u16 {
     u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
-/// Verifies the page by the protection its own flags name: a database may hold pages of all three kinds.
+/// Verifies the page by the protection that its own flags name: a database may have pages of all three kinds.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
@@ -76,9 +76,9 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     }
 }
 
-/// Puts back the bits that torn-page protection displaced, so that the page can be parsed. Without effect on pages that
-/// are not protected that way. Sector 15's byte is the high byte of slot 0's offset, so parsing without this is off by
-/// up to 768 (docs/format/README.md#torn-bits).
+/// Restores the bits displaced by torn-page protection, so that the page can be parsed. No effect on pages without it.
+/// The byte of sector 15 is the high byte of slot 0's offset, so parsing without this is off by up to 768
+/// (docs/format/README.md#torn-bits).
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);

@@ -2,8 +2,8 @@
 //! are used.
 //!
 //! A record has no length of its own: its end follows from the fixed part, the null bitmap and the variable offset
-//! array. [`Record::data`] and [`Record::index`] prove that all of them lie inside the space the record has, so that
-//! every accessor of a [`Record`] stays inside it.
+//! array. [`Record::data`] and [`Record::index`] prove that all of them are inside the record's space, so that every
+//! accessor of a [`Record`] stays inside it.
 
 mod fault;
 
@@ -18,14 +18,14 @@ pub const VERSION_TAG_BYTES: usize = offset(Structure::VersionTag, "xsn", 6) + 6
 pub const STUB_BYTES: usize = offset(Structure::ForwardingStub, "forward", 8) + 8;
 /// Length of a ghost version without columns: a status byte and the version tag.
 pub const GHOST_VERSION_BYTES: usize = 1 + VERSION_TAG_BYTES;
-/// Where a data record has its second status byte.
+/// Offset of a data record's second status byte.
 pub(crate) const STATUS_B_AT: usize = offset(Structure::DataRecord, "status B", 1);
-/// Where it says how long its fixed part is, and where that begins.
+/// Offset of the length of the fixed part, and start of that part.
 pub(crate) const FIXED_END_AT: usize = offset(Structure::DataRecord, "fixedEnd", 2);
 pub(crate) const FIXED_AT: u16 = FIXED_END_AT as u16 + 2;
 /// Second status byte of a forwarded row that was deleted.
 const GHOST_FORWARDED: u8 = 1;
-/// A heap record never takes less, so that it can be replaced by a forwarding stub.
+/// Minimum length of a heap record, so that a forwarding stub can replace it.
 pub const MIN_HEAP_RECORD_BYTES: usize = 9;
 
 /// Bits of a record's first byte.
@@ -49,9 +49,9 @@ pub mod status {
 pub enum RecordKind {
     /// A row where it belongs.
     Primary,
-    /// A heap row moved here; its stub stands at its old place.
+    /// A heap row moved here; its stub is at its old place.
     Forwarded,
-    /// What a moved heap row left behind: the address of the row.
+    /// Left at the old place of a moved heap row: the address of the row.
     ForwardingStub,
     /// A row of an index page.
     Index,
@@ -61,7 +61,7 @@ pub enum RecordKind {
     GhostIndex,
     /// A deleted row of a data page, not cleaned up yet.
     GhostData,
-    /// What is left of a deleted record for the sake of its versions.
+    /// Remains of a deleted record, kept for row versioning.
     GhostVersion,
 }
 
@@ -81,13 +81,13 @@ impl RecordKind {
         }
     }
 
-    /// Whether a record of this status is a status byte and a version tag, with nothing between: a ghost version whose
-    /// other bits announce no parts (docs/format/records.md#status-byte).
+    /// Whether a record with this status is only a status byte and a version tag: a ghost version whose other bits
+    /// announce no parts (docs/format/records.md#status-byte).
     pub fn is_tag_alone(status: u8) -> bool {
         Self::of(status) == Self::GhostVersion && status & (status::NULL_BITMAP | status::VARIABLE) == 0
     }
 
-    /// Whether the record is deleted and only waits for clean-up.
+    /// Whether the record is deleted and waits for cleanup.
     pub fn is_ghost(self) -> bool {
         matches!(self, Self::GhostIndex | Self::GhostData | Self::GhostVersion)
     }
@@ -107,7 +107,7 @@ impl RecordKind {
     }
 }
 
-/// A FixedVar record whose parts were proven to lie inside its space.
+/// A FixedVar record whose parts were proven to be inside its space.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     bytes: &'a [u8],
@@ -120,7 +120,7 @@ pub struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// The data record at the start of `space`. Its fixed part may be shorter than the page's pminlen: a page formatted
-    /// after a column was added takes over records that were written before.
+    /// after a column was added receives records written before.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, FIXED_AT.into(), 0))?;
         let kind = RecordKind::of(status);
@@ -136,7 +136,7 @@ impl<'a> Record<'a> {
         if !has_status_b {
             return Self::without_columns(space, kind);
         }
-        // A ghost, which a record of type 0 says itself that it is not.
+        // A ghost, although the type 0 says that it is none.
         if status_b > GHOST_FORWARDED || status_b == GHOST_FORWARDED && kind == RecordKind::Primary {
             return Err(RecordFault::new(RecordTest::StatusB, usize::from(status_b), 0));
         }
@@ -165,7 +165,7 @@ impl<'a> Record<'a> {
         Self::after_fixed(space, status, pminlen)
     }
 
-    /// A forwarding stub, or a ghost version that is a version tag alone.
+    /// A forwarding stub, or a ghost version that is only a version tag.
     fn without_columns(space: &'a [u8], kind: RecordKind) -> Result<Self, RecordFault> {
         let (length, fixed_end, test) = match kind {
             RecordKind::ForwardingStub => (STUB_BYTES, STUB_BYTES as u16, RecordTest::ColumnOffsets),
@@ -175,7 +175,7 @@ impl<'a> Record<'a> {
         Ok(Self { bytes, fixed_end, column_count: 0, bitmap_at: 0, variable_count: 0, offsets_at: 0 })
     }
 
-    /// Null bitmap, variable part and version tag, which data and index records have in common.
+    /// Null bitmap, variable part and version tag, common to data and index records.
     fn after_fixed(space: &'a [u8], status: u8, fixed_end: u16) -> Result<Self, RecordFault> {
         let length = space.len();
         let mut end = usize::from(fixed_end);
@@ -234,7 +234,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether a data record is what is left of a forwarded row that was deleted.
+    /// Whether a data record is the ghost of a forwarded row.
     pub fn is_ghost_forwarded(&self) -> bool {
         let has_status_b = matches!(RecordKind::of(self.status()), RecordKind::Forwarded | RecordKind::GhostData);
         has_status_b && self.bytes.get(STATUS_B_AT) == Some(&GHOST_FORWARDED)
@@ -268,7 +268,7 @@ impl<'a> Record<'a> {
         self.variable_count
     }
 
-    /// `length` bytes at `offset` of the record, if they lie in its fixed part.
+    /// `length` bytes at `offset` of the record, if inside its fixed part.
     #[inline]
     pub fn fixed(&self, offset: u16, length: u16) -> Option<&'a [u8]> {
         let end = offset.checked_add(length)?;
@@ -335,7 +335,7 @@ impl<'a> Record<'a> {
 #[derive(Clone, Copy)]
 pub struct Variables<'a> {
     bytes: &'a [u8],
-    /// End offsets that are still to come.
+    /// End offsets of the variables not returned yet.
     ends: &'a [u8],
     start: u16,
 }
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_deleted_forwarded_row_is_a_ghost() {
-        // The second status byte says it, and bit 0x80 may say that this byte is in use.
+        // The second status byte says so, and bit 0x80 may say that this byte is in use.
         for status in [0x32, 0xB2, 0x3C, 0xBC] {
             let mut bytes = sample();
             bytes[..2].copy_from_slice(&[status, 1]);
@@ -438,7 +438,7 @@ mod tests {
             assert_eq!((record.column_count(), record.variables().count(), record.fixed(4, 4)), (0, 0, None));
         }
         assert_eq!(Record::data(&bytes[..14]).err().map(|fault| fault.test), Some(RecordTest::VersionTag));
-        // With a null bitmap and a variable part it is a record as any other.
+        // With a null bitmap and a variable part it is an ordinary record.
         bytes[0] = 0x7E;
         assert_eq!(Record::data(&bytes).err().map(|fault| fault.test), Some(RecordTest::StatusB));
     }

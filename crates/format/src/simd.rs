@@ -1,15 +1,17 @@
-//! The page checksum in the widest registers that the processor has: the only place with `unsafe` code, which is one call of
-//! a function that needs what was just detected. [`folded_words`] is its safe twin, and what it is compiled from.
+//! The page checksum in the widest registers of the processor. The only place with `unsafe` code: one call of a
+//! function that needs the feature just detected. [`folded_words`] is its safe twin, and the source that both are
+//! compiled from.
 
 use crate::page::{PAGE_BYTES, PageBytes};
 
-/// Unit in which the checksum rotates.
+/// Unit of the checksum's rotation.
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Sectors of a page.
 pub(crate) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
-/// The checksum of all bytes of a page as they are: each sector XORed into one word, the words rotated left by 15 minus the
-/// sector's number, and XORed (docs/format/checksums-and-torn-pages.md#checksum). With AVX2 where the processor has it.
+/// The checksum of all bytes of a page as they are: each sector XORed into one word, the words rotated left by 15 minus
+/// the sector's number, and XORed (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if the processor has
+/// it.
 #[inline]
 pub(crate) fn rotated_words(page: &PageBytes) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -27,12 +29,12 @@ fn with_avx2(page: &PageBytes) -> u32 {
     folded_words(page)
 }
 
-/// The same for any processor.
+/// The portable version.
 #[inline(always)]
 fn folded_words(page: &PageBytes) -> u32 {
     let mut sum = 0u32;
     for (sector, bytes) in page.as_chunks::<SECTOR_BYTES>().0.iter().enumerate() {
-        // Two words at a time, in the form that compilers make the best vector code of.
+        // Two words at a time, the form that compilers vectorize best.
         let words = bytes.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));
         let folded = words as u32 ^ (words >> 32) as u32;
         sum ^= folded.rotate_left((SECTORS - 1 - sector) as u32);

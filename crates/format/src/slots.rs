@@ -1,4 +1,4 @@
-//! The slot array against the page: where each record starts, how much space it has
+//! The slot array against the page: where each record startsand how much space it has
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
@@ -6,12 +6,12 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
 /// Upper bound of slots on a page: the slot array cannot reach into the header.
 pub const MAX_SLOTS: usize = (PAGE_BYTES - HEADER_BYTES) / 2;
 
-/// The rule that an entry of the slot array breaks.
+/// A rule that an entry of the slot array breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotFault {
     /// The offset points into the header.
     BeforeRecords,
-    /// The offset points behind the free data pointer.
+    /// The offset points beyond the free data pointer.
     BeyondFreeData,
     /// The record starts before the end of its predecessor.
     Overlap,
@@ -20,13 +20,13 @@ pub enum SlotFault {
 /// One used entry of the slot array.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct SlotEntry {
-    /// Where the record starts. First, so that entries sort by place.
+    /// Start of the record. First field, so that entries sort by place.
     pub offset: u16,
-    /// Which slot points there.
+    /// The slot that points there.
     pub slot: u16,
 }
 
-/// Where a record lies on its page.
+/// Place of a record on its page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Span {
     /// First byte.
@@ -52,8 +52,8 @@ pub struct SlotOrder {
 }
 
 impl SlotOrder {
-    /// Loads the slot array of `page`. Entries with offset 0 are counted as empty, not listed. The header's slot count
-    /// must have been found possible: at most [`MAX_SLOTS`] are looked at.
+    /// Loads the slot array of `page`. Entries with offset 0 are counted as empty, not listed. The caller must have
+    /// found the header's slot count possible: at most [`MAX_SLOTS`] are read.
     pub fn load(&mut self, page: Page<'_>) {
         self.entries.clear();
         self.empty = 0;
@@ -86,7 +86,7 @@ impl SlotOrder {
     }
 
     /// The space of the entry at `position` of [`Self::entries`]: from its start to the next record or the end of used
-    /// space. Empty when the entry lies outside the page.
+    /// space. Empty if the entry is outside the page.
     pub fn space<'a>(&self, page: Page<'a>, position: usize) -> &'a [u8] {
         let Some(entry) = self.entries.get(position) else { return &[] };
         let end = match self.entries.get(position + 1) {

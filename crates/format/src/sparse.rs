@@ -1,4 +1,5 @@
-//! The vector of a row's sparse values (docs/format/sparse.md): all that are not NULL, in one complex variable column.
+//! The sparse vector of a row (docs/format/sparse.md): all sparse values that are not NULL, in one complex variable
+//! column.
 
 use crate::bytes::u16_at;
 use crate::fields::{self, Structure};
@@ -27,7 +28,7 @@ impl SparseFault {
     }
 }
 
-/// The sparse values of a row. Nothing is proven of it but that it begins as a vector does.
+/// The sparse values of a row. Only the vector's first word has been verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SparseVector<'a> {
     bytes: &'a [u8],
@@ -41,12 +42,12 @@ pub struct SparseValue<'a> {
     pub column: u16,
     /// What is stored.
     pub bytes: &'a [u8],
-    /// It is not stored plainly.
+    /// Not stored plainly.
     pub is_complex: bool,
 }
 
 impl<'a> SparseVector<'a> {
-    /// The vector in a complex column's bytes, if they begin as one does.
+    /// The vector in a complex column's bytes, if they begin like one.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         const fn at(name: &str) -> usize {
             fields::offset(Structure::SparseVector, name, 2)
@@ -56,7 +57,7 @@ impl<'a> SparseVector<'a> {
     }
 
     /// The vector of a record of a table with sparse columns: the last variable column, or the last but one of a
-    /// forwarded row, whose last is its back pointer.
+    /// forwarded row, which ends with its back pointer.
     pub fn of(record: &Record<'a>) -> Option<Self> {
         let behind = u16::from(record.kind() == RecordKind::Forwarded);
         match record.variable(record.variable_count().checked_sub(behind)?)? {
@@ -91,7 +92,7 @@ impl<'a> SparseVector<'a> {
             .then(|| SparseFault::new("sparse vector: last offset == length", end, self.bytes.len()))
     }
 
-    /// The value of the column with this id: `None` when it is NULL. Nothing but its own entry is tested.
+    /// The value of the column with this id: `None` if NULL. Only its own entry is tested.
     pub fn value(&self, column: u16) -> Result<Option<SparseValue<'a>>, SparseFault> {
         self.values_at()?;
         let (mut low, mut high) = (0, self.count);
@@ -112,7 +113,7 @@ impl<'a> SparseVector<'a> {
         (0..count).map_while(move |position| self.entry(position).ok())
     }
 
-    /// Where the values begin: behind the ids and end offsets.
+    /// Start of the values, after the ids and end offsets.
     fn values_at(&self) -> Result<usize, SparseFault> {
         let at = self.count.saturating_mul(4).saturating_add(HEADER_BYTES);
         match at <= self.bytes.len() {
@@ -129,7 +130,7 @@ impl<'a> SparseVector<'a> {
         self.word(HEADER_BYTES + 2 * position)
     }
 
-    /// End of a value, and whether it is complex: that is marked as in the record's own offsets.
+    /// End of a value, and whether it is complex: marked as in the record's own offsets.
     fn end(&self, position: usize) -> (usize, bool) {
         let word = self.word(HEADER_BYTES + 2 * self.count + 2 * position);
         (usize::from(word & !COMPLEX), word & COMPLEX != 0)
@@ -219,7 +220,7 @@ mod tests {
         let value =
             |row: &[u8]| SparseVector::of(&Record::data(row).expect("a record"))?.value(1).ok()?.map(|v| v.bytes[0]);
         assert_eq!(value(&row), Some(5));
-        // Forwarded: the back pointer is behind it.
+        // Forwarded: the back pointer is after it.
         row[0] = 0x22;
         row.splice(4..8, [2, 0, 22, 0x80, 32, 0x80]);
         row.extend([0, 4, 9, 0, 0, 0, 1, 0, 3, 0]);

@@ -1,4 +1,4 @@
-//! Column types as the catalogue stores them: xtype and the packed type information of sysrscols
+//! Column types as the catalog stores them: xtype and the packed type information of sysrscols
 //! (docs/format/types-and-keys.md#stored-values).
 
 /// xtype numbers.
@@ -38,7 +38,7 @@ pub mod xtype {
     pub const JSON: u8 = 244;
 }
 
-/// Type ids (syscolpars.utype) that tell more than the xtype does.
+/// Type ids (syscolpars.utype) that say more than the xtype does.
 pub mod user_type {
     /// A node of a hierarchy; xtype 240.
     pub const HIERARCHYID: i32 = 128;
@@ -86,7 +86,7 @@ impl TypeInfo {
         info
     }
 
-    /// Whether a column can be declared with this precision and scale: a damaged catalogue may hold any.
+    /// Whether a column can be declared with this precision and scale: a damaged catalog may hold any.
     pub fn is_possible(self) -> bool {
         match self.xtype {
             xtype::DECIMAL | xtype::NUMERIC => (1..=38).contains(&self.precision) && self.scale <= self.precision,
@@ -156,7 +156,7 @@ impl TypeInfo {
     }
 }
 
-/// Bytes of a value whose type alone fixes its length; `None` for the types with a declared length.
+/// Length in bytes of values of a type of fixed length; `None` for types with a declared length.
 pub fn fixed_length(info: TypeInfo) -> Option<u16> {
     let time_bytes = match info.scale {
         0..=2 => 3,
@@ -183,7 +183,7 @@ pub fn fixed_length(info: TypeInfo) -> Option<u16> {
     })
 }
 
-/// Whether values are decimals, under either of their names.
+/// Whether values are decimals, by either type name.
 pub fn is_decimal(info: TypeInfo) -> bool {
     matches!(info.xtype, xtype::DECIMAL | xtype::NUMERIC)
 }

@@ -1,15 +1,15 @@
-//! Column values for people, from their stored bytes (docs/format/types-and-keys.md#stored-values).
+//! Column values as text, from their stored bytes (docs/format/types-and-keys.md#stored-values).
 
 use crate::bytes::{unsigned, utf16};
 use crate::types::{TypeInfo, datetime_text, guid_text, xtype};
 
-/// Longest value shown whole, in characters.
+/// Longest value shown in full, in characters.
 const MAX_CHARS: usize = 200;
 /// Days from 0001-01-01 to 1900-01-01.
 const DAYS_TO_1900: i32 = 693_595;
 
 /// The value of a column of type `info` whose plain bytes are `bytes`; `bit` is the position of a bit column in its
-/// byte. Bytes that are no value of the type are shown as they are.
+/// byte. Bytes that are no value of the type are shown raw.
 pub fn text(info: TypeInfo, bytes: &[u8], bit: u8) -> String {
     known(info, bytes, bit).unwrap_or_else(|| hex(bytes))
 }
@@ -56,7 +56,7 @@ fn known(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     })
 }
 
-/// `datetime_text`, whose zero value stands for "never".
+/// `datetime_text` with "never" for the zero value.
 fn datetime(ticks: u32, days: i32) -> Option<String> {
     if (ticks, days) == (0, 0) {
         return Some("1900-01-01 00:00:00.000".to_owned());

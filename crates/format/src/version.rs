@@ -26,7 +26,7 @@ pub fn product(version: u16) -> Option<&'static str> {
     })
 }
 
-/// The oldest internal version whose catalogue is known: SQL Server 2005.
+/// The oldest internal version whose catalog is known: SQL Server 2005.
 pub const OLDEST: u16 = 611;
-/// The newest internal version whose catalogue is known: SQL Server 2025 (pre-release 17.0.925).
+/// The newest internal version whose catalog is known: SQL Server 2025 (pre-release 17.0.925).
 pub const NEWEST: u16 = 998;

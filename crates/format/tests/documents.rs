@@ -74,7 +74,7 @@ fn offset(place: Place) -> String {
         Place::At(at) if at < 10 => at.to_string(),
         Place::At(at) => format!("{at} (0x{at:X})"),
         Place::Each { first, stride, count: Count::Times(times) } => format!("{first} + {stride} k, {times} times"),
-        Place::Each { first, stride, count: Count::Told } => format!("{first} + {stride} k"),
+        Place::Each { first, stride, count: Count::Given } => format!("{first} + {stride} k"),
         Place::FromPageEnd => "8190 - 2 k".to_owned(),
         Place::Part(part) => part.text().to_owned(),
         Place::Column(position) => format!("variable column {position}"),

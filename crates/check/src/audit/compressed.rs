@@ -59,7 +59,7 @@ fn record(
     let record = CdRecord::read(space, expansion.columns())?;
     let is_index = matches!(record.kind(), CdKind::Index | CdKind::GhostIndex);
     if is_index != (page.header().kind() == Some(PageType::Index)) {
-        return Err(CdIssue::Undecided("a kind of record that was never met on such a page"));
+        return Err(CdIssue::Undecided("a kind of record that is undocumented for such a page"));
     }
     expansion.audit(&record, info)?;
     Ok(record.bytes().len())

@@ -3,8 +3,8 @@
 use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
 use format::record::status::VERSION_TAG;
+use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{SlotOrder, Span};
-use format::uniform::{Rows, UniformRows};
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use super::compressed;
@@ -21,9 +21,9 @@ const UNDOFILE_HEADER_PAGE: u8 = 0x66;
 pub(crate) struct Audit {
     order: SlotOrder,
     records: Records,
-    uniform: UniformRows,
-    /// The page audited last is in `uniform`, not in `records`.
-    is_uniform: bool,
+    same_shape: SameShapeRows,
+    /// The page audited last is in `same_shape`, not in `records`.
+    is_same_shape: bool,
 }
 
 /// What the audit must know of the database and the page's rowset.
@@ -37,7 +37,7 @@ pub(crate) struct Known<'a> {
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
-    /// Every record is audited by itself, as if no page were uniform.
+    /// Every record is audited by itself, as if no page had rows of one shape.
     pub(crate) row_by_row: bool,
 }
 
@@ -65,12 +65,12 @@ pub(crate) struct PageContent {
 impl Audit {
     /// Where the records of the page audited last lie, by slot; length 0 for an empty slot.
     pub(crate) fn spans(&self) -> &[Span] {
-        if self.is_uniform { self.uniform.spans() } else { self.records.spans() }
+        if self.is_same_shape { self.same_shape.spans() } else { self.records.spans() }
     }
 
     /// The rows of the page audited last, if they are all of one form.
-    pub(crate) fn uniform<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
-        self.is_uniform.then(|| self.uniform.of(page))
+    pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
+        self.is_same_shape.then(|| self.same_shape.of(page))
     }
 
     /// Audits the page at `id`, which belongs to `unit` and whose identity is right. `None` when it fails; then
@@ -83,7 +83,7 @@ impl Audit {
         Known { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: Known<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
-        self.is_uniform = false;
+        self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
         // Accelerated database recovery keeps versions in rows, in a form that nobody has published.
         let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
@@ -92,8 +92,8 @@ impl Audit {
             _ if holds_versions => false,
             _ => unit.shape != Shape::Unknown && !unit.compressed,
         };
-        self.is_uniform = auditable && !row_by_row && self.uniform.load(page);
-        if !self.is_uniform {
+        self.is_same_shape = auditable && !row_by_row && self.same_shape.load(page);
+        if !self.is_same_shape {
             self.order.load(page);
             if !self.slots(page, id, unit, kind, findings) {
                 return None;
@@ -102,7 +102,7 @@ impl Audit {
         let is_leaf = unit.shape.is_leaf(page);
         let expansion = expansion.filter(|_| unit.compressed && is_leaf && unit.shape != Shape::Unknown);
         let mut content = match expansion {
-            _ if self.is_uniform => self.records.of_uniform(&self.uniform),
+            _ if self.is_same_shape => self.records.of_same_shape(&self.same_shape),
             _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
             Some(expansion) if !holds_versions => {
                 compressed::audit(&mut self.records, page, id, unit.owner, expansion, &self.order, findings)?

@@ -2,8 +2,8 @@
 
 use format::lob::Fragment;
 use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
+use format::same_shape::SameShapeRows;
 use format::slots::{SlotEntry, SlotOrder, Span};
-use format::uniform::UniformRows;
 use format::{Page, PageId, PageType};
 
 use super::header::PageContent;
@@ -55,8 +55,8 @@ impl Records {
     }
 
     /// The records of a page that were found to be rows of one form.
-    pub(super) fn of_uniform(&mut self, rows: &UniformRows) -> PageContent {
-        // Pages whose records start at multiples of 4 are not uniform.
+    pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows) -> PageContent {
+        // Pages whose records start at multiples of 4 do not have one shape here.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
         PageContent {
             rows: rows.spans().len() as u32 - rows.ghosts(),

@@ -1,8 +1,8 @@
-//! The columns of all rows of a uniform page at once. Only what is right is proven here; whatever else there is, the rows
+//! The columns of all rows of a same-shape page at once. Only what is right is proven here; whatever else there is, the rows
 //! are looked at one by one, and that says what it is.
 
 use format::domain::Domain;
-use format::uniform::Rows;
+use format::same_shape::Rows;
 
 use super::program::{FixedCheck, Plans, Program, VariableCheck};
 use super::{Sums, is_possible, present};

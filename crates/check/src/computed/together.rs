@@ -1,6 +1,6 @@
-//! The computed columns of all rows of a uniform page at once, where they are integers.
+//! The computed columns of all rows of a same-shape page at once, where they are integers.
 
-use format::uniform::Rows;
+use format::same_shape::Rows;
 
 use super::{Persisted, Plans, Scratch, Sums, Values};
 use crate::integers::{IntegerColumn, IntegerFormula, IntegerRoom};

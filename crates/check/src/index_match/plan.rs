@@ -42,7 +42,7 @@ pub(crate) struct Work {
     pub(crate) filter: Option<Formula>,
     /// All that the filter says is that the first cell is not NULL, as filters of indexes on sparse columns do.
     pub(super) wants_first: bool,
-    /// How the rows of a uniform page are hashed at once, if they can be.
+    /// How the rows of a same-shape page are hashed at once, if they can be.
     pub(super) together: Option<Together>,
     /// Steps that its expressions may take for a page; 0 if they take none.
     pub(super) share: u64,

@@ -1,7 +1,7 @@
-//! The hashes of all rows of a uniform page at once: a value of each at a time, where they lie.
+//! The hashes of all rows of a same-shape page at once: a value of each at a time, where they lie.
 
 use format::PageId;
-use format::uniform::Rows;
+use format::same_shape::Rows;
 
 use super::form::Form;
 use super::hash::{Desk, locator_bytes};

@@ -2,7 +2,7 @@
 
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::protection::undo_torn_bits;
-use format::uniform::Rows;
+use format::same_shape::Rows;
 use format::{Page, PageBytes, PageId, PageType, RecordId};
 
 use crate::audit::{self, PageContent};
@@ -232,8 +232,8 @@ fn rows<C: CheckList>(
     }
     let before = findings.len();
     // Together only if most are no exceptions.
-    let uniform = records.uniform(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
-    let handled = uniform
+    let same_shape = records.same_shape(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
+    let handled = same_shape
         .map(|rows| (checks.rows(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
     let (all, exceptions) = match &handled {
         Some(((_, true), rows)) => (0..0, rows.exceptions()),

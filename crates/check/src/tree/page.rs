@@ -111,7 +111,7 @@ fn keys(
     let SoundPage { index, unit, id, page, records, .. } = *sound;
     let Some(keys) = context.keys(index) else { return };
     let columns = keys.of(is_leaf);
-    let rows = records.uniform(page).filter(|_| is_leaf);
+    let rows = records.same_shape(page).filter(|_| is_leaf);
     let together = rows.and_then(|rows| {
         let ends = (rows.record(0)?, rows.record(rows.count() - 1)?);
         Some((ascent.undecided(rows, columns)?, Some(ends)))

@@ -1,7 +1,7 @@
-//! A compressed row as the uncompressed record that it stands for.
+//! A compressed row as the equivalent uncompressed record.
 //!
-//! What reads records need not know of compression: an [`Expansion`] gives the columns of a rowset places of their own,
-//! worked out once, and writes each row to a buffer as a FixedVar data record with its columns in these places.
+//! Code that reads records need not know of compression: an [`Expansion`] assigns places to the columns of a rowset
+//! once, and writes each row to a buffer as a FixedVar data record with its columns in those places.
 
 use super::fault::{CdFault, CdTest};
 use super::info::{Anchor, CompressionInfo};
@@ -14,11 +14,12 @@ use crate::types::TypeInfo;
 const FIXED_START: u16 = 4;
 /// Ends of variable columns have 15 bits.
 const MAX_IMAGE_BYTES: usize = 0x7FFF;
-/// A table has at most 1024 columns that are not sparse, and those that are cannot be compressed; dropped ones come on top.
+/// A table has at most 1024 columns that are not sparse, and sparse columns cannot be compressed; dropped columns add
+/// to that.
 const MAX_COLUMNS: usize = 4096;
 /// First byte of a prefix length of two bytes.
 const WIDE_PREFIX: u8 = 0x80;
-/// Stands for a forwarded row's back pointer, whose form in a compressed row nobody has published: it leads nowhere.
+/// Placeholder for a forwarded row's back pointer, whose format in compressed rows is undocumented: it points nowhere.
 const BACK_POINTER: [u8; 10] = [0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// A column of a compressed rowset.
@@ -43,13 +44,13 @@ struct Slot {
     variable: u16,
 }
 
-/// How the rows of a compressed rowset are expanded.
+/// How rows of a compressed rowset are expanded.
 #[derive(Clone, Debug)]
 pub struct Expansion {
     slots: Vec<Slot>,
 }
 
-/// What rows are expanded into; keeps what it allocates.
+/// Buffers for expanded rows; keeps its allocations.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     image: Vec<u8>,
@@ -71,15 +72,15 @@ pub struct Expanded<'s> {
 enum Value<'a> {
     Null,
     Bit(bool),
-    /// The first bytes of the anchor, and the bytes behind them.
+    /// The first bytes of the anchor, and the bytes after them.
     Bytes(&'a [u8], &'a [u8]),
     Complex(&'a [u8]),
     Unknown(&'static str),
 }
 
 impl Expansion {
-    /// The expansion of a rowset whose CD columns are `columns`, in order; `None` where the catalogue does not know a
-    /// number that lies between known ones. `None` as a whole if no record could have room for them.
+    /// The expansion of a rowset whose CD columns are `columns`, in order; `None` for a number that the catalog does
+    /// not have although it has higher ones. `None` as a whole if no record has room for all of them.
     pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
         if columns.len() > MAX_COLUMNS {
             return None;
@@ -102,7 +103,7 @@ impl Expansion {
             }
             slots.push(Slot { info, codec, fixed, length: length.unwrap_or_default(), fixed_end, variable });
         }
-        // Every place must be one that a catalogue can name.
+        // Every place must be one that a catalog can express.
         (usize::from(fixed_end) <= MAX_IMAGE_BYTES).then_some(Self { slots })
     }
 
@@ -111,15 +112,15 @@ impl Expansion {
         self.slots.len()
     }
 
-    /// Where a column, counted from 0, lies in expanded records: positive byte offset, or negative number of a variable
-    /// column. Its null bit is its number from 1; a bit is the lowest of its byte.
+    /// Place of a column, counted from 0, in expanded records: positive byte offset, or negative number of a variable
+    /// column. Its null bit is its number from 1; a bit column is the lowest bit of its byte.
     pub fn place(&self, column: usize) -> Option<i16> {
         let slot = self.slots.get(column)?;
         let place = i16::try_from(if slot.fixed > 0 { slot.fixed } else { slot.variable }).ok()?;
         Some(if slot.fixed > 0 { place } else { -place })
     }
 
-    /// Tests what needs the page and the types: symbols, prefixes, the descriptor of a set bit.
+    /// Tests what needs the page and the column types: symbols, prefixes, the descriptor of a set bit.
     pub fn audit(&self, record: &CdRecord<'_>, info: Option<&CompressionInfo<'_>>) -> Result<(), CdFault> {
         for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
             match column.descriptor {
@@ -151,7 +152,7 @@ impl Expansion {
         Ok(())
     }
 
-    /// Expands a row into `scratch`; `Err` is why that is not possible.
+    /// Expands a row into `scratch`; `Err` says why not.
     pub fn expand<'s>(
         &self,
         record: &CdRecord<'_>,
@@ -294,20 +295,20 @@ fn resolve<'a>(column: &CdColumn<'a>, info: Option<&CompressionInfo<'a>>, number
         Anchor::None if column.is_complex => Value::Complex(stored),
         Anchor::None => Value::Bytes(&[], stored),
         _ if column.is_complex => Value::Unknown("a pointer in a column that has an anchor"),
-        // A prefix of no bytes and nothing behind it: zero.
+        // A prefix of no bytes and nothing after it: zero.
         Anchor::Bit(_) if stored == [0] => Value::Bit(false),
         Anchor::Bit(_) => Value::Unknown("a bit with bytes of its own"),
         Anchor::Bytes(anchor) => match split_prefix(stored) {
             Some((prefix, suffix)) if prefix <= anchor.len() => {
                 Value::Bytes(anchor.get(..prefix).unwrap_or_default(), suffix)
             }
-            _ => Value::Unknown("a prefix length of a form that was never met"),
+            _ => Value::Unknown("a prefix length in an undocumented form"),
         },
     }
 }
 
-/// The length of the prefix that an anchored value takes over, and what follows it: one byte, or two for 128 to 255. How
-/// longer ones are written was never seen.
+/// The length of the prefix that an anchored value takes from the anchor, and what follows it: one byte, or two for 128
+/// to 255. The encoding of longer ones is undocumented.
 fn split_prefix(stored: &[u8]) -> Option<(usize, &[u8])> {
     match stored {
         [WIDE_PREFIX, length, suffix @ ..] => Some(((*length).into(), suffix)),

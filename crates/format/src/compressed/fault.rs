@@ -1,11 +1,11 @@
-//! What compressed pages break: the tests of message 5274.
+//! Rules that compressed pages can break: the tests of message 5274.
 
 /// The tests of compressed pages that message 5274 names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CdTest {
     /// The first byte says that the record is compressed.
     Compressed,
-    /// There are no more columns than the rowset has.
+    /// The record has no more columns than the rowset.
     ColumnCount,
     /// The column descriptors lie inside the record.
     Descriptors,
@@ -19,9 +19,9 @@ pub enum CdTest {
     ShortRegion,
     /// The long region begins inside the record.
     LongRegion,
-    /// There is a long value for each descriptor of one.
+    /// Each descriptor of a long value has one.
     LongCount,
-    /// A cluster's count of long values is that of its descriptors.
+    /// A cluster's count of long values equals that of its descriptors.
     LongCluster,
     /// The ends of the long values ascend.
     LongAscend,
@@ -44,7 +44,7 @@ pub enum CdTest {
 }
 
 impl CdTest {
-    /// The text that message 5274 inserts. None is known verbatim; they keep the manner of other tests.
+    /// The text that message 5274 inserts. None is known verbatim; these follow the style of known tests.
     pub fn text(self) -> &'static str {
         match self {
             Self::Compressed => "IS_ON (CD_COMPRESSED, hdr->r_tag)",
@@ -92,7 +92,7 @@ impl CdFault {
 pub enum CdIssue {
     /// It breaks a rule.
     Fault(CdFault),
-    /// It has a form that nobody has published, for the reason given.
+    /// Its form is undocumented, for the reason given.
     Undecided(&'static str),
 }
 

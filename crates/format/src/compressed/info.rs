@@ -10,19 +10,19 @@ use crate::page::{HEADER_BYTES, Page, type_flags};
 /// Bits of the first byte.
 const HAS_ANCHOR: u8 = 0x02;
 pub(crate) const HAS_DICTIONARY: u8 = 0x04;
-/// Where the offset of the dictionary is, if there is one, and then the size.
+/// Offset of the dictionary's offset, if there is a dictionary, followed by the size.
 pub(crate) const VARYING_AT: usize = offset(Structure::CompressionInfo, "pageModCount", 2) + 2;
-/// A symbol is one byte; how more entries are named nobody has published.
+/// A symbol is one byte; how further entries would be named is undocumented.
 const MAX_ENTRIES: u16 = 256;
 
-/// What the values of a column are completed with.
+/// The anchor of a column: what completes its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchor<'a> {
-    /// Nothing: they are stored whole.
+    /// None: values are stored whole.
     None,
-    /// The first bytes of this one, which may be empty.
+    /// The first bytes of this value, which may be empty.
     Bytes(&'a [u8]),
-    /// This value of a bit column.
+    /// The value of a bit column.
     Bit(bool),
 }
 
@@ -37,18 +37,18 @@ pub struct CompressionInfo<'a> {
 }
 
 impl<'a> CompressionInfo<'a> {
-    /// The compression information of `page`, whose first record lies at `first_record`, in a rowset with `columns`
-    /// columns; `None` when the page has none. An undecided one is one whose form was never met.
+    /// The compression information of `page`, whose first record starts at `first_record`, in a rowset with `columns`
+    /// columns; `None` if the page has none. Undecided if its form has never been seen.
     pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
         let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
             return Self::read(space, columns).map(Some);
         }
-        // The flag was seen on every page that has one. A page without it that nevertheless seems to have one is not read
-        // as if it had none.
+        // Every page seen that has one has the flag. A page without the flag that nevertheless seems to have one is not
+        // read as if it had none.
         let seems = |flags: &u8| matches!(*flags, HAS_ANCHOR | 0x06);
         if space.first().is_some_and(seems) && Self::read(space, columns).is_ok() {
-            return Err(CdIssue::Undecided("what looks like compression information without the page flag of it"));
+            return Err(CdIssue::Undecided("what looks like compression information without its page flag"));
         }
         Ok(None)
     }
@@ -59,7 +59,7 @@ impl<'a> CompressionInfo<'a> {
         let word = |at: usize| u16_at(space, at).map(usize::from).ok_or(CdFault::new(CdTest::InfoSize, at + 2, length));
         let flags = u8_at(space, 0).ok_or(CdFault::new(CdTest::InfoSize, 5, length))?;
         if flags != HAS_ANCHOR && flags != HAS_ANCHOR | HAS_DICTIONARY {
-            return Err(CdIssue::Undecided("compression information with flags that were never met"));
+            return Err(CdIssue::Undecided("compression information with undocumented flags"));
         }
         let has_dictionary = flags & HAS_DICTIONARY != 0;
         let size_at = if has_dictionary { VARYING_AT + 2 } else { VARYING_AT };
@@ -75,7 +75,7 @@ impl<'a> CompressionInfo<'a> {
         if let Some(record_end) = anchor.length().map(|length| anchor_at + length)
             && record_end != anchor_end
         {
-            return Err(CdIssue::Undecided("space behind the anchor record"));
+            return Err(CdIssue::Undecided("space after the anchor record"));
         }
         let mut info = Self {
             anchors: Vec::with_capacity(anchor.column_count().into()),
@@ -100,12 +100,12 @@ impl<'a> CompressionInfo<'a> {
         Ok(info)
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.size.into()
     }
 
-    /// What the values of a column, counted from 0, are completed with.
+    /// The anchor of a column, counted from 0.
     pub fn anchor(&self, column: usize) -> Anchor<'a> {
         self.anchors.get(column).copied().unwrap_or(Anchor::None)
     }

@@ -16,15 +16,15 @@ pub mod cd_status {
     pub const TYPE_MASK: u8 = 0x1C;
     /// A long region follows the short one.
     pub const LONG_REGION: u8 = 0x20;
-    /// Never met.
+    /// Never seen.
     pub const RESERVED: u8 = 0xC0;
 }
 
 /// Columns that share a length byte.
 const CLUSTER: usize = 30;
-/// Set in the first byte of a column count of two bytes.
+/// Flag in the first byte of a two-byte column count.
 const WIDE_COUNT: u8 = 0x80;
-/// Bits of the long region's first byte: offsets of two bytes, and some column is complex.
+/// Bits of the long region's first byte: two-byte offsets, and some column is complex.
 const WIDE_OFFSETS: u8 = 0x01;
 const HAS_COMPLEX: u8 = 0x02;
 /// Bit of a long end offset: the column is not stored plainly.
@@ -35,19 +35,19 @@ const COMPLEX: u16 = 0x8000;
 pub enum CdKind {
     /// A row where it belongs.
     Primary,
-    /// A deleted row of which nothing is left.
+    /// A deleted row with nothing left of it.
     GhostEmpty,
-    /// What a moved heap row left behind.
+    /// Left at the old place of a moved heap row.
     ForwardingStub,
     /// A deleted row of a data page.
     GhostData,
     /// A heap row moved here.
     Forwarded,
-    /// A deleted one of these.
+    /// A deleted forwarded row.
     GhostForwarded,
     /// A row of an index page.
     Index,
-    /// A deleted one.
+    /// A deleted row of an index page.
     GhostIndex,
 }
 
@@ -66,12 +66,12 @@ impl CdKind {
         }
     }
 
-    /// Whether the record is deleted and only waits for clean-up.
+    /// Whether the record is deleted and waits for cleanup.
     pub fn is_ghost(self) -> bool {
         matches!(self, Self::GhostEmpty | Self::GhostData | Self::GhostForwarded | Self::GhostIndex)
     }
 
-    /// The kind of the uncompressed record that it stands for.
+    /// The kind of the equivalent uncompressed record.
     pub fn plain(self) -> RecordKind {
         match self {
             Self::Primary => RecordKind::Primary,
@@ -98,20 +98,20 @@ impl CdKind {
     }
 }
 
-/// How a column is stored: half a byte each.
+/// How a column is stored: half a byte per column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Descriptor {
     /// NULL.
     Null,
     /// No bytes: zero, the empty string, or the value of the anchor.
     Empty,
-    /// So many bytes, 1 to 8, in the short region.
+    /// This many bytes, 1 to 8, in the short region.
     Short(u8),
     /// The next long value.
     Long,
     /// A bit that is set.
     BitTrue,
-    /// A symbol of one byte, in the short region.
+    /// A one-byte symbol, in the short region.
     Symbol,
 }
 
@@ -128,7 +128,7 @@ impl Descriptor {
         })
     }
 
-    /// Bytes it takes in the short region.
+    /// Its bytes in the short region.
     const fn short_bytes(self) -> usize {
         match self {
             Self::Short(bytes) => bytes as usize,
@@ -145,11 +145,11 @@ pub struct CdColumn<'a> {
     pub descriptor: Descriptor,
     /// Its bytes in the short or long region.
     pub bytes: &'a [u8],
-    /// A pointer to the value, or a value in a form of its own.
+    /// A pointer to the value, or a value in a special format.
     pub is_complex: bool,
 }
 
-/// A CD record whose parts were proven to lie inside its space, and its clusters to add up.
+/// A CD record whose parts were proven to be inside its space, and whose clusters add up.
 #[derive(Clone, Copy)]
 pub struct CdRecord<'a> {
     bytes: &'a [u8],
@@ -180,7 +180,7 @@ impl<'a> CdRecord<'a> {
             return Err(CdFault::new(Compressed, status.into(), cd_status::COMPRESSED.into()).into());
         }
         if status & cd_status::RESERVED != 0 {
-            return Err(CdIssue::Undecided("a bit of the first byte that was never met"));
+            return Err(CdIssue::Undecided("an undocumented bit of the first byte"));
         }
         match CdKind::of(status) {
             CdKind::ForwardingStub => return Err(CdIssue::Undecided("forwarding stub")),
@@ -194,19 +194,19 @@ impl<'a> CdRecord<'a> {
             }
             (usize::from(first), 2)
         } else {
-            // Which byte is the high one is not settled (docs/format/README.md#open-questions). A count that is exactly
-            // the rowset's when read as other lengths of the format are, high part first, speaks for itself.
+            // Which byte is the high one is an open question (docs/format/README.md#open-questions). A count that
+            // equals the rowset's when read like other lengths of the format, high part first, is accepted.
             let second = u8_at(space, 2).ok_or(CdFault::new(Descriptors, 3, length))?;
             let count = usize::from(first & !WIDE_COUNT) << 8 | usize::from(second);
             if count != columns {
-                return Err(CdIssue::Undecided("a column count of two bytes that is not the rowset's"));
+                return Err(CdIssue::Undecided("a two-byte column count that differs from the rowset's"));
             }
             (count, 3)
         };
         let clusters_at = descriptors_at + column_count.div_ceil(2);
         let descriptors =
             space.get(descriptors_at..clusters_at).ok_or(CdFault::new(Descriptors, clusters_at, length))?;
-        // Every cluster but the last has its length in front of the short region.
+        // Every cluster but the last has its length before the short region.
         let leading = column_count.saturating_sub(1) / CLUSTER;
         let short_at = clusters_at + leading;
         let cluster_bytes = space.get(clusters_at..short_at).ok_or(CdFault::new(ShortRegion, short_at, length))?;
@@ -223,7 +223,7 @@ impl<'a> CdRecord<'a> {
             long_offsets_at: 0,
             long_count: 0,
             long_at: short_end as u16,
-            // What ends a forwarded row, and how long that is, nobody has published.
+            // How a forwarded row ends, and how long that part is, is undocumented.
             has_length: !matches!(CdKind::of(status), CdKind::Forwarded | CdKind::GhostForwarded),
         };
         let mut end = match status & cd_status::LONG_REGION {
@@ -245,7 +245,7 @@ impl<'a> CdRecord<'a> {
         let (space, length) = (self.bytes, self.bytes.len());
         let flags = u8_at(space, start).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
         if flags & WIDE_OFFSETS == 0 || flags & !(WIDE_OFFSETS | HAS_COMPLEX) != 0 {
-            return Err(CdIssue::Undecided("a long region without offsets of two bytes"));
+            return Err(CdIssue::Undecided("a long region without two-byte offsets"));
         }
         let count = u16_at(space, start + 1).ok_or(CdFault::new(CdTest::LongRegion, start + 3, length))?;
         if usize::from(count) < long_values {
@@ -283,12 +283,12 @@ impl<'a> CdRecord<'a> {
         Ok(end)
     }
 
-    /// The record's bytes, version tag included; all of its space where its length is not known.
+    /// The record's bytes, version tag included; its whole space if its length is unknown.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Its length, if that is known: not of forwarded rows.
+    /// Its length, if known: not for forwarded rows.
     pub fn length(&self) -> Option<usize> {
         self.has_length.then_some(self.bytes.len())
     }
@@ -298,18 +298,18 @@ impl<'a> CdRecord<'a> {
         CdKind::of(self.bytes.first().copied().unwrap_or_default())
     }
 
-    /// Columns that the record has.
+    /// Columns in the record.
     pub fn column_count(&self) -> u16 {
         self.column_count
     }
 
-    /// The version tag, where one is known to be.
+    /// The version tag, if one is known to be there.
     pub fn version_tag(&self) -> Option<&'a [u8; VERSION_TAG_BYTES]> {
         let is_versioned = self.bytes.first().is_some_and(|status| status & cd_status::VERSION_TAG != 0);
         self.bytes.last_chunk().filter(|_| is_versioned && self.has_length)
     }
 
-    /// Where the half-bytes lie, and the short values and the long values begin: for dumps.
+    /// Offsets of the half-bytes, the short values and the long values: for dumps.
     pub fn parts(&self) -> CdParts {
         CdParts {
             descriptors_at: self.descriptors_at.into(),
@@ -333,12 +333,12 @@ impl<'a> CdRecord<'a> {
     }
 }
 
-/// Places of a CD record's parts, from its start.
+/// Offsets of a CD record's parts from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CdParts {
     /// The half-bytes.
     pub descriptors_at: usize,
-    /// The short values, behind the lengths of their clusters.
+    /// The short values, after the lengths of their clusters.
     pub short_at: usize,
     /// The end offsets of the long values, if there are any.
     pub long_offsets_at: Option<usize>,
@@ -346,17 +346,17 @@ pub struct CdParts {
     pub long_at: usize,
 }
 
-/// What the descriptors of some columns add up to.
+/// Sums over the descriptors of some columns.
 #[derive(Clone, Copy, Default)]
 struct PairSum {
     short_bytes: u16,
     long_values: u8,
-    /// Half-bytes that are no descriptor.
+    /// Half-bytes that are no valid descriptor.
     invalid: u8,
 }
 
 impl PairSum {
-    /// Of the two descriptors in each byte.
+    /// Sums of the two descriptors in each byte.
     #[expect(clippy::indexing_slicing, reason = "a constant, by each byte")]
     const OF_BYTES: [Self; 256] = {
         let mut sums = [Self { short_bytes: 0, long_values: 0, invalid: 0 }; 256];
@@ -384,7 +384,7 @@ impl PairSum {
         }
     }
 
-    /// Of the 30 columns of a cluster at most, so that nothing overflows.
+    /// Adds at most the 30 columns of a cluster, so that nothing overflows.
     const fn add(self, other: Self) -> Self {
         Self {
             short_bytes: self.short_bytes + other.short_bytes,
@@ -394,7 +394,7 @@ impl PairSum {
     }
 }
 
-/// Bytes in the short region and values in the long one, clusters proven to add up.
+/// Bytes in the short region and values in the long one; clusters are proven to add up.
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     let (mut short, mut long) = (0, 0);
     let mut clusters = cluster_bytes.iter();
@@ -402,7 +402,7 @@ fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result
         let columns = (column_count - cluster * CLUSTER).min(CLUSTER);
         let mut pairs = PairSum::default();
         for (at, &byte) in bytes.iter().enumerate() {
-            // Behind the last column is half a byte without meaning.
+            // After the last column, half a byte may be unused.
             let byte = if 2 * at + 1 < columns { byte } else { byte & 0xF };
             pairs = pairs.add(PairSum::of_byte(byte));
         }

@@ -1,7 +1,7 @@
 //! SCSU, the standard compression scheme for Unicode (Unicode technical standard 6): how nchar and nvarchar values of odd
 //! stored length are written under row compression (docs/format/compression.md#unicode).
 
-/// What an encoded text breaks.
+/// A rule that an encoded text breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScsuFault {
     /// A byte that the standard reserves: 0C, F2 in Unicode mode, or a window offset.
@@ -14,10 +14,10 @@ pub enum ScsuFault {
 const DYNAMIC: [u32; 8] = [0x0080, 0x00C0, 0x0400, 0x0600, 0x0900, 0x3040, 0x30A0, 0xFF00];
 /// Static windows.
 const STATIC: [u32; 8] = [0x0000, 0x0080, 0x0100, 0x0300, 0x2000, 0x2080, 0x2100, 0x3000];
-/// Windows that the offset bytes F9 to FF stand for.
+/// Windows named by the offset bytes F9 to FF.
 const NAMED: [u32; 7] = [0x00C0, 0x0250, 0x0370, 0x0530, 0x3040, 0x30A0, 0xFF60];
 
-/// Appends the text that `encoded` stands for to `out`, as UTF-16LE.
+/// Appends the text encoded by `encoded` to `out`, as UTF-16LE.
 ///
 /// A last byte that completes nothing is dropped: the server adds one to make the length odd.
 ///
@@ -31,7 +31,7 @@ pub fn decode(encoded: &[u8], out: &mut Vec<u8>) -> Result<(), ScsuFault> {
     while let Some(byte) = decoder.next() {
         let step = if decoder.unicode { decoder.pair(byte, out) } else { decoder.single(byte, out) };
         match step {
-            // The byte that was taken is the last one, and completes nothing.
+            // The byte just taken is the last one and completes nothing.
             Err(ScsuFault::Truncated) if decoder.rest.is_empty() => return Ok(()),
             Err(fault) => return Err(fault),
             Ok(()) => {}
@@ -142,7 +142,7 @@ fn put_unit(unit: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&unit.to_le_bytes());
 }
 
-/// A code point of at most 10FFFF: no window reaches further.
+/// A code point, at most 10FFFF: no window reaches further.
 fn put(point: u32, out: &mut Vec<u8>) {
     match u16::try_from(point) {
         Ok(unit) => put_unit(unit, out),
@@ -220,7 +220,7 @@ mod tests {
 
         #[test]
         fn text_in_unicode_mode_comes_back(text in "\\PC{0,40}") {
-            // The plainest encoder: Unicode mode, quoting what would pass for a tag.
+            // The simplest encoder: Unicode mode, quoting what would be read as a tag.
             let mut encoded = vec![0x0F];
             for unit in text.encode_utf16() {
                 if (0xE0..=0xF2).contains(&(unit >> 8)) {

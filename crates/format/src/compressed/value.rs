@@ -5,18 +5,19 @@ use super::scsu;
 use super::vardecimal::{self, VardecimalFault};
 use crate::types::{TypeInfo, fixed_length, xtype};
 
-/// How the values of a column are written.
+/// How the values of a column are encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Codec {
-    /// Big-endian, as short as it can be, with the sign bit turned over. A datetime is one of eight bytes: days, ticks.
+    /// Big-endian, as short as possible, with the sign bit inverted. A datetime is one integer of eight bytes: days,
+    /// ticks.
     Integer,
     /// One byte, which may be missing for 0.
     Byte,
     /// In the descriptor alone.
     Bit,
-    /// Zero bytes dropped in front: numbers of little-endian form at their low end, rowversion at its high end.
+    /// Leading zero bytes dropped: for little-endian numbers at the low end, for rowversion at the high end.
     ZerosInFront,
-    /// This byte dropped at the end.
+    /// This byte dropped from the end.
     PaddedWith(u8),
     /// All bytes, or none for zero.
     Whole,
@@ -33,7 +34,7 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    /// How the values of a type are written, and how many bytes they have uncompressed; `None` for variable columns.
+    /// How the values of a type are encoded, and their uncompressed length in bytes; `None` for variable columns.
     pub(super) fn of(info: TypeInfo) -> (Self, Option<u16>) {
         let is_max = matches!(info.length, 0 | u16::MAX);
         match info.xtype {
@@ -63,7 +64,7 @@ impl Codec {
     }
 }
 
-/// Why a value is not in the expanded record.
+/// Why a value is missing from the expanded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
     /// The bytes are no value of the column's type.
@@ -75,7 +76,7 @@ pub enum Doubt {
         /// The bytes that the column has.
         most: u16,
     },
-    /// Of a form that nobody has published.
+    /// Its form is undocumented.
     Unknown(&'static str),
 }
 
@@ -85,7 +86,7 @@ impl Doubt {
     }
 }
 
-/// Writes the value that `stored` stands for to the fixed column `into`, which is zero.
+/// Writes the value encoded by `stored` to the fixed column `into`, which is zero.
 pub(super) fn decode_fixed(
     codec: Codec,
     info: TypeInfo,
@@ -111,7 +112,7 @@ pub(super) fn decode_fixed(
     match codec {
         Codec::Integer => {
             let bytes = integer(stored).to_le_bytes();
-            // Of one length each, so that no loop is left.
+            // One length each, so that the compiler removes the loop.
             if let Ok(into) = <&mut [u8; 4]>::try_from(&mut *into) {
                 into.copy_from_slice(&bytes[..4]);
             } else if let Ok(into) = <&mut [u8; 8]>::try_from(&mut *into) {
@@ -128,7 +129,7 @@ pub(super) fn decode_fixed(
         }
         Codec::Bit if !stored.is_empty() => return Err(Doubt::Unknown("a bit with bytes of its own")),
         Codec::Whole if !stored.is_empty() && stored.len() != width => {
-            return Err(Doubt::Unknown("a value of a type that is stored whole has fewer bytes"));
+            return Err(Doubt::Unknown("a shortened value of a type that is stored whole"));
         }
         _ => into.iter_mut().zip(stored).for_each(|(place, byte)| *place = *byte),
     }
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lose_zeros_where_they_are_least() {
+    fn numbers_lose_their_low_zeros() {
         assert_eq!(value(xtype::REAL, 0, &[0x80, 0x3F]), Ok(1f32.to_le_bytes().to_vec()));
         assert_eq!(value(xtype::FLOAT, 0, &[0xF8, 0xBF]), Ok((-1.5f64).to_le_bytes().to_vec()));
         assert_eq!(value(xtype::SMALLDATETIME, 0, &[0x10, 0x27]), Ok(vec![0, 0, 0x10, 0x27]), "a pure date");

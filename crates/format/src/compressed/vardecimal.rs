@@ -4,12 +4,12 @@
 
 use crate::types::TypeInfo;
 
-/// Why bytes have no decimal value.
+/// Why bytes are not a decimal value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VardecimalFault {
-    /// They are no value of the type: a group above 999, digits behind the scale, more digits than the precision.
+    /// They are no value of the type: a group above 999, digits beyond the scale, more digits than the precision.
     OutOfDomain,
-    /// Of a form that was never met: the first digit is 0, so that nobody knows where the point stands.
+    /// Undocumented: the first digit is 0, so that the place of the decimal point is unknown.
     Undescribed,
 }
 
@@ -30,7 +30,7 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// As a key or a comparison needs it; `None` beyond 127 bits.
+    /// For keys and comparisons; `None` beyond 127 bits.
     pub fn signed(self) -> Option<i128> {
         let magnitude = i128::try_from(self.magnitude).ok()?;
         Some(if self.negative { -magnitude } else { magnitude })
@@ -62,14 +62,14 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
     Ok(Scaled { negative, magnitude })
 }
 
-/// The value of groups of digits, the first of which stands for this power of ten.
+/// The value of groups of digits; the first group has this power of ten.
 fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Result<u128, VardecimalFault> {
     use VardecimalFault::{OutOfDomain, Undescribed};
     if groups > MAX_GROUPS {
         return Err(OutOfDomain);
     }
     let mut digits: u128 = 0;
-    // Places of the last digit read, counted from the first one on.
+    // Places of the last digit read, counted from the first.
     let mut places = 0;
     let mut pending_zeros = 0;
     for group in 0..groups {
@@ -84,7 +84,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             pending_zeros += DIGITS_A_GROUP;
             continue;
         }
-        // Zeros wait until a digit follows them: the last group of 38 digits is filled up to 39.
+        // Zeros wait until a digit follows: 38 digits are padded to 39.
         let mut zeros = 0;
         while value.is_multiple_of(10) {
             value /= 10;
@@ -117,7 +117,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
     }
 }
 
-/// The value of up to five groups, of which most have no more, if it is certainly one of the type.
+/// The value of up to five groups, enough for most decimals, if it is certainly a value of the type.
 #[inline]
 fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     const MOST_GROUPS: usize = 5;
@@ -144,7 +144,7 @@ fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Optio
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
-/// Ten bits, most significant first; what lies behind the end is 0.
+/// Ten bits, most significant first; beyond the end they are 0.
 fn group_at(mantissa: &[u8], group: usize) -> u16 {
     let bit = group * BITS_A_GROUP;
     let byte = |at: usize| u32::from(mantissa.get(at).copied().unwrap_or_default());
@@ -167,7 +167,7 @@ mod tests {
         TypeInfo { xtype: xtype::DECIMAL, length: 17, precision, scale }
     }
 
-    /// The form as the announcement describes it, written from the digits.
+    /// The encoding as announced, written from the digits.
     fn encode(negative: bool, magnitude: u128, scale: u8) -> Vec<u8> {
         if magnitude == 0 {
             return Vec::new();

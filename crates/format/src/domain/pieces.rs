@@ -1,30 +1,30 @@
-//! Values that come piece by piece: what tells whether they are values of a domain is kept, and no more.
+//! Values that arrive in pieces: keeps only what decides whether they are in a domain.
 
 use super::{Domain, spatial};
 
-/// Longer values are none of those whose every byte counts: the longest has 65,535 bytes behind the 8 of its header.
+/// Types in which every byte counts have no longer values: the longest has 65,535 bytes after its header of 8.
 const MOST_KEPT_BYTES: usize = (1 << 16) + 8;
 /// Signature and version of a document.
 const XML_BYTES: usize = 3;
 
-/// A value of which some pieces have come.
+/// A value of which some pieces have arrived.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     domain: Domain,
-    /// Of a shape.
+    /// For spatial values.
     parts: spatial::Parts,
-    /// Of any other value.
+    /// For all others.
     kept: Vec<u8>,
     is_cut: bool,
 }
 
 impl Pieces {
-    /// Nothing yet of a value of `domain`.
+    /// An empty value of `domain`.
     pub fn of(domain: Domain) -> Self {
         Self { domain, parts: spatial::Parts::default(), kept: Vec::new(), is_cut: false }
     }
 
-    /// Adds the next piece. Whether those behind it matter.
+    /// Adds the next piece. Returns whether further pieces matter.
     pub fn add(&mut self, piece: &[u8]) -> bool {
         let most = match self.domain {
             Domain::Spatial => {
@@ -40,7 +40,7 @@ impl Pieces {
         !self.is_cut
     }
 
-    /// Whether the pieces are a value of the domain, as [`Domain::contains`] tells.
+    /// Whether the pieces are a value of the domain, as in [`Domain::contains`].
     pub fn are_value(&self) -> Option<bool> {
         match self.domain {
             Domain::Spatial => self.parts.are_whole().then_some(true),
@@ -57,7 +57,7 @@ mod tests {
 
     fn judged(domain: Domain, bytes: &[u8], length: usize) -> Option<bool> {
         let mut pieces = Pieces::of(domain);
-        // One who goes on although no more is needed learns the same.
+        // A caller that goes on although no more is needed gets the same answer.
         for piece in bytes.chunks(length) {
             pieces.add(piece);
         }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_tell_what_the_whole_value_tells() {
+    fn pieces_give_the_same_answer_as_the_whole_value() {
         let point = [[0xE6, 0x10, 0, 0, 1, 0x0C].as_slice(), &[0; 16]].concat();
         let mut text = vec![xtype::NVARCHAR, 1, 0x40, 0x1F, 0, 0, 0, 0];
         text.extend([b'a', 0].repeat(4000));
@@ -102,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn of_a_variant_longer_than_any_nothing_is_certain() {
+    fn a_variant_longer_than_any_is_undecided() {
         let mut text = vec![xtype::VARCHAR, 1, 0xFF, 0xFF, 0, 0, 0, 0];
         text.extend(vec![b'a'; 65_535]);
         assert_eq!(judged(Domain::Variant, &text, 8000), Some(true));
         text.extend(vec![b'a'; 1_000_000]);
         assert_eq!((judged(Domain::Variant, &text, 8000), Domain::Variant.contains(&text)), (None, None));
-        // A piece that fills what is kept is not the end of the value; nor is it undone by one without bytes.
+        // A piece that fills the buffer is not the end of the value; an empty piece does not change that.
         let mut pieces = Pieces::of(Domain::Variant);
         assert!(pieces.add(&text[..MOST_KEPT_BYTES]));
         assert!(!pieces.add(&text[MOST_KEPT_BYTES..]) && !pieces.add(&[]));

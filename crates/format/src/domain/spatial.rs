@@ -2,36 +2,37 @@
 
 use crate::bytes::u32_at;
 
-/// Version and properties come behind the reference system's number.
+/// Version and properties, after the number of the reference system.
 const HEADER_BYTES: usize = 6;
 const HAS_Z: u8 = 0x1;
 const HAS_M: u8 = 0x2;
 const IS_POINT: u8 = 0x8;
 const IS_LINE: u8 = 0x10;
-/// The version that knows arcs: kinds of segments follow the shapes.
+/// The version with arcs: segment kinds follow the shapes.
 const WITH_SEGMENTS: u8 = 2;
 
-/// Whether the parts of a value add up to its length. What does not may be of a form that was never described.
+/// Whether the parts of a value add up to its length. If not, its form may be undocumented.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     let mut parts = Parts::default();
     parts.add(bytes);
     parts.are_whole()
 }
 
-/// Adds up the parts of a value that comes piece by piece, of which it keeps nothing.
+/// Adds up the parts of a value that arrives in pieces, without keeping it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Parts {
     /// Bytes so far.
     length: u64,
-    /// Where the parts known so far end.
+    /// End of the parts known so far.
     end: u64,
     follows: Follows,
-    /// The first bytes of what follows there, as far as they have come.
+    /// The first bytes of the next part, as far as they have arrived.
     held: [u8; HEADER_BYTES],
     held_bytes: usize,
 }
 
-/// Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments each have their number in front.
+/// Points, figures (attribute, first point), shapes (parent, first figure, kind) and segments are each preceded by
+/// their number.
 #[derive(Clone, Copy, Default, Debug)]
 enum Follows {
     #[default]
@@ -46,10 +47,10 @@ enum Follows {
     Shapes {
         version: u8,
     },
-    /// Or nothing.
+    /// Optional.
     Segments,
     Nothing,
-    /// The value is of a form that was never described.
+    /// The form of the value is undocumented.
     Unknown,
 }
 
@@ -75,7 +76,7 @@ impl Parts {
         self.length += piece.len() as u64;
     }
 
-    /// Takes in what follows.
+    /// Consumes what follows.
     fn step(&mut self) {
         let count = u64::from(u32_at(&self.held, 0).unwrap_or_default());
         let (bytes, follows) = match self.follows {
@@ -90,7 +91,7 @@ impl Parts {
         (self.end, self.follows, self.held_bytes) = (self.end + bytes, follows, 0);
     }
 
-    /// Whether the value is of a form that was described, as far as it has come.
+    /// Whether the value's form is documented, as far as it has arrived.
     pub(super) fn may_be_whole(&self) -> bool {
         !matches!(self.follows, Follows::Unknown)
     }
@@ -101,7 +102,7 @@ impl Parts {
     }
 }
 
-/// What follows a header, and how many bytes belong to it.
+/// What follows a header, and its length in bytes.
 fn header(bytes: &[u8; HEADER_BYTES]) -> (u64, Follows) {
     let [.., version, properties] = *bytes;
     let point = 16 + 8 * u64::from(properties & HAS_Z != 0) + 8 * u64::from(properties & HAS_M != 0);
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_met_in_a_real_file_is_whole() {
+    fn a_value_of_a_real_file_is_whole() {
         let point = [
             0xE6, 0x10, 0, 0, 1, 0x0C, 0x2C, 0xB7, 0xB4, 0x1A, 0x12, 0xBB, 0x45, 0x40, 0xE8, 0xBC, 0xC6, 0x2E, 0x51,
             0x1B, 0x52, 0xC0,
@@ -128,7 +129,7 @@ mod tests {
         assert!(!is_whole(&point[..21]) && !is_whole(&[]));
         let mut other = point;
         other[4] = 3;
-        assert!(!is_whole(&other), "a version nobody has described");
+        assert!(!is_whole(&other), "an undocumented version");
         other[4..6].copy_from_slice(&[1, 0x0D]);
         assert!(!is_whole(&other), "with Z");
     }
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_any_length_are_as_good_as_the_whole() {
+    fn pieces_of_any_length_equal_the_whole() {
         let mut line = line(2);
         line.extend([2, 0, 0, 0, 2, 2]);
         for length in 1..line.len() {

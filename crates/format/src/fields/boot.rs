@@ -55,7 +55,7 @@ fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
         "which recovery fork it is";
     "dbi_differentialBaseGuid", "differential base guid", At(0x1F4), B(16), Guid, [], "of the last full backup";
     "dbi_firstSysIndexes", "first page of sysallocunits", At(0x204), B(6), PagePointer, [7984, 7985, 7986],
-        "where the catalogue starts";
+        "where the catalog starts";
     "dbi_oldVersion", "older version", At(0x20A), B(2), DatabaseVersion, [],
         "0, 611, 655 or 661 whatever the version; not a copy of it";
     "dbi_versionChangeLSN", "version change LSN", At(0x218), B(10), Lsn, [], "set by an upgrade";

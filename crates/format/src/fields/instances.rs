@@ -1,7 +1,7 @@
 //! Finds the fields of a page.
 //!
-//! The walk trusts nothing: it names what lies inside the space of its record and stops where the record's own lengths
-//! lead out of it. Record spaces do not overlap, so the work is bounded by the size of a page.
+//! The walk trusts nothing: it names what is inside the space of its record and stops where the record's own lengths
+//! lead out of it. Record spaces do not overlap, so the work is bounded by the page size.
 
 use std::ops::Range;
 
@@ -14,16 +14,16 @@ use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES,
 use crate::slots::{MAX_SLOTS, SlotOrder};
 use crate::sparse::SparseVector;
 
-/// A field of a certain page.
+/// A field of a particular page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldInstance {
-    /// Its row in the catalogue.
+    /// Its row in the catalog of fields.
     pub field: &'static Field,
-    /// Where it lies on the page. Never empty, never beyond the page.
+    /// Its bytes on the page. Never empty, never beyond the page.
     pub bytes: Range<usize>,
     /// The slot of its record; `None` outside of records.
     pub slot: Option<u16>,
-    /// Which one it is, from 0, if the field is repeated: slot, link, variable column.
+    /// For repeated fields (slot, link, variable column), the repetition, from 0.
     pub index: Option<u16>,
 }
 
@@ -34,7 +34,7 @@ impl FieldInstance {
     }
 }
 
-/// The bytes that a slot's record may take: up to the next record, the free space, or the end of the page.
+/// The bytes available to a slot's record: up to the next record, the free space, or the end of the page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordSpace {
     /// The slot.
@@ -43,7 +43,8 @@ pub struct RecordSpace {
     pub bytes: Range<usize>,
 }
 
-/// The record spaces of a page in slot order. Slots that are empty, lie outside or repeat another's offset have none.
+/// The record spaces of a page in slot order. None for slots that are empty, outside the page, or at another slot's
+/// offset.
 pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     let mut order = SlotOrder::default();
     order.load(page);
@@ -65,14 +66,15 @@ pub fn record_spaces(page: Page<'_>) -> Vec<RecordSpace> {
     spaces
 }
 
-/// Every field of `page`, whose torn bits must have been put back: the header, the records in slot order, the slot
+/// Every field of `page`, whose torn bits must have been restored: the header, the records in slot order, the slot
 /// array. An index page of level 0 counts as leaf, see [`instances_of`].
 pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
     instances_of(page, Page::new(page).header().level == 0)
 }
 
-/// [`instances`], told whether an index page is a leaf. The first level above a clustered index's data pages may carry
-/// level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalogue can tell.
+/// [`instances`] for an index page known to be a leaf or not. The first level above a clustered index's data pages may
+/// have level 0 like a leaf (docs/format/README.md#level-of-the-lowest-index-pages); only the catalog can tell them
+/// apart.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };
@@ -96,7 +98,7 @@ pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     walk.found
 }
 
-/// The fields found so far, and what the records of the page have in common.
+/// The fields found so far, and the properties shared by the page's records.
 struct Walk<'a> {
     page: &'a PageBytes,
     leaf: bool,
@@ -113,9 +115,9 @@ impl Walk<'_> {
         }
     }
 
-    /// The fields of `structure`, which takes `space`, whose places are plain numbers. A repeated field occurs `told`
-    /// times if its row doesn't say how often.
-    fn plain(&mut self, structure: Structure, space: Range<usize>, told: usize) {
+    /// The fields of `structure`, in `space`, at fixed offsets. A repeated field occurs `given` times if its row has no
+    /// count.
+    fn plain(&mut self, structure: Structure, space: Range<usize>, given: usize) {
         for field in structure.fields() {
             let bytes_at = |at: usize| {
                 let start = space.start + at;
@@ -135,7 +137,7 @@ impl Walk<'_> {
                 Place::Each { first, stride, count } => {
                     let times = match count {
                         Count::Times(times) => times.into(),
-                        Count::Told => told,
+                        Count::Given => given,
                     };
                     for index in 0..times {
                         let Some(bytes) = bytes_at(usize::from(first) + index * usize::from(stride)) else { break };
@@ -147,14 +149,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The field of `structure` that is `part`.
+    /// The field of `structure` at `part`.
     fn part(&mut self, structure: Structure, part: Part, bytes: Range<usize>, index: Option<usize>) {
         if let Some(field) = structure.fields().iter().find(|field| field.place == Place::Part(part)) {
             self.put(field, bytes, index);
         }
     }
 
-    /// The u16 at `at`, if it lies inside `space`.
+    /// The u16 at `at`, if inside `space`.
     fn u16(&self, space: &Range<usize>, at: usize) -> Option<usize> {
         if at < space.start || at + 2 > space.end {
             return None;
@@ -209,7 +211,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `columns` names the variable columns, where it can.
+    /// `columns` names the variable columns, if it can.
     fn data_record(&mut self, status: u8, space: Range<usize>, columns: Structure) {
         self.plain(Structure::DataRecord, space.clone(), 0);
         let Some(fixed_end) = self.u16(&space, space.start + 2) else { return };
@@ -237,7 +239,7 @@ impl Walk<'_> {
         self.after_fixed(Structure::IndexRecord, status, space, end, Structure::IndexRecord);
     }
 
-    /// Null bitmap, variable part and version tag, from `at` on.
+    /// Null bitmap, variable part and version tag, starting at `at`.
     fn after_fixed(&mut self, structure: Structure, status: u8, space: &Range<usize>, at: usize, columns: Structure) {
         let mut at = at;
         if status & status::NULL_BITMAP != 0 {
@@ -293,7 +295,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A column whose end offset has the high bit: what it holds shows from its first bytes
+    /// A column whose end offset has the high bit set: its first bytes show what it holds
     /// (docs/format/records.md#complex-columns).
     fn complex_column(&mut self, structure: Structure, bytes: Range<usize>, number: usize, may_point_back: bool) {
         let length = bytes.len();
@@ -314,7 +316,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether bytes are a vector in all its parts. A text pointer begins with any number.
+    /// Whether bytes are a sparse vector in all parts. A text pointer can begin with any number.
     fn is_sparse_vector(&self, bytes: &Range<usize>) -> bool {
         let vector = self.page.get(bytes.clone()).and_then(SparseVector::read);
         vector.is_some_and(|vector| vector.values().count() > 0 && vector.fault().is_none())
@@ -342,7 +344,8 @@ impl Walk<'_> {
         self.plain(Structure::CdRecord, space.clone(), 0);
         let at = space.start + 1;
         let Some(first) = self.page.get(at).filter(|_| at < space.end).map(|&byte| usize::from(byte)) else { return };
-        // Two bytes from 128 columns on; which is the high one is not settled (docs/format/compression.md#records).
+        // Two bytes from 128 columns on; which is the high one is an open question
+        // (docs/format/compression.md#records).
         let (count, codes) = match first & 0x80 {
             0 => (first, at + 1),
             _ => match self.page.get(at + 1).filter(|_| at + 1 < space.end) {

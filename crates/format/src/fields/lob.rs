@@ -38,9 +38,9 @@ fields! { INTERNAL: LobInternal, "docs/format/lob.md#internal-node";
     "maxLinks", "link places", At(14), B(2), Unsigned, [8961], "room for links";
     "curLinks", "links", At(16), B(2), Unsigned, [8961, 8964, 8965], "links in use";
     "level", "level", At(18), B(2), Unsigned, [8961], "0 above the data, rising";
-    "linkEnd", "cumulative length", Each { first: 20, stride: 16, count: Told }, B(8), Unsigned, [8961],
+    "linkEnd", "cumulative length", Each { first: 20, stride: 16, count: Given }, B(8), Unsigned, [8961],
         "bytes of the value up to the end of this child";
-    "link", "child", Each { first: 28, stride: 16, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
+    "link", "child", Each { first: 28, stride: 16, count: Given }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
         "the fragment one level down";
 }
 
@@ -53,9 +53,9 @@ fields! { ROOT: LobRoot, "docs/format/lob.md#root";
     "curLinks", "links", At(16), B(2), Unsigned, [8961, 8964, 8965], "links in use";
     "level", "level", At(18), B(2), Unsigned, [8961], "0 above the data, rising";
     "unused", "unused", At(20), B(4), Bytes, [], "nothing is known to use it";
-    "linkEnd", "cumulative length", Each { first: 24, stride: 12, count: Told }, B(4), Unsigned, [8961],
+    "linkEnd", "cumulative length", Each { first: 24, stride: 12, count: Given }, B(4), Unsigned, [8961],
         "bytes of the value up to the end of this child";
-    "link", "child", Each { first: 28, stride: 12, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
+    "link", "child", Each { first: 28, stride: 12, count: Given }, B(8), RecordPointer, [8964, 8965, 8974, 8961],
         "the fragment one level down";
 }
 
@@ -66,9 +66,9 @@ fields! { IN_ROW_ROOT: InRowRoot, "docs/format/lob.md#in-row-root";
     "filler", "filler", At(3), B(1), Hex, [], "nothing is known to use it";
     "updateSeq", "update sequence", At(4), B(2), Unsigned, [], "counts changes of the value";
     "blobId", "blob id", At(6), B(6), Hex, [8961, 8929], "the id of the value's fragments";
-    "linkEnd", "cumulative length", Each { first: 12, stride: 12, count: Told }, B(4), Unsigned, [8961, 8929],
+    "linkEnd", "cumulative length", Each { first: 12, stride: 12, count: Given }, B(4), Unsigned, [8961, 8929],
         "bytes of the value up to the end of this child";
-    "link", "child", Each { first: 16, stride: 12, count: Told }, B(8), RecordPointer, [8964, 8965, 8974, 8929, 8925],
+    "link", "child", Each { first: 16, stride: 12, count: Given }, B(8), RecordPointer, [8964, 8965, 8974, 8929, 8925],
         "the fragment";
 }
 
@@ -91,7 +91,7 @@ fields! { OVERFLOW_POINTER: OverflowPointer, "docs/format/lob.md#row-overflow";
 fields! { SPARSE_VECTOR: SparseVector, "docs/format/sparse.md";
     "id", "complex column id", At(0), B(2), Named(COMPLEX_IDS), [8960], "5: sparse vector";
     "count", "columns", At(2), B(2), Unsigned, [2537], "sparse columns that are not NULL in this row";
-    "columnId", "column id", Each { first: 4, stride: 2, count: Told }, B(2), Unsigned, [2537],
+    "columnId", "column id", Each { first: 4, stride: 2, count: Given }, B(2), Unsigned, [2537],
         "ascending ids of sparse columns";
     "endOffset", "end of column", P(Part::EndOffset), B(2), Unsigned, [2537], "from the start of the vector";
     "value", "value", P(Part::VariableColumn), Varies, Bytes, [2570, 2537, 8951, 8952], "value of the column";

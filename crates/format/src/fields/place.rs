@@ -1,25 +1,26 @@
-//! Where readers find a field: looked up in the tables while the program is compiled.
+//! Offsets of fields for readers, looked up in the tables at compile time.
 //!
-//! A name, width or kind of place that a table does not have stops the compilation, and nothing of the search is left when
-//! the program runs: all calls stand in constants.
+//! A name, width or kind of place that a table does not have is a compile error. Nothing of the search is left at run
+//! time: all calls are in constants.
 
 use super::{Field, Place, Structure, Width};
 
-/// Bytes from the start of `structure` to its field `name`, which takes `bytes`.
+/// Offset in `structure` of its field `name`, which has `bytes`.
 #[expect(clippy::panic, reason = "stops the compilation")]
 pub(crate) const fn offset(structure: Structure, name: &str, bytes: u32) -> usize {
-    let Place::At(at) = field(structure, name, bytes).place else { panic!("the place of this field is no number") };
+    let Place::At(at) = field(structure, name, bytes).place else { panic!("the field has no fixed offset") };
     at as usize
 }
 
-/// Bytes from the start of `structure` to the first of its fields `name`, and from each of them to the next one.
+/// Offset in `structure` of the first of its fields `name`, and the distance from each to the next.
 #[expect(clippy::panic, reason = "stops the compilation")]
 pub(crate) const fn series(structure: Structure, name: &str, bytes: u32) -> (usize, usize) {
     let Place::Each { first, stride, .. } = field(structure, name, bytes).place else { panic!("not repeated") };
     (first as usize, stride as usize)
 }
 
-/// The variable column of `structure`, counted from 0, that is its field `name` of `bytes`; 0 bytes for one that varies.
+/// The variable column of `structure`, counted from 0, that holds its field `name` of `bytes`; 0 bytes if its width
+/// varies.
 #[expect(clippy::panic, reason = "stops the compilation")]
 pub(crate) const fn column(structure: Structure, name: &str, bytes: u32) -> u16 {
     let Place::Column(position) = field(structure, name, bytes).place else { panic!("not a column") };

@@ -14,7 +14,7 @@ fields! { DATA_RECORD: DataRecord, "docs/format/records.md";
     "status B", "second status", At(1), B(1), Named(STATUS_B), [8944], "0, or 1 for a ghost of a forwarded row";
     "fixedEnd", "end of fixed part", At(2), B(2), Unsigned, [8944], "from the start of the record";
     "fixed", "fixed columns", P(Part::FixedColumns), Varies, Bytes, [2570, 2511, 2512, 8933, 8934, 8951, 8952],
-        "values of fixed length, at the offsets the catalogue gives";
+        "values of fixed length, at the offsets given by the catalog";
     "columnCount", "column count", P(Part::ColumnCount), B(2), Unsigned, [8944], "bits of the null bitmap";
     "nullBitmap", "null bitmap", P(Part::NullBitmap), Varies, NullBits, [8970, 8951, 8952],
         "one bit per column: 1 = NULL";

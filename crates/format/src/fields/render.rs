@@ -1,4 +1,4 @@
-//! Values as people read them.
+//! Field values as text.
 
 use super::{Field, Kind, Names};
 use crate::allocation::PfsByte;
@@ -8,12 +8,12 @@ use crate::page::PageType;
 use crate::record::{COMPLEX, RecordKind, status};
 use crate::types::{datetime_text, guid_text};
 
-/// Characters of an excerpt.
+/// Characters shown of a text.
 const EXCERPT_CHARS: usize = 64;
-/// Elements of a list.
+/// Elements shown of a list.
 const LIST_ITEMS: usize = 32;
 
-/// The value of `field` in `bytes`. Bytes that are too few for the field's kind come out in hexadecimal.
+/// The value of `field` in `bytes`. If there are too few bytes for the field's kind, they are shown in hexadecimal.
 ///
 /// ```
 /// use format::fields::{Structure, render};
@@ -158,7 +158,7 @@ fn null_bits(bytes: &[u8]) -> String {
     }
 }
 
-/// Bytes as characters: as UTF-16 if they look like it, else one a byte. Unprintable ones are dots.
+/// Bytes as characters: as UTF-16 if they look like it, else one per byte. Unprintable ones are dots.
 fn excerpt(bytes: &[u8]) -> String {
     let printable = |byte: &u8| (0x20..0x7F).contains(byte);
     let wide = bytes.len() >= 2

@@ -1,4 +1,4 @@
-//! The tables agree with themselves, and with the views.
+//! The tables are consistent, and agree with the views.
 
 use std::mem::offset_of;
 
@@ -102,7 +102,7 @@ fn the_page_header_agrees_with_the_struct() {
     assert_eq!(Structure::PageHeader.fields().len(), 21);
 }
 
-/// A page of `kind` with these records from 96 on, one behind the other.
+/// A page of `kind` with these records from 96 on, in order.
 fn page_of(kind: PageType, pminlen: u16, records: &[&[u8]]) -> PageBytes {
     let mut page = [0u8; PAGE_BYTES];
     page[0] = 1;
@@ -214,7 +214,7 @@ fn a_vector_of_16_bytes_is_no_text_pointer() {
     };
     let vector = [5, 0, 1, 0, 2, 0, 16, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(["id", "count", "columnId", "value"].iter().all(|name| with(vector).contains(name)), "{:?}", with(vector));
-    // Where a part does not fit, it is a number like any other.
+    // Where a part does not fit, the word is an ordinary number.
     let pointer = [5, 0, 1, 0, 2, 0, 15, 0, 20, 0, 0, 0, 0, 0, 0, 0];
     assert!(!with(pointer).contains(&"columnId"), "{:?}", with(pointer));
 }
@@ -240,7 +240,7 @@ fn maps_are_found_by_their_slots() {
 }
 
 #[test]
-fn compression_information_lies_where_its_reader_finds_it() {
+fn compression_information_is_where_its_reader_finds_it() {
     // An anchor of one column, a dictionary of one entry, and a record after them; then the same without a dictionary.
     let with: &[u8] = &[6, 7, 0, 12, 0, 18, 0, 1, 1, 3, 8, 9, 1, 0, 6, 0, 0xAA, 0xBB];
     let without: &[u8] = &[2, 7, 0, 10, 0, 1, 1, 3, 8, 9];

@@ -1,27 +1,27 @@
-//! Order of the keys of uniform rows, a column of all rows at a time.
+//! Order of the keys of same-shape rows, one column of all rows at a time.
 
 use std::cmp::Ordering;
 
 use super::{KeyColumn, KeyOrder, compare, compare_values, locators_ascend_bytewise};
 use crate::record::Record;
-use crate::uniform::Rows;
+use crate::same_shape::Rows;
 
-/// Whether the keys of a page ascend; keeps what it allocates.
+/// Whether the keys of a page ascend; keeps its allocations.
 #[derive(Default)]
 pub struct Ascent {
-    /// Slots whose key is equal to the one before in all columns looked at.
+    /// Slots whose key equals the one before in all columns compared so far.
     open: Vec<u16>,
 }
 
-/// A key of values that are ordered as integers: how they are read from bytes.
+/// How values ordered as integers are read from bytes.
 trait Image<const N: usize>: Fn([u8; N]) -> u64 {}
 impl<const N: usize, F: Fn([u8; N]) -> u64> Image<N> for F {}
 
 const SIGN: u64 = 1 << 63;
 
 impl Ascent {
-    /// Whether the key of each row is greater than the one before; if so, the number of pairs of which the order is not
-    /// certain. `None` where a pair is equal or in the wrong order.
+    /// If each row's key is greater than the one before: the number of pairs whose order is uncertain. `None` if a pair
+    /// is equal or in the wrong order.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         self.open.clear();
         self.open.extend(1..rows.count() as u16);
@@ -36,8 +36,8 @@ impl Ascent {
         self.open.is_empty().then_some(0)
     }
 
-    /// Leaves the pairs open that are equal in a column too; `None` if one is in the wrong order, `Some(false)` if the
-    /// column's values are not of those that are ordered as integers here: then of those left not all are equal.
+    /// Keeps only pairs that are equal in this column too; `None` if a pair is in the wrong order, `Some(false)` if the
+    /// column is not ordered as an integer here: then not all pairs left are equal.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         let may_be_null = match null_bit.checked_sub(1) {
@@ -66,10 +66,10 @@ impl Ascent {
                 (KeyOrder::Bit(bit @ 0..8), 1) => {
                     self.pass(rows, column, is_first, |[byte]: [u8; 1]| u64::from(byte >> bit & 1))
                 }
-                // Days above the time: both lie in one number already.
+                // Days above the time: both are already in one number.
                 (KeyOrder::DateTime, 8) => self.pass(rows, column, is_first, |bytes| u64::from_le_bytes(bytes) ^ SIGN),
                 (KeyOrder::SmallDateTime, 4) => self.pass(rows, column, is_first, unsigned::<4>),
-                // With an offset behind, moments that are equal need not be the same.
+                // With an offset after it, equal moments need not be equal bytes.
                 (KeyOrder::DayAndTime(3), 6) => self.pass(rows, column, is_first, unsigned::<6>),
                 (KeyOrder::DayAndTime(4), 7) => self.pass(rows, column, is_first, unsigned::<7>),
                 (KeyOrder::DayAndTime(5), 8) => self.pass(rows, column, is_first, unsigned::<8>),
@@ -89,7 +89,7 @@ impl Ascent {
         is_whole.then_some(true)
     }
 
-    /// Compares neighbours in one column; false if one is less than the one before.
+    /// Compares neighbors in one column; false if one is less than its predecessor.
     #[inline(always)]
     fn pass<const N: usize>(
         &mut self,
@@ -107,7 +107,7 @@ impl Ascent {
             let Some(mut prior) = values.next() else { return true };
             for (slot, value) in (1..).zip(values) {
                 ascends &= prior <= value;
-                // Without a branch: whether keys repeat is nothing that could be foreseen.
+                // Branch-free: whether keys repeat is unpredictable.
                 if let Some(place) = self.open.get_mut(left) {
                     *place = slot;
                 }
@@ -130,7 +130,7 @@ impl Ascent {
         ascends
     }
 
-    /// Compares neighbours in a column of any type; false if one is less than the one before.
+    /// Compares neighbors in a column of any type; false if one is less than its predecessor.
     fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
         let is_plain = |slot: u16| rows.are_plain().is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));
         let mut prior = &[][..];
@@ -141,7 +141,7 @@ impl Ascent {
                 continue;
             }
             read += 1;
-            // What stands in the row is not always the value.
+            // What is stored in the row is not always the value.
             let order = compare_values(before, value, column.order).filter(|_| is_plain(slot - 1) && is_plain(slot));
             match if column.descending { order.map(Ordering::reverse) } else { order } {
                 Some(Ordering::Less) => continue,
@@ -157,7 +157,7 @@ impl Ascent {
         true
     }
 
-    /// Compares the pairs that are open as any two records, from the first of `columns` on: in those before they are equal.
+    /// Compares the open pairs as any two records, from the first of `columns` on: the columns before are equal.
     fn rest(&self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         let mut undecided = 0;
         let (mut bytewise, mut as_numbers) = (0, 0);

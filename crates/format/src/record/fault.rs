@@ -3,29 +3,29 @@
 /// The tests of CHECKDB's record audit, message 8944 (docs/format/checkdb.md#tests-in-messages).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RecordTest {
-    /// Reserved bits of the status byte are clear, and its compression bit.
+    /// Reserved bits and the compression bit of the status byte are clear.
     StatusA,
     /// The second status byte is 0, or 1 for a ghost forwarded record.
     StatusB,
     /// The record type may occur on the page type.
     Kind,
-    /// The fixed part holds at least what every record of the kind has.
+    /// The fixed part is at least as long as every record of the kind needs.
     FixedLength,
     /// Fixed part and null bitmap end inside the record's space.
     ColumnOffsets,
-    /// The variable column count lies inside.
+    /// The variable column count is inside.
     VariableCount,
     /// The variable offsets ascend.
     OffsetsAscend,
     /// The last variable column ends inside.
     LastOffset,
-    /// The version tag lies inside.
+    /// The version tag is inside.
     VersionTag,
 }
 
 impl RecordTest {
     /// The text that message 8944 inserts. Only the texts of [`Self::ColumnOffsets`] are known verbatim from
-    /// transcripts; the others keep its manner.
+    /// transcripts; the others follow their style.
     pub fn text(self) -> &'static str {
         match self {
             Self::StatusA => "!(hdr->r_tagA & (VERSION_MASK | RECTAG_RESV_A | RECTAG_RESV_B))",

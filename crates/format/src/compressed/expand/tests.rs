@@ -63,7 +63,8 @@ fn an_old_row_ends_where_its_columns_do() {
     assert_eq!((row.fixed(9, 6), row.null_bit(3), row.variable(2)), (None, None, None));
 }
 
-/// The page that a course of 2013 shows: bigint, varchar, bigint, rowversion; one anchor and two rows, dumped.
+/// The page that a published course of 2013 shows: bigint, varchar, bigint, rowversion; one anchor and two rows,
+/// dumped.
 #[test]
 fn a_dumped_page_with_anchor() {
     let expansion = Expansion::new(&[
@@ -158,7 +159,7 @@ fn long_prefixes_have_two_bytes_of_length() {
     let record = CdRecord::read(&record, 1).unwrap();
     let row = expansion.expand(&record, Some(&info), &mut scratch).unwrap().record;
     assert_eq!(variable(&row, &expansion, 0).0, [&[b'a'; 140][..], b"new"].concat());
-    // 81 hh: presumably of 256 and more, never seen.
+    // 81 hh: presumably 256 and more, never seen.
     let record = [0x01, 1, 0x04, 0x81, 140, b'n'];
     let record = CdRecord::read(&record, 1).unwrap();
     expansion.audit(&record, Some(&info)).unwrap();
@@ -214,7 +215,7 @@ fn a_rowset_too_wide_for_any_record_has_no_expansion() {
     assert!(Expansion::new(&[column(xtype::CHAR, 8000); 3]).is_some());
 }
 
-/// A small writer, made from the description alone.
+/// A small writer, made from the documentation alone.
 fn write(values: &[Option<Vec<u8>>]) -> Vec<u8> {
     let nibble = |value: &Option<Vec<u8>>| match value {
         None => 0,

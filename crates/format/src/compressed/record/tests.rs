@@ -107,7 +107,7 @@ fn each_rule_is_tested() {
     let two = [0x21, 2, 0xAA, 1, 2, 0, 3, 0, 2, 0, b'a', b'b', b'c'];
     assert_eq!(test_of(&two, 2), Some(CdTest::LongAscend));
     for undecided in [with(0, 0x61), with(0, 0x29), with(0, 0x25), with(10, 0), with(10, 5), with(11, 2)] {
-        assert_eq!(undecided, None, "a form that was never met is no fault");
+        assert_eq!(undecided, None, "an undocumented form is no fault");
     }
 }
 

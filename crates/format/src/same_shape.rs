@@ -1,11 +1,12 @@
-//! Pages whose records are all of one form, audited at one go.
+//! Pages whose records all have the same shape, audited in one go.
 //!
-//! Nearly every page is such: its records have the same status, fixed length and column count, so that each column lies at
-//! the same place in all of them, and they differ only in where they start, which columns are NULL and how long the
-//! variable ones are. A few may be deleted, or have a value that is not stored plainly: these *exceptions* have the form, and
-//! what is in their columns is looked at row by row. [`UniformRows::load`] proves all that [`Record::data`] and [`Record::index`] would prove of each
-//! record, in one loop without a look-up; what is unusual makes it say no, and nothing is known then. Checks that read a
-//! column of all rows, one after the other, need neither parse a record again nor look up where the column is.
+//! Nearly all pages are like this: their records have the same status, fixed length and column count, so that each
+//! column has the same place in all of them. They differ only in where they start, which columns are NULL and how long
+//! the variable ones are. A few may be deleted, or have a value that is not stored plainly: these *exceptions* have the
+//! shape, but their columns are examined row by row. [`SameShapeRows::load`] proves everything that [`Record::data`] and
+//! [`Record::index`] would prove of each record, in one loop without look-ups; anything unusual makes it return false,
+//! and nothing is known then. Checks that read a column of all rows in turn need neither parse a record again nor look
+//! up the place of the column.
 
 use std::ops::Range;
 
@@ -15,25 +16,26 @@ use crate::record::{COMPLEX, FIXED_AT, FIXED_END_AT, MIN_HEAP_RECORD_BYTES, Reco
 use crate::record::{VERSION_TAG_BYTES, status};
 use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 
-/// Columns whose null bits are kept; pages of wider rows are not uniform.
+/// Columns whose null bits are kept; wider rows are not handled here.
 const MAX_COLUMNS: u16 = 64;
 
-/// Bits of the status byte in which records of one form may differ.
+/// Bits of the status byte in which records of one shape may differ.
 const OPTIONAL: u8 = status::VARIABLE | status::VERSION_TAG;
 
-/// Bits of the status byte in which a deleted row differs from a living one: 0 and 6, of data records, or 3 and 5.
+/// Bits of the status byte in which a deleted row differs from a live one: 0 and 6 for data records, 3 and 5 for index
+/// records.
 const GHOST: u32 = (RecordKind::Primary as u32 ^ RecordKind::GhostData as u32) << 1;
 const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostIndex as u32) << 1);
 
 /// What the records of a page have in common.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Form {
-    /// The first bytes of a living one without the bits that may differ: of data records up to the end of the fixed part's length, of
-    /// index records the status alone.
+pub struct RowShape {
+    /// The first bytes of a live record without the bits that may differ: for data records up to the end of the fixed
+    /// part's length, for index records the status alone.
     head: u32,
     /// They are rows of an index.
     is_index: bool,
-    /// They begin as data records do; others are those of index pages.
+    /// They begin like data records; others begin like those of index pages.
     has_length: bool,
     /// End of the fixed part.
     fixed_end: u16,
@@ -43,26 +45,26 @@ pub struct Form {
     variable_at: u16,
 }
 
-/// The records of one page at a time; keeps what it allocates.
+/// The records of one page at a time; keeps its allocations.
 #[derive(Default)]
-pub struct UniformRows {
-    form: Form,
+pub struct SameShapeRows {
+    shape: RowShape,
     /// By slot.
     spans: Vec<Span>,
-    /// By slot: the null bitmap; stale where the form has none.
+    /// By slot: the null bitmap; stale if the shape has none.
     nulls: Vec<u64>,
     /// By slot: variable columns stored.
     variables: Vec<u16>,
     /// Slots of the exceptions.
     exceptions: Vec<u16>,
-    /// By slot, whether it is none; empty where there is none.
+    /// Per slot: true unless the row is an exception; empty if the page has no exceptions.
     are_plain: Vec<bool>,
     ghosts: u32,
     totals: Totals,
     order: SlotOrder,
 }
 
-/// What is known of all records together.
+/// Properties of all records together.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     /// Columns that are NULL in some record.
@@ -77,9 +79,9 @@ struct Totals {
     padded_bytes: u32,
 }
 
-impl UniformRows {
-    /// Audits the records of a page whose header was found possible: whether they are rows of one form that lie one behind
-    /// the other, each whole and inside its space. If not, nothing is known.
+impl SameShapeRows {
+    /// Audits the records of a page whose header was found possible: whether they are rows of one shape, in sequence,
+    /// each whole and inside its space. If not, nothing is known.
     pub fn load(&mut self, page: Page<'_>) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -95,12 +97,12 @@ impl UniformRows {
             return false;
         }
         let index_fixed_end = is_index.then_some(header.pminlen.get());
-        // A row of an index on a page of a table, or the other way round, is damage.
-        self.forms(page.bytes(), index_fixed_end) && self.form.is_index == is_index
+        // An index row on a page of a table, or the reverse, is damage.
+        self.audit_spaces(page.bytes(), index_fixed_end) && self.shape.is_index == is_index
     }
 
-    /// The same for records that lie in other bytes than a page's, at most 65,535 of them, with eight more behind the last:
-    /// those that compressed rows stand for, which begin as data records do, whatever they are.
+    /// Like `load` for records in a buffer, at most 65,535 of them, with eight more bytes after the last: the expanded
+    /// form of compressed rows, which always begin like data records.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {
             return false;
@@ -108,17 +110,17 @@ impl UniformRows {
         let span = |place: &Range<u32>| Span { offset: place.start as u16, length: place.len() as u16 };
         self.spans.clear();
         self.spans.extend(places.iter().map(span));
-        self.forms(bytes, None)
+        self.audit_spaces(bytes, None)
     }
 
     /// Audits the records in their spaces; those of index pages have a fixed part of this length.
-    fn forms(&mut self, bytes: &[u8], index_fixed_end: Option<u16>) -> bool {
-        let first = self.spans.first().and_then(|first| Form::of(bytes_of(bytes, *first), index_fixed_end));
-        let Some(form) = first else { return false };
-        self.form = form;
+    fn audit_spaces(&mut self, bytes: &[u8], index_fixed_end: Option<u16>) -> bool {
+        let first = self.spans.first().and_then(|first| RowShape::of(bytes_of(bytes, *first), index_fixed_end));
+        let Some(shape) = first else { return false };
+        self.shape = shape;
         self.nulls.resize(self.spans.len(), 0);
         self.variables.resize(self.spans.len(), 0);
-        let totals = match (form.has_length, form.column_count) {
+        let totals = match (shape.has_length, shape.column_count) {
             (true, _) => self.records::<false, true>(bytes),
             (false, 0) => self.records::<true, false>(bytes),
             (false, _) => self.records::<true, true>(bytes),
@@ -134,14 +136,14 @@ impl UniformRows {
     }
 
     /// Loads the space of each record: to the next one by place, or to the end of used space. False if a slot is empty,
-    /// points into the header or behind used space, or shares its place with another.
+    /// points into the header or beyond used space, or shares its place with another.
     fn spaces(&mut self, page: Page<'_>, count: usize) -> bool {
         let free_data = page.header().free_data.get();
         let Some(array) = page.bytes().get(PAGE_BYTES - 2 * count..) else { return false };
         self.spans.resize(count, Span::default());
         let mut is_ascending = true;
         let (mut next, mut lowest) = (free_data, u16::MAX);
-        // From the last slot, whose record is the last, to the first: as they lie in the array.
+        // From the last slot, which has the last record, to the first: the order of the array.
         for (entry, span) in array.as_chunks().0.iter().zip(self.spans.iter_mut().rev()) {
             let offset = u16::from_le_bytes(*entry);
             is_ascending &= offset < next;
@@ -155,7 +157,7 @@ impl UniformRows {
         is_ascending || self.sorted_spaces(page)
     }
 
-    /// The same where records do not lie in the order of their slots.
+    /// The same for records that are not in the order of their slots.
     #[cold]
     fn sorted_spaces(&mut self, page: Page<'_>) -> bool {
         self.order.load(page);
@@ -172,12 +174,12 @@ impl UniformRows {
         true
     }
 
-    /// Audits each record, and has its length in place of its space's.
+    /// Audits each record, and replaces the length of its space by its own.
     fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
-        let form = self.form;
-        let fixed_end = usize::from(form.fixed_end);
-        let variable_at = usize::from(form.variable_at);
-        let columns = u64::MAX >> (64 - form.column_count.clamp(1, MAX_COLUMNS));
+        let shape = self.shape;
+        let fixed_end = usize::from(shape.fixed_end);
+        let variable_at = usize::from(shape.variable_at);
+        let columns = u64::MAX >> (64 - shape.column_count.clamp(1, MAX_COLUMNS));
         // Few sums, so that all stay in registers.
         let (mut all_nulls, mut differences, mut all_ends) = (0, 0, 0);
         let rows = self.spans.iter_mut().zip(&mut self.nulls).zip(&mut self.variables);
@@ -188,16 +190,16 @@ impl UniformRows {
                 true => u32::from(*space.first()?),
                 false => u32::from_le_bytes(*space.first_chunk()?),
             };
-            let difference = head ^ form.head;
+            let difference = head ^ shape.head;
             if difference & !u32::from(OPTIONAL) != 0 && difference & !u32::from(OPTIONAL) != GHOST {
                 return None;
             }
             differences |= difference;
             if HAS_BITMAP {
-                // A record at the very end is not uniform with others.
+                // A record at the very end of the page is not handled here.
                 let bitmap: &[u8; 10] = page.get(start + fixed_end..)?.first_chunk()?;
                 let (count, bits) = bitmap.split_first_chunk()?;
-                if u16::from_le_bytes(*count) != form.column_count {
+                if u16::from_le_bytes(*count) != shape.column_count {
                     return None;
                 }
                 *null = u64::from_le_bytes(*bits.first_chunk()?) & columns;
@@ -246,11 +248,11 @@ impl UniformRows {
         })
     }
 
-    /// Which of the records, now known to be whole, are exceptions.
+    /// Finds the exceptions among the records, which are now known to be whole.
     #[cold]
     fn find_exceptions(&mut self, bytes: &[u8]) {
-        let Self { form, spans, variables, exceptions, are_plain, ghosts, .. } = self;
-        let variable_at = usize::from(form.variable_at) + 2;
+        let Self { shape, spans, variables, exceptions, are_plain, ghosts, .. } = self;
+        let variable_at = usize::from(shape.variable_at) + 2;
         for ((slot, span), stored) in (0..).zip(spans).zip(variables) {
             let record = bytes_of(bytes, *span);
             let ends = record.get(variable_at..variable_at + 2 * usize::from(*stored)).unwrap_or_default();
@@ -264,40 +266,40 @@ impl UniformRows {
         }
     }
 
-    /// Where the records lie, by slot.
+    /// Places of the records, by slot.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// How many of them are deleted rows.
+    /// Number of deleted rows.
     pub fn ghosts(&self) -> u32 {
         self.ghosts
     }
 
-    /// Bytes that the records take.
+    /// Total length of the records in bytes.
     pub fn bytes(&self) -> u32 {
         self.totals.bytes
     }
 
-    /// The same if very short ones take as much as a forwarding stub.
+    /// The same with very short records counted as long as a forwarding stub.
     pub fn padded_bytes(&self) -> u32 {
         self.totals.padded_bytes
     }
 
-    /// The rows of `page`, which was loaded last.
+    /// The rows of `page`, the last one loaded.
     pub fn of<'a>(&'a self, page: Page<'a>) -> Rows<'a> {
         self.of_bytes(page.bytes())
     }
 
-    /// The rows in the bytes that were loaded last.
+    /// The rows in `bytes`, the last ones loaded.
     pub fn of_bytes<'a>(&'a self, bytes: &'a [u8]) -> Rows<'a> {
         Rows { rows: self, page: bytes }
     }
 }
 
-impl Form {
-    /// The form of a record; `None` if pages of such are not looked at here: moved and compressed rows, rows without null
-    /// bitmap in tables, more columns than are kept.
+impl RowShape {
+    /// The shape of a record; `None` if it is not handled here: moved and compressed rows, rows without null bitmap in
+    /// tables, too many columns.
     fn of(space: &[u8], index_fixed_end: Option<u16>) -> Option<Self> {
         let status = *space.first()?;
         let (is_index, is_ghost) = match RecordKind::of(status) {
@@ -337,16 +339,16 @@ fn bytes_of(bytes: &[u8], span: Span) -> &[u8] {
     bytes.get(start..start + usize::from(span.length)).unwrap_or_default()
 }
 
-/// The rows of a uniform page.
+/// The rows of a page whose records have one shape.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
-    rows: &'a UniformRows,
-    /// The page's bytes, or others in which they lie.
+    rows: &'a SameShapeRows,
+    /// The page's bytes, or the buffer that holds the rows.
     page: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
-    /// How many.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         self.rows.spans.len()
     }
@@ -356,42 +358,42 @@ impl<'a> Rows<'a> {
         &self.rows.exceptions
     }
 
-    /// How many are no exceptions.
+    /// Number of rows that are not exceptions.
     pub fn plain_count(&self) -> usize {
         self.count() - self.rows.exceptions.len()
     }
 
-    /// By slot, whether a row is no exception; `None` if none is one.
+    /// Per slot: true unless the row is an exception; `None` if there are no exceptions.
     pub fn are_plain(&self) -> Option<&'a [bool]> {
         Some(&self.rows.are_plain[..]).filter(|plain| !plain.is_empty())
     }
 
     /// Whether they are rows of an index.
     pub fn is_index(&self) -> bool {
-        self.rows.form.is_index
+        self.rows.shape.is_index
     }
 
-    /// Columns that their null bitmaps count; 0 if they have none.
+    /// Columns counted by their null bitmaps; 0 if they have none.
     pub fn column_count(&self) -> u16 {
-        self.rows.form.column_count
+        self.rows.shape.column_count
     }
 
     /// End of their fixed part.
     pub fn fixed_end(&self) -> u16 {
-        self.rows.form.fixed_end
+        self.rows.shape.fixed_end
     }
 
-    /// The most variable columns that one of them stores.
+    /// The largest number of variable columns stored in a row.
     pub fn most_variables(&self) -> u16 {
         self.rows.totals.most_variables
     }
 
-    /// The least.
+    /// The smallest.
     pub fn fewest_variables(&self) -> u16 {
         self.rows.totals.fewest_variables
     }
 
-    /// Whether one of them ends with a version tag.
+    /// Whether some row ends with a version tag.
     pub fn has_versions(&self) -> bool {
         self.rows.totals.has_versions
     }
@@ -404,12 +406,12 @@ impl<'a> Rows<'a> {
         records.filter(has_tag).filter_map(|record| record.last_chunk())
     }
 
-    /// Null bits, the first lowest, that are set in some of them.
+    /// Null bits, the first lowest, that are set in some row.
     pub fn nulls(&self) -> u64 {
         self.rows.totals.nulls
     }
 
-    /// Null bits by slot; empty if none is set in any of them.
+    /// Null bits by slot; empty if none is set in any row.
     pub fn nulls_of_each(&self) -> &'a [u64] {
         if self.nulls() == 0 { &[] } else { &self.rows.nulls }
     }
@@ -418,18 +420,18 @@ impl<'a> Rows<'a> {
     pub fn record(&self, slot: usize) -> Option<Record<'a>> {
         let span = self.rows.spans.get(slot)?;
         let bytes = bytes_of(self.page, *span);
-        match self.rows.form.has_length {
+        match self.rows.shape.has_length {
             true => Record::data(bytes).ok(),
             false => Record::index(bytes, self.fixed_end()).ok(),
         }
     }
 
-    /// Whether all have `length` bytes at `offset` in their fixed part.
+    /// Whether all rows have `length` bytes at `offset` in their fixed part.
     pub fn has_fixed(&self, offset: u16, length: u16) -> bool {
         offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
     }
 
-    /// The `N` bytes at `offset` of each row, by slot. They lie in the row if [`Self::has_fixed`] says so.
+    /// The `N` bytes at `offset` of each row, by slot. They are inside the row if [`Self::has_fixed`] says so.
     #[inline(always)]
     pub fn fixed<const N: usize>(&self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
         let page = self.page;
@@ -455,12 +457,12 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Variable column `number`, counted from 1, of each row, by slot; empty where a row does not store it. Of a complex
-    /// one, what stands in the row.
+    /// Variable column `number`, counted from 1, of each row, by slot; empty if a row does not store it. For a complex
+    /// column, the bytes stored in the row.
     #[inline(always)]
     pub fn variable(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + 'a {
         let page = self.page;
-        let variable_at = usize::from(self.rows.form.variable_at);
+        let variable_at = usize::from(self.rows.shape.variable_at);
         let entry = variable_at + 2 * usize::from(number);
         self.rows.spans.iter().zip(&self.rows.variables).map(move |(span, &stored)| {
             if number == 0 || number > stored {

@@ -1,4 +1,4 @@
-//! Uniform rows against the same rows read one by one.
+//! Same-shape rows against the same rows read one by one.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use super::*;
 use crate::PageBytes;
 use crate::key::{Ascent, KeyColumn, KeyOrder, compare};
 
-/// A page of rows of one form: a small number, a date, and up to two variable columns; `null` says which are NULL. Its bit 16
-/// makes the row a ghost, 32 its last variable column a complex one.
+/// A page of rows of one shape: a small number, a date, and up to two variable columns; `null` says which are NULL. Its
+/// bit 16 makes the row a ghost, 32 its last variable column complex.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -51,7 +51,7 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
     page
 }
 
-/// Every record by itself, and every column of it, is what the page's rows say.
+/// Every record by itself, and each of its columns, agrees with the page's rows.
 fn agrees(rows: Rows<'_>, page: Page<'_>) {
     let mut order = SlotOrder::default();
     order.load(page);
@@ -98,16 +98,16 @@ fn agrees(rows: Rows<'_>, page: Page<'_>) {
     }
 }
 
-/// Rows of a data page say the same where they were put one behind the other.
+/// Rows of a data page read the same after they are copied to a buffer.
 fn agrees_elsewhere(rows: Rows<'_>) {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
     for slot in 0..rows.count() {
         let start = bytes.len() as u32;
-        bytes.extend_from_slice(rows.record(slot).expect("uniform").bytes());
+        bytes.extend_from_slice(rows.record(slot).expect("same_shape").bytes());
         places.push(start..bytes.len() as u32);
     }
     bytes.extend_from_slice(&[0; 8]);
-    let mut expanded = UniformRows::default();
+    let mut expanded = SameShapeRows::default();
     assert!(expanded.load_expanded(&bytes, &places));
     let others = expanded.of_bytes(&bytes);
     assert_eq!((others.nulls(), others.nulls_of_each()), (rows.nulls(), rows.nulls_of_each()));
@@ -134,36 +134,36 @@ proptest! {
             rows.sort();
         }
         let mut bytes = page(is_index, &rows, scattered);
-        let mut uniform = UniformRows::default();
-        assert!(uniform.load(Page::new(&bytes)), "nothing is unusual");
-        agrees(uniform.of(Page::new(&bytes)), Page::new(&bytes));
+        let mut same_shape = SameShapeRows::default();
+        assert!(same_shape.load(Page::new(&bytes)), "nothing is unusual");
+        agrees(same_shape.of(Page::new(&bytes)), Page::new(&bytes));
         if !is_index {
-            agrees_elsewhere(uniform.of(Page::new(&bytes)));
+            agrees_elsewhere(same_shape.of(Page::new(&bytes)));
         }
         for (at, byte, in_slots) in changes {
             bytes[if in_slots { PAGE_BYTES - 1 - at } else { HEADER_BYTES + at }] = byte;
         }
-        if uniform.load(Page::new(&bytes)) {
-            agrees(uniform.of(Page::new(&bytes)), Page::new(&bytes));
+        if same_shape.load(Page::new(&bytes)) {
+            agrees(same_shape.of(Page::new(&bytes)), Page::new(&bytes));
         }
     }
 
     #[test]
-    fn any_bytes_are_taken(noise in prop::collection::vec((0usize..PAGE_BYTES, any::<u8>()), 0..200)) {
+    fn any_bytes_are_accepted(noise in prop::collection::vec((0usize..PAGE_BYTES, any::<u8>()), 0..200)) {
         let mut bytes = page(false, &[(1, 1, 0, vec![1, 2, 3]), (2, 1, 0, vec![])], false);
         for (at, byte) in noise {
             bytes[at] = byte;
         }
-        let mut uniform = UniformRows::default();
-        if uniform.load(Page::new(&bytes)) {
-            let rows = uniform.of(Page::new(&bytes));
+        let mut same_shape = SameShapeRows::default();
+        if same_shape.load(Page::new(&bytes)) {
+            let rows = same_shape.of(Page::new(&bytes));
             assert!(rows.count() > 0 && rows.variable(1).chain(rows.slices(7000, 7000)).count() == 2 * rows.count());
         }
     }
 }
 
 proptest! {
-    /// Of values that differ in one byte, whichever it is.
+    /// For values that differ in any one byte.
     #[test]
     fn keys_of_any_type_are_ordered_as_one_by_one(
         bytes in prop::collection::vec((0usize..16, 0u8..3), 1..6),
@@ -204,26 +204,26 @@ proptest! {
                 end += record.len();
             }
             page[30..32].copy_from_slice(&(end as u16).to_le_bytes());
-            let mut uniform = UniformRows::default();
-            assert!(uniform.load(Page::new(&page)));
+            let mut same_shape = SameShapeRows::default();
+            assert!(same_shape.load(Page::new(&page)));
             let pairs = records.windows(2);
             let orders: Vec<_> = pairs.map(|pair| order_of(&pair[0], &pair[1])).collect();
             let ascends = orders.iter().all(|order| !matches!(order, Some(Ordering::Greater | Ordering::Equal)));
             let undecided = orders.iter().filter(|order| order.is_none()).count() as u64;
-            let found = Ascent::default().undecided(uniform.of(Page::new(&page)), &key);
+            let found = Ascent::default().undecided(same_shape.of(Page::new(&page)), &key);
             assert_eq!(found, ascends.then_some(undecided), "{order:?} {records:02x?}");
         }
     }
 }
 
 #[test]
-fn what_is_unusual_is_not_uniform() {
+fn what_is_unusual_has_not_one_shape() {
     let rows = vec![(1, 1, 0, vec![1, 2, 3]), (2, 1, 0, vec![4]), (3, 2, 0, vec![])];
     let sound = page(false, &rows, false);
     let load = |change: &dyn Fn(&mut PageBytes)| {
         let mut bytes = sound;
         change(&mut bytes);
-        UniformRows::default().load(Page::new(&bytes))
+        SameShapeRows::default().load(Page::new(&bytes))
     };
     assert!(load(&|_| {}));
     assert!(load(&|bytes| bytes[HEADER_BYTES] = 0x3C), "a ghost is an exception");
