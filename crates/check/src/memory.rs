@@ -14,26 +14,26 @@ use crate::values::{Expressions, Formula};
 /// Pages read at once: 1 MB, large enough for any disk, small enough to stay in a core's cache.
 pub(crate) const CHUNK_PAGES: u32 = 128;
 
-const BYTES_A_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
+const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// PFS byte, extent owner, GAM and SGAM bits, and a reserve.
-const BYTES_A_PAGE: u64 = 2;
+const BYTES_PER_PAGE: u64 = 2;
 /// What is known of a unit before the sweep, and where its sums are found in each thread.
-const BYTES_A_UNIT: u64 = size_of::<Unit>() as u64 + 64;
+const BYTES_PER_UNIT: u64 = size_of::<Unit>() as u64 + 64;
 /// Sums of a unit with pages in one thread: its own, of the levels of its tree, and of an index.
-const BYTES_A_UNIT_AND_THREAD: u64 = 1000;
+const BYTES_PER_UNIT_AND_THREAD: u64 = 1000;
 /// What is reported of a rowset: counts and four names.
-const BYTES_A_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
+const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 /// Stack, buffers and findings of a thread, besides what it reads.
-const BYTES_A_THREAD: u64 = 1 << 20;
+const BYTES_PER_THREAD: u64 = 1 << 20;
 /// The program.
 const BASE_BYTES: u64 = 8 << 20;
 /// What a column of a heap or clustered index that has pages costs besides its rows in the catalogue: the programs made of it, and what
 /// reading them took.
-const BYTES_A_TABLE_COLUMN: u64 = 500;
+const BYTES_PER_TABLE_COLUMN: u64 = 500;
 /// A column of a nonclustered index, whose rows are compared with those of the table.
-const BYTES_AN_INDEX_COLUMN: u64 = 1000;
+const BYTES_PER_INDEX_COLUMN: u64 = 1000;
 /// A plan for a constraint, its result, and their names.
-const BYTES_A_CONSTRAINT: u64 = 800;
+const BYTES_PER_CONSTRAINT: u64 = 800;
 /// Facts and findings need so much at least: windows of runs that were spilled.
 const LEAST_FOR_FACTS: u64 = 8 << 20;
 /// More would only save writing what few databases ever have.
@@ -72,9 +72,9 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     let constraints = database.constraints.iter().filter(|_| options.constraints).map(|constraint| {
         let columns = match &constraint.kind {
             ConstraintKind::Check => each(constraint.table_id, &|of| of.check(constraint.id)),
-            ConstraintKind::ForeignKey { columns, .. } => columns.len() as u64 * 2 * BYTES_A_TABLE_COLUMN,
+            ConstraintKind::ForeignKey { columns, .. } => columns.len() as u64 * 2 * BYTES_PER_TABLE_COLUMN,
         };
-        BYTES_A_CONSTRAINT + columns
+        BYTES_PER_CONSTRAINT + columns
     });
     of_tables.sum::<u64>() + constraints.sum::<u64>()
 }
@@ -97,12 +97,12 @@ impl Needs {
         let pages: u64 = source.files().iter().map(|file| u64::from(file.pages)).sum();
         let threads = options.threads() as u64;
         let a_column =
-            |rowset: &Rowset| if rowset.index_id <= 1 { BYTES_A_TABLE_COLUMN } else { BYTES_AN_INDEX_COLUMN };
+            |rowset: &Rowset| if rowset.index_id <= 1 { BYTES_PER_TABLE_COLUMN } else { BYTES_PER_INDEX_COLUMN };
         let has_pages = |unit: &AllocUnit| !unit.first_iam.is_none();
         let occupied = |rowset: &&Rowset| rowset.units.iter().any(|at| database.units.get(*at).is_some_and(has_pages));
         let of_columns = |rowset: &Rowset| rowset.layout.columns.len() as u64 * a_column(rowset);
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
-        let reports = database.rowsets.len() as u64 * BYTES_A_ROWSET;
+        let reports = database.rowsets.len() as u64 * BYTES_PER_ROWSET;
         // Reports of rowsets are made when all rows are read, and what was made for them is given up.
         let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
@@ -112,16 +112,16 @@ impl Needs {
             Readers::PerFile => source.files().len(),
         };
         let buffers = if readers == 0 { options.threads() } else { queue_buffers(readers, options.threads()) };
-        let a_thread = BYTES_A_THREAD + with_pages * BYTES_A_UNIT_AND_THREAD + of_checks;
+        let a_thread = BYTES_PER_THREAD + with_pages * BYTES_PER_UNIT_AND_THREAD + of_checks;
         let fixed = BASE_BYTES
-            + pages * BYTES_A_PAGE
+            + pages * BYTES_PER_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
-            + database.units.len() as u64 * BYTES_A_UNIT
+            + database.units.len() as u64 * BYTES_PER_UNIT
             + in_turn
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
-            + buffers as u64 * BYTES_A_CHUNK;
+            + buffers as u64 * BYTES_PER_CHUNK;
         // The keys of the catalogue are compared between the two, when facts are done with. Not all that was given up is in one
         // piece. No page has more rows than it has bytes for.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
@@ -135,7 +135,7 @@ impl Needs {
 
     /// What a run is granted.
     pub(crate) fn granted_bytes(&self, options: &Options) -> u64 {
-        let default = DEFAULT_MEMORY_BYTES + self.pages * BYTES_A_PAGE;
+        let default = DEFAULT_MEMORY_BYTES + self.pages * BYTES_PER_PAGE;
         options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
     }
 

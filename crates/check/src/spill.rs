@@ -183,8 +183,8 @@ impl<F: Fact> Run<F> {
         self.kept.sort_unstable_by_key(Fact::page);
         let start = spilled.segments.last().map_or(0, |(_, end)| *end);
         let mut end = start;
-        let mut buffer = Vec::with_capacity(FACTS_A_WRITE * F::BYTES);
-        for facts in self.kept.chunks(FACTS_A_WRITE) {
+        let mut buffer = Vec::with_capacity(FACTS_PER_WRITE * F::BYTES);
+        for facts in self.kept.chunks(FACTS_PER_WRITE) {
             buffer.resize(facts.len() * F::BYTES, 0);
             for (fact, bytes) in facts.iter().zip(buffer.chunks_exact_mut(F::BYTES)) {
                 fact.write(bytes);
@@ -207,7 +207,7 @@ fn read_facts<F: Fact>(
 ) -> io::Result<()> {
     file.seek(SeekFrom::Start(stretch.start))?;
     let mut left = (stretch.end - stretch.start) as usize;
-    let mut buffer = vec![0; (FACTS_A_WRITE * F::BYTES).min(left)];
+    let mut buffer = vec![0; (FACTS_PER_WRITE * F::BYTES).min(left)];
     while left > 0 {
         let taken = left.min(buffer.len());
         let bytes = buffer.get_mut(..taken).unwrap_or_default();
@@ -220,7 +220,7 @@ fn read_facts<F: Fact>(
     Ok(())
 }
 
-const FACTS_A_WRITE: usize = 4096;
+const FACTS_PER_WRITE: usize = 4096;
 /// Facts that come between two calls of [`Run::bound`], and more.
 const LEAST_ROOM: usize = 256;
 
@@ -258,7 +258,7 @@ impl<'a, F: Fact> Windows<'a, F> {
                 files.push(file);
             }
         }
-        let facts_a_cursor = (facts / cursors.len().max(1)).max(LEAST_FACTS_A_CURSOR);
+        let facts_a_cursor = (facts / cursors.len().max(1)).max(LEAST_FACTS_PER_CURSOR);
         Self { files, cursors, facts_a_cursor, space, start: None, ended: false }
     }
 
@@ -286,7 +286,7 @@ impl<'a, F: Fact> Windows<'a, F> {
     }
 }
 
-const LEAST_FACTS_A_CURSOR: usize = 256;
+const LEAST_FACTS_PER_CURSOR: usize = 256;
 
 impl<F: Fact> Cursor<F> {
     /// Drops the facts of pages up to `done` and reads on.

@@ -30,7 +30,7 @@ use feed::{Counter, Loaded, Queue};
 pub(crate) use target::{Target, Verdict, any_in_scope};
 
 /// Findings that a thread gathers before it hands them over.
-const FINDINGS_A_THREAD: usize = 256;
+const FINDINGS_PER_THREAD: usize = 256;
 
 /// Reads every page of the scope once.
 pub(crate) fn sweep<C: CheckList>(
@@ -182,7 +182,7 @@ impl<C: CheckList> Sweep<'_, C> {
             if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
                 target.page(context, self.checks, id, bytes, (swept, scratch));
             }
-            if swept.tallies.findings.len() >= FINDINGS_A_THREAD {
+            if swept.tallies.findings.len() >= FINDINGS_PER_THREAD {
                 self.hand_over(&mut swept.tallies.findings);
             }
         }

@@ -22,14 +22,14 @@ pub(crate) enum Side {
 }
 
 /// Rows a cell holds on average, while memory allows.
-const ROWS_A_CELL: u64 = 64;
+const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
 /// What a batch has room for on each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
 /// Of the memory for facts, bytes that cells and rows of a batch may take each: with their hashes and counts, doubled while
 /// tables grow.
-const FACT_BYTES_A_CELL: u64 = 64;
-const FACT_BYTES_A_ROW: u64 = 512;
+const FACT_BYTES_PER_CELL: u64 = 64;
+const FACT_BYTES_PER_ROW: u64 = 512;
 
 /// How much is kept at once.
 #[derive(Clone, Copy)]
@@ -46,9 +46,9 @@ impl Bounds {
     /// For so many rows of both sides, if facts may take `bytes`.
     pub(crate) fn within(bytes: usize, rows: u64, listed: usize) -> Self {
         let bytes = bytes as u64;
-        let most_cells = (bytes / FACT_BYTES_A_CELL).max(MIN_CELLS);
-        let batch_rows = (bytes / FACT_BYTES_A_ROW).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()) as usize;
-        Self { cells: 1 << (rows / ROWS_A_CELL).clamp(MIN_CELLS, most_cells).ilog2(), batch_rows, listed }
+        let most_cells = (bytes / FACT_BYTES_PER_CELL).max(MIN_CELLS);
+        let batch_rows = (bytes / FACT_BYTES_PER_ROW).clamp(*BATCH_ROWS.start(), *BATCH_ROWS.end()) as usize;
+        Self { cells: 1 << (rows / ROWS_PER_CELL).clamp(MIN_CELLS, most_cells).ilog2(), batch_rows, listed }
     }
 }
 

@@ -75,9 +75,9 @@ fn date(bytes: &[u8]) -> Option<String> {
 }
 
 fn time(bytes: &[u8], scale: u8) -> Option<String> {
-    let units_a_second = 10_u64.checked_pow(scale.into())?;
+    let units_per_second = 10_u64.checked_pow(scale.into())?;
     let units = unsigned(bytes);
-    let (seconds, fraction) = (units / units_a_second, units % units_a_second);
+    let (seconds, fraction) = (units / units_per_second, units % units_per_second);
     if seconds >= 86_400 {
         return None;
     }

@@ -250,6 +250,6 @@ fn a_pipe_gives_what_a_file_gives() {
     for command in ["check", "info"] {
         let refused = piped(&[command, "-"], &data_file);
         assert_eq!(refused.status.code(), Some(8));
-        assert!(String::from_utf8(refused.stderr).unwrap().contains("only a backup can come from standard input"));
+        assert!(String::from_utf8(refused.stderr).unwrap().contains("standard input ('-') accepts one backup"));
     }
 }

@@ -195,7 +195,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
 
 /// A table below 1 GB delays nobody.
 const HUGE_PAGES: i64 = 1 << 17;
-const INDEXES_A_BATCH: usize = 512;
+const INDEXES_PER_BATCH: usize = 512;
 
 fn huge_tables(database: &Database) -> Vec<Place> {
     let all = pages_of(database, database.rowsets.iter()).max(1);
@@ -210,7 +210,7 @@ fn huge_tables(database: &Database) -> Vec<Place> {
 fn many_indexes(database: &Database) -> Vec<Place> {
     let count = indexes(database).count();
     let seen = format!("{count} heaps and indexes");
-    (count > INDEXES_A_BATCH).then(|| Place { scope: "database".to_owned(), seen }).into_iter().collect()
+    (count > INDEXES_PER_BATCH).then(|| Place { scope: "database".to_owned(), seen }).into_iter().collect()
 }
 
 fn off_row_data(database: &Database) -> Vec<Place> {

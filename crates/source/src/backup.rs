@@ -1,8 +1,8 @@
 //! Backups of one database, read as if they were its data files: full, differential, striped, compressed.
 //!
-//! A backup file is a tape in Microsoft Tape Format (`blocks`), perhaps inside a compressed container (`compressed`,
-//! `xpress`). Its sets (`sets`, `config`) tell where the regions of pages and of log lie; `placement` finds the extents in
-//! them, `log_portion` the pages that the log of the backup still changes. [`BackupPages`] is the result.
+//! A backup file is a tape in Microsoft Tape Format (`blocks`), possibly inside a compressed container (`compressed`,
+//! `xpress`). Its sets (`sets`, `config`) say where the regions of pages and of log are; `placement` finds the extents
+//! in them, `log_portion` the pages that the backup's log still changes. [`BackupPages`] is the result.
 
 mod blocks;
 mod chain;
@@ -41,20 +41,20 @@ use media::Media;
 use pipe::{Pipe, Piped};
 use room::{Room, open_error};
 
-/// Reads what the backup file at `path` says of itself: all sets, no page.
+/// Reads the labels of the backup file at `path`: all sets, no page.
 ///
 /// # Errors
-/// [`OpenError`] when the file cannot be read or is no backup that can be read.
+/// [`OpenError`] when the file cannot be read or is not a readable backup.
 pub fn media(path: &Path) -> Result<BackupMedia, OpenError> {
     let room = Room::new(None, path.metadata().map_or(0, |metadata| metadata.len()));
     let opened = open(path, &room)?;
     BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))
 }
 
-/// The same of a backup that comes through a pipe: read once, in bounded memory. It is called `path`.
+/// The same for a backup from a pipe: read once, in bounded memory. `path` is its name in messages.
 ///
 /// # Errors
-/// [`OpenError`] when it cannot be read or is no backup that can be read.
+/// [`OpenError`] when it cannot be read or is not a readable backup.
 pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedia, OpenError> {
     let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
     let opened = match Pipe::open(input).map_err(failed)? {
@@ -62,7 +62,7 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
         Piped::UnknownCompression => return Err(OpenError::UnknownCompression { path: path.to_owned() }),
         Piped::Other => return Err(OpenError::StandardInput),
     };
-    // How long it will be is not known.
+    // Its length is unknown.
     BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
 }
 

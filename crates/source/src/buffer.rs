@@ -1,11 +1,11 @@
-//! Buffers that the system can read into without a copy of its own.
+//! Buffers that the system can read into without a copy.
 
 use format::page::PAGE_BYTES;
 
-/// Direct reads want this alignment at most.
+/// Direct reads need at most this alignment.
 const ALIGNMENT: usize = 4096;
 
-/// Room for pages, aligned so that direct reads are possible.
+/// Buffer for pages, aligned for direct reads.
 #[derive(Debug, Default)]
 pub struct PageBuffer {
     bytes: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// Room for `pages` pages, zeroed.
+    /// A zeroed buffer for `pages` pages.
     pub fn new(pages: u32) -> Self {
         let length = pages as usize * PAGE_BYTES;
         let bytes = vec![0; length + ALIGNMENT];

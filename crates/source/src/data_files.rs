@@ -22,18 +22,18 @@ use crate::{DataFile, OpenError, PageSource, ReadError};
 pub struct DataFiles {
     files: Vec<DataFile>,
     handles: Vec<File>,
-    /// The same files, read past the system's cache; empty unless asked for.
+    /// The same files, opened to bypass the system's cache; empty unless requested.
     direct: Vec<File>,
-    /// What went wrong with the reads of each.
+    /// Failed reads of each file.
     reads: Vec<Reads>,
 }
 
 impl DataFiles {
-    /// Opens the files of one database: any order, found by content. A folder stands for the data files in it; log
-    /// files are passed over when data files are given too.
+    /// Opens the files of one database: in any order, identified by content. A folder means the data files in it; log
+    /// files are ignored if data files are given too.
     ///
     /// # Errors
-    /// [`OpenError`] when the files are not the data files of one database from SQL Server 2005 on.
+    /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
     pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
         let mut opened = Vec::new();
         let mut first_log = None;
@@ -65,10 +65,10 @@ impl DataFiles {
         Ok(this)
     }
 
-    /// Reads past the system's cache from now on, so that a check of a large database does not evict what others need.
+    /// Bypasses the system's cache from now on, so that a check of a large database does not evict what others need.
     ///
     /// # Errors
-    /// When the system, or the file system, does not know such reads.
+    /// If the system, or the file system, does not support such reads.
     pub fn read_directly(&mut self) -> Result<(), OpenError> {
         let open = |file: &DataFile| {
             open_direct(&file.path).map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
@@ -78,7 +78,7 @@ impl DataFiles {
     }
 }
 
-/// One primary, no file twice, all of one database, new enough.
+/// Requires one primary, no file twice, all of one database, a supported version.
 pub(crate) fn check_one_database(source: &dyn PageSource) -> Result<(), OpenError> {
     let files = source.files();
     let primary = files.first().ok_or(OpenError::Nothing)?;
@@ -143,7 +143,7 @@ impl PageSource for DataFiles {
             Err(ReadError::Io { path: file.path.clone(), offset, cause })
         };
         let mut attempt = || read_fully_at(handle, buffer, offset);
-        // Where a page of several cannot be read, each is asked for again by itself.
+        // If a read of several pages fails, each is read again by itself.
         match if is_page { reads.patiently(attempt) } else { attempt() } {
             Ok(read) if read < wanted => {
                 let text = "the file has become shorter while it was read";
@@ -186,7 +186,7 @@ fn open_direct(path: &Path) -> io::Result<File> {
 
 #[cfg(not(any(target_os = "linux", windows)))]
 fn open_direct(_path: &Path) -> io::Result<File> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "not known on this system"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "not supported on this system"))
 }
 
 /// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
@@ -218,7 +218,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     })
 }
 
-/// What its first [`IDENTIFY_BYTES`] say about a data file of `length` bytes; `None` of a log.
+/// The data file of `length` bytes described by its first [`IDENTIFY_BYTES`]; `None` for a log.
 pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
     let (file_id, header_is_sound) = match identify(start) {
@@ -251,7 +251,7 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
     Ok(Some(file))
 }
 
-/// Why `path` cannot be looked at: perhaps it is a symbolic link that leads nowhere.
+/// Why `path` cannot be read: it may be a dangling symbolic link.
 fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
     let path = path.to_owned();
     match fs::read_link(&path) {
@@ -260,13 +260,13 @@ fn cannot_follow(path: &Path, cause: io::Error) -> OpenError {
     }
 }
 
-/// Whether a file is called as data files are by default.
+/// Whether a file has the default extension of data files.
 fn has_data_file_name(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     extension.eq_ignore_ascii_case("mdf") || extension.eq_ignore_ascii_case("ndf")
 }
 
-/// The data files in a folder, those that symbolic links lead to included, other files passed over. Not recursive.
+/// The data files in a folder, including targets of symbolic links; other files are ignored. Not recursive.
 fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
     let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
@@ -275,7 +275,7 @@ fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => paths.push(path),
             Ok(_) => {}
-            // What a data file's name leads to is wanted; other links that lead nowhere are none of our business.
+            // A link named like a data file must resolve; other dangling links are ignored.
             Err(cause) if has_data_file_name(&path) => return Err(cannot_follow(&path, cause)),
             Err(_) => {}
         }
@@ -283,7 +283,7 @@ fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
     paths.sort();
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for path in paths {
-        // A link beside the file that it leads to is the same file.
+        // A link beside its target is the same file.
         if fs::canonicalize(&path).is_ok_and(|file| !seen.insert(file)) {
             continue;
         }

@@ -1,17 +1,17 @@
-//! Why we could not look. Each message names file, place, cause and remedy in one line.
+//! Why a database could not be opened or a page not read. Each message names file, place, cause and remedy in one line.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The named files are not the data files of one database that can be checked.
+/// The named files are not the data files, or the backup, of one database that can be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The system refuses.
+    /// The operating system refused.
     #[error("{}: cannot be opened: {cause}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// A symbolic link that cannot be followed to a file.
@@ -19,21 +19,21 @@ pub enum OpenError {
     BrokenLink {
         /// The link.
         path: PathBuf,
-        /// What the link says.
+        /// The target of the link.
         target: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Reads past the system's cache were asked for.
-    #[error("{}: cannot be read past the system's cache: {cause}; leave out --direct", path.display())]
+    /// Reads that bypass the system's cache were requested.
+    #[error("{}: cannot be read directly, bypassing the system's cache: {cause}; leave out --direct", path.display())]
     Direct {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// `-` was given.
-    #[error("-: only a backup can come from standard input, once; of data files give the paths")]
+    #[error("standard input ('-') accepts one backup; name data files by path")]
     StandardInput,
     /// No path was given.
     #[error("no file given; name the .mdf and .ndf files of the database, or the folder that holds them")]
@@ -44,7 +44,7 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
-    /// Nothing in it.
+    /// An empty file.
     #[error("{}: is empty (0 bytes); a database file holds at least its header page", path.display())]
     Empty {
         /// The path.
@@ -65,7 +65,7 @@ pub enum OpenError {
         kind: &'static str,
     },
     /// A data file among backups.
-    #[error("{}: is no backup; name data files or backup files, not both", path.display())]
+    #[error("{}: is not a backup; name data files or backup files, not both", path.display())]
     NotABackup {
         /// The path.
         path: PathBuf,
@@ -77,7 +77,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// `--set` names none of the sets.
-    #[error("{}: no set with the number asked for; it holds {sets} (mdfsck info lists them)", path.display())]
+    #[error("{}: no set has the number asked for; it holds {sets} (mdfsck info lists them)", path.display())]
     NoSuchSet {
         /// The path.
         path: PathBuf,
@@ -91,7 +91,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A log backup.
-    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; mdfsck info tells what it is", path.display())]
+    #[error("{}: set {position} is a transaction log backup: it holds log only, no pages to check; mdfsck info describes it", path.display())]
     LogBackup {
         /// The path.
         path: PathBuf,
@@ -115,7 +115,7 @@ pub enum OpenError {
         position: u16,
     },
     /// A file, filegroup or partial backup.
-    #[error("{}: set {position} is a backup of the kind \"{kind}\", which cannot be read yet", path.display())]
+    #[error("{}: set {position} is a backup of type \"{kind}\", which cannot be read yet", path.display())]
     UnsupportedSet {
         /// The path.
         path: PathBuf,
@@ -147,12 +147,12 @@ pub enum OpenError {
         family: u16,
     },
     /// A compressed backup that cannot be decompressed.
-    #[error("{}: is a compressed backup of a form that is not known (encrypted, or an algorithm other than MS_XPRESS); restore it and name its .mdf file", path.display())]
+    #[error("{}: is a compressed backup in an unknown form (encrypted, or an algorithm other than MS_XPRESS); restore it and name its .mdf file", path.display())]
     UnknownCompression {
         /// The path.
         path: PathBuf,
     },
-    /// What must be kept of a backup does not fit.
+    /// The memory needed for a backup does not fit.
     #[error("{}: {what} take more than {} of memory{}; {}", path.display(), bytes_text(*limit), of_grant(*granted), more_memory(*granted))]
     BackupTooLarge {
         /// The path.
@@ -161,19 +161,19 @@ pub enum OpenError {
         what: &'static str,
         /// The grant of memory in bytes, if there was one.
         granted: Option<u64>,
-        /// What of it could be used, in bytes.
+        /// The usable part of it, in bytes.
         limit: u64,
     },
-    /// A backup that says of itself what no server writes.
+    /// A backup that claims what no server writes.
     #[error("{}: more than {limit} {what} at byte {at}, which no server writes: the backup is damaged there; copy it again or take a new one", path.display())]
     BackupImpossible {
         /// The path.
         path: PathBuf,
         /// What there is too much of.
         what: &'static str,
-        /// How much there can be.
+        /// The maximum.
         limit: usize,
-        /// Where, in bytes of the backup; of a compressed one, of what it holds.
+        /// Offset in the backup, or in the decompressed tape of a compressed one.
         at: u64,
     },
     /// Longer than a data file can be.
@@ -191,7 +191,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// SQL Server 2000 or older.
-    #[error("{}: database version {version} ({product}) is older than SQL Server 2005, whose catalogue is the oldest known; attach it to SQL Server 2005 or 2008 first", path.display())]
+    #[error("{}: database version {version} ({product}) is older than SQL Server 2005, whose catalog is the oldest known; attach it to SQL Server 2005 or 2008 first", path.display())]
     TooOld {
         /// The path.
         path: PathBuf,
@@ -218,7 +218,7 @@ pub enum OpenError {
         /// The id both have.
         file_id: u16,
     },
-    /// Files of two databases.
+    /// Files of different databases.
     #[error("{}: belongs to another database than {} (their binding ids differ); give the files of one database at a time", path.display(), primary.display())]
     OtherDatabase {
         /// The file that does not fit.
@@ -253,18 +253,18 @@ fn more_memory(granted: Option<u64>) -> &'static str {
 /// A page could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refuses.
+    /// The operating system refused.
     #[error("{}: cannot read at byte {offset}: {cause}; look at its storage, then check again, or check another copy", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Offset in the file.
         offset: u64,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The page lies in a part of the backup that is not there.
-    #[error("{}: page {page} is not in it: it lies in a part of the backup that is not at hand", path.display())]
+    /// The page is in a missing part of the backup.
+    #[error("{}: page {page} is in a part of the backup that was not given", path.display())]
     NotInBackup {
         /// The backup.
         path: PathBuf,

@@ -1,5 +1,5 @@
-//! Reads that failed, remembered where they fail: whichever phase asked, and whatever it made of it, a run can say so at its
-//! end. What may pass is tried again, a bounded number of times.
+//! Failed reads, recorded where they fail: a run reports them at its end, whichever phase read and whatever it made of
+//! the failure. Transient errors are retried a bounded number of times.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use crate::ReadError;
 
-/// How long to wait before a read is repeated, each time.
+/// How long to wait before each retry.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// Reads of a file that are repeated in vain. A disk that is broken stays broken: each attempt can take it seconds.
+/// Failed retries of a file. A broken disk stays broken, and each attempt can take it seconds.
 const MAX_IN_VAIN: u32 = 16;
-/// Places of a file that are remembered; more of them are only counted.
+/// Places of a file that are recorded; further ones are only counted.
 const MAX_PLACES: usize = 4096;
 
-/// What went wrong with the reads of a source.
+/// Failed reads of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadFaults {
-    /// Files that could not be read everywhere.
+    /// Files with places that could not be read.
     pub failed: Vec<FailedReads>,
-    /// Files whose reads failed and succeeded when they were repeated: a line each.
+    /// Files with reads that succeeded when retried: one line each.
     pub healed: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct ReadFaults {
 pub struct FailedReads {
     /// The file.
     pub path: PathBuf,
-    /// One line: the first place, its cause, how many places there are.
+    /// One line: the first place, its cause, the number of places.
     pub text: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Reads(Mutex<Memory>);
 
 #[derive(Debug, Default)]
 struct Memory {
-    /// Causes by place.
+    /// Causes by offset.
     failed: BTreeMap<u64, io::Error>,
     unlisted: u64,
     healed: u64,
@@ -50,7 +50,7 @@ struct Memory {
 }
 
 impl Reads {
-    /// Runs `read`, and again where the cause may pass.
+    /// Runs `read`, and retries it if the cause may be transient.
     pub(crate) fn patiently<T>(&self, mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         let mut outcome = read();
         for pause in PAUSES {
@@ -74,7 +74,7 @@ impl Reads {
         outcome
     }
 
-    /// Remembers that the bytes from `offset` on cannot be read.
+    /// Records that the bytes from `offset` on cannot be read.
     pub(crate) fn failed(&self, offset: u64, cause: &io::Error) {
         let cause = cause
             .raw_os_error()
@@ -85,7 +85,7 @@ impl Reads {
         });
     }
 
-    /// Adds to `faults` what went wrong with the file at `path`.
+    /// Adds the failed reads of the file at `path` to `faults`.
     pub(crate) fn add_to(&self, path: &Path, faults: &mut ReadFaults) {
         self.memory(|memory| {
             let places = memory.failed.len() as u64 + memory.unlisted;
@@ -109,7 +109,7 @@ impl Reads {
     }
 }
 
-/// Whether the same read may succeed a moment later: errors of the medium and its connection, not of what was asked.
+/// Whether the same read may succeed a moment later: errors of the medium and its connection, not of the request.
 fn may_pass(cause: &io::Error) -> bool {
     const EIO: i32 = 5;
     let kinds =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_pass_is_not_repeated() {
+    fn permanent_errors_are_not_retried() {
         let mut attempts = 0;
         let outcome: io::Result<()> = Reads::default().patiently(|| {
             attempts += 1;

@@ -5,13 +5,13 @@ use format::page::PAGE_BYTES;
 use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
-/// Bytes [`identify`] looks at: the first four pages.
+/// Bytes that [`identify`] needs: the first four pages.
 pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
 
 /// What a file is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileKind {
-    /// A data file with this id, and its header page if that is sound.
+    /// A data file with this id.
     Data {
         /// File id.
         file_id: u16,
@@ -20,7 +20,7 @@ pub enum FileKind {
     },
     /// A transaction log file.
     Log,
-    /// A backup; which kind.
+    /// A backup, and its kind.
     Backup(&'static str),
     /// Something else.
     Other,
@@ -42,7 +42,7 @@ pub fn identify(start: &[u8]) -> FileKind {
     if header_is_sound && start.get(PAGE_BYTES) == Some(&VLF_SIGNATURE) {
         return FileKind::Log;
     }
-    // A data file whose header page is damaged is still known by its PFS, GAM and SGAM pages.
+    // A data file with a damaged header page is still recognized by its PFS, GAM and SGAM pages.
     let by_maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].into_iter().find_map(|(page, kind)| {
         let bytes = page_at(start, page)?;
         let header = *Page::new(&bytes).header();
@@ -58,8 +58,8 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
 }
 
-/// Whether `bytes` are a file header page as they were written: type, page id and protection are right, and the record
-/// names the same file.
+/// Whether `bytes` are a file header page as written: type, page id and protection are right, and the record names the
+/// same file.
 pub(crate) fn is_file_header(bytes: &PageBytes) -> bool {
     let mut undone = *bytes;
     undo_torn_bits(&mut undone);

@@ -1,10 +1,10 @@
 //! Where pages come from.
 //!
-//! [`PageSource`] is the seam: the checks read pages through it and do not know whether they lie in data files, in a
-//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, [`BackupPages`] a backup of
-//! it, both opened shared and read-only, with large positioned reads; never a mapping, never a write.
+//! [`PageSource`] is the seam: the checks read pages through it and do not know whether they are in data files, in a
+//! backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database, [`BackupPages`] a backup of it,
+//! both opened shared and read-only, with large positioned reads; never a mapping, never a write.
 
-// What indexes does so where a test before it proved the place: that is said there.
+// Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
 pub mod backup;
@@ -37,21 +37,21 @@ use format::{PageBytes, PageId};
 /// One data file of the database.
 #[derive(Clone, Debug)]
 pub struct DataFile {
-    /// Where it was found.
+    /// Its path.
     pub path: PathBuf,
     /// File id: 1 for the primary.
     pub file_id: u16,
     /// Filegroup of the file.
     pub filegroup: u16,
-    /// Logical name; empty when the header cannot be read.
+    /// Logical name; empty if the header cannot be read.
     pub logical_name: String,
     /// Whole pages that can be read.
     pub pages: u32,
-    /// Pages the file header claims; `None` when the header cannot be trusted.
+    /// Pages according to the file header; `None` if the header cannot be trusted.
     pub header_pages: Option<u32>,
-    /// Bytes behind the last whole page: not 0 in a file cut inside a page.
+    /// Bytes after the last whole page: not 0 in a file cut inside a page.
     pub tail_bytes: u32,
-    /// Identifies the database the file belongs to; `None` when the header cannot be trusted.
+    /// Identifies the database of the file; `None` if the header cannot be trusted.
     pub binding_guid: Option<[u8; 16]>,
     /// Whether page 0 could be read as a file header.
     pub header_is_sound: bool,
@@ -62,25 +62,26 @@ pub trait PageSource: Sync {
     /// The data files, by ascending file id.
     fn files(&self) -> &[DataFile];
 
-    /// Reads the pages from `first` on into `buffer`, as they lie on disk (protection not undone). Returns how many
-    /// whole pages were read: fewer than asked for only at the end of the file.
+    /// Reads the pages from `first` on into `buffer`, as stored on disk (protection not undone). Returns how many whole
+    /// pages were read: fewer than requested only at the end of the file.
     ///
     /// # Errors
-    /// [`ReadError`] when the file is not one of [`Self::files`] or the system cannot read it.
+    /// [`ReadError`] if the file is not one of [`Self::files`] or the system cannot read it.
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError>;
 
-    /// Says that so many pages from `first` on will be read soon. Does nothing unless the source can make use of it.
+    /// Announces that this many pages from `first` on will be read soon. Does nothing unless the source can use the
+    /// hint.
     fn prefetch(&self, first: PageId, pages: u32) {
         let _ = (first, pages);
     }
 
-    /// Which of the reads so far failed, whoever asked and whatever came of it. Of data files only reads of single pages
-    /// count: what reads more at once asks for each page again.
+    /// All reads that have failed so far. For data files only reads of single pages count: larger reads that fail are
+    /// repeated page by page.
     fn read_faults(&self) -> ReadFaults {
         ReadFaults::default()
     }
 
-    /// The backup that the pages come from, if they do: it knows of its log and of damage around the pages.
+    /// The backup that the pages come from, if any: it knows about its log and about damage around the pages.
     fn backup(&self) -> Option<&BackupPages> {
         None
     }
@@ -91,12 +92,12 @@ pub trait PageSource: Sync {
         files.binary_search_by_key(&file_id, |file| file.file_id).ok().and_then(|at| files.get(at))
     }
 
-    /// Whether `page` lies inside a file.
+    /// Whether `page` is inside a file.
     fn contains(&self, page: PageId) -> bool {
         self.file(page.file).is_some_and(|file| page.page < file.pages)
     }
 
-    /// Reads one page as it lies on disk; `None` when it lies outside the files or cannot be read.
+    /// Reads one page as stored on disk; `None` if it is outside the files or cannot be read.
     fn read_page(&self, page: PageId) -> Option<Box<PageBytes>> {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         match self.read(page, bytes.as_mut_slice()) {
@@ -106,19 +107,19 @@ pub trait PageSource: Sync {
     }
 }
 
-/// Opens data files, or backup files: all of one kind. `sets` chooses sets of backup files by position; `direct` reads data
-/// files past the system's cache.
+/// Opens data files, or backup files: all of one kind. `sets` selects sets of backup files by position; `direct`
+/// bypasses the system's cache for data files.
 ///
 /// # Errors
-/// [`OpenError`] when they are not the files of one database, or one backup of it.
+/// [`OpenError`] if they are not the files of one database, or one backup of it.
 pub fn open(paths: &[PathBuf], sets: &[u16], direct: bool) -> Result<Box<dyn PageSource>, OpenError> {
     open_within(paths, sets, direct, None)
 }
 
-/// The same; what is kept in memory of a backup takes at most `granted` bytes.
+/// The same; the memory kept for a backup is at most `granted` bytes.
 ///
 /// # Errors
-/// [`OpenError`] as [`open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
+/// [`OpenError`] as [`open`]; [`OpenError::BackupTooLarge`] if the grant is too small.
 pub fn open_within(
     paths: &[PathBuf],
     sets: &[u16],

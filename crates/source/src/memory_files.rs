@@ -11,8 +11,8 @@ use crate::data_files::{check_one_database, describe};
 use crate::identify::IDENTIFY_BYTES;
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
-/// The data files of one database, held in memory. Copies share the bytes of the files: a copy of which some pages
-/// differ costs those pages.
+/// The data files of one database, held in memory. Copies share the bytes of the files: a copy with some different
+/// pages costs only those pages.
 #[derive(Clone, Debug)]
 pub struct MemoryFiles {
     contents: Vec<Content>,
@@ -23,7 +23,7 @@ pub struct MemoryFiles {
 struct Content {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
-    /// Bytes of the file that are there: fewer than there were when it was cut.
+    /// Bytes available of the file: fewer than before if it was cut.
     length: usize,
     changed: BTreeMap<u32, Arc<PageBytes>>,
 }
@@ -60,10 +60,10 @@ impl Content {
 }
 
 impl MemoryFiles {
-    /// Takes the files of one database, in any order; logs are passed over.
+    /// Takes the files of one database, in any order; logs are ignored.
     ///
     /// # Errors
-    /// [`OpenError`] when the files are not the data files of one database from SQL Server 2005 on.
+    /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
     pub fn open(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Self, OpenError> {
         let contents = files.into_iter().map(|(path, bytes)| {
             let length = bytes.len();
@@ -86,10 +86,10 @@ impl MemoryFiles {
         Ok(this)
     }
 
-    /// The same database with other pages in some places; places outside the files are passed over.
+    /// The same database with some pages replaced; places outside the files are ignored.
     ///
     /// # Errors
-    /// [`OpenError`] when the changed files are not the data files of one database any more.
+    /// [`OpenError`] if the changed files are no longer the data files of one database.
     pub fn with_pages(&self, changes: impl IntoIterator<Item = (PageId, PageBytes)>) -> Result<Self, OpenError> {
         let mut contents = self.contents.clone();
         let mut describes_itself = false;
@@ -106,7 +106,7 @@ impl MemoryFiles {
     /// The same database with one file cut after `length` bytes.
     ///
     /// # Errors
-    /// [`OpenError`] when too little is left.
+    /// [`OpenError`] if too little is left.
     pub fn cut(&self, file_id: u16, length: usize) -> Result<Self, OpenError> {
         let mut contents = self.contents.clone();
         let position = self.files.iter().position(|file| file.file_id == file_id);
@@ -116,7 +116,7 @@ impl MemoryFiles {
         Self::of(contents)
     }
 
-    /// The path under which a file was taken.
+    /// The path of a file as given.
     pub fn path(&self, file_id: u16) -> Option<&Path> {
         self.file(file_id).map(|file| file.path.as_path())
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use format::page::HEADER_BYTES;
 
-    /// The least that is taken for a data file: maps that carry their ids.
+    /// The minimum recognized as a data file: maps with their page ids.
     fn maps(file_id: u16) -> Vec<u8> {
         let mut bytes = vec![0; 12 * PAGE_BYTES];
         for (page, kind) in [(1u32, 11u8), (2, 8), (3, 9)] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_judged_again_when_the_pages_change_that_name_them() {
+    fn files_are_identified_again_when_their_first_pages_change() {
         let original = MemoryFiles::open(vec![("a.mdf".into(), maps(1))]).expect("a data file");
         let nothing = (1..4).map(|page| (PageId::new(1, page), [0; PAGE_BYTES]));
         assert!(matches!(original.with_pages(nothing), Err(OpenError::NotADataFile { .. })));

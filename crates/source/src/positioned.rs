@@ -27,12 +27,12 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
-/// Says that bytes will be read soon: a hint, which may fail without harm.
+/// Announces that bytes will be read soon: a hint, which may fail without harm.
 #[cfg(target_os = "linux")]
 pub(crate) fn will_need(file: &File, offset: u64, bytes: u64) {
     let _ = rustix::fs::fadvise(file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
 }
 
-/// Says that bytes will be read soon, which this system has no word for.
+/// Announces that bytes will be read soon; this system has no such call.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn will_need(_file: &File, _offset: u64, _bytes: u64) {}

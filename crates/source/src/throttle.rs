@@ -8,24 +8,24 @@ use format::PageId;
 
 use crate::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
-/// Pages of another source, so many bytes a second at most over all threads.
+/// Pages of another source, at most this many bytes per second over all threads.
 pub struct Throttled<'a> {
     inner: &'a dyn PageSource,
-    bytes_a_second: u64,
+    bytes_per_second: u64,
     /// When the next read may begin.
     free_at: Mutex<Instant>,
 }
 
 impl<'a> Throttled<'a> {
     /// Limits `inner`. A limit of 0 counts as 1.
-    pub fn new(inner: &'a dyn PageSource, bytes_a_second: u64) -> Self {
-        Self { inner, bytes_a_second: bytes_a_second.max(1), free_at: Mutex::new(Instant::now()) }
+    pub fn new(inner: &'a dyn PageSource, bytes_per_second: u64) -> Self {
+        Self { inner, bytes_per_second: bytes_per_second.max(1), free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits for the turn of a read. Each read takes its time from the common clock first and then sleeps, so that
-    /// threads do not wait for each other's sleep.
+    /// Waits for a read's turn. Each read first reserves its time on the common clock and then sleeps, so that threads
+    /// do not wait for each other's sleep.
     fn wait(&self, bytes: usize) {
-        let time = Duration::from_secs_f64(bytes as f64 / self.bytes_a_second as f64);
+        let time = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();
         let turn = {
             let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ mod tests {
                 });
             }
         });
-        // 20 MB at 100 MB a second, the last of which need not be waited for.
+        // 20 MB at 100 MB per second; the last read need not be waited for.
         assert!(start.elapsed() >= Duration::from_millis(185), "{:?}", start.elapsed());
     }
 }

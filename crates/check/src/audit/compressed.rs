@@ -5,7 +5,7 @@ use format::slots::{SlotEntry, SlotOrder};
 use format::{Page, PageId, PageType};
 
 use super::header::PageContent;
-use super::records::{MAX_FINDINGS_A_PAGE, Records};
+use super::records::{MAX_FINDINGS_PER_PAGE, Records};
 use crate::expanded::first_record;
 use crate::finding::{Finding, Owner};
 use crate::registry;
@@ -38,7 +38,7 @@ pub(super) fn audit(
                 content.undecided += 1;
                 records.place(SlotEntry { ..entry }, 0);
             }
-            Err(CdIssue::Fault(_)) if found >= MAX_FINDINGS_A_PAGE => break,
+            Err(CdIssue::Fault(_)) if found >= MAX_FINDINGS_PER_PAGE => break,
             Err(CdIssue::Fault(fault)) => {
                 (sound, found) = (false, found + 1);
                 let part = format!("Compressed record in slot {}", entry.slot);

@@ -8,7 +8,7 @@ use format::slots::{SlotOrder, Span};
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
 use super::compressed;
-use super::records::{MAX_FINDINGS_A_PAGE, Records};
+use super::records::{MAX_FINDINGS_PER_PAGE, Records};
 use crate::finding::{Finding, Owner};
 use crate::registry;
 use crate::units::{Shape, Unit};
@@ -234,7 +234,7 @@ impl Audit {
                 );
             }
             prior = Some(entry.offset);
-            if findings.len() - before >= MAX_FINDINGS_A_PAGE {
+            if findings.len() - before >= MAX_FINDINGS_PER_PAGE {
                 break;
             }
         }

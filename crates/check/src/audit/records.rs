@@ -11,7 +11,7 @@ use crate::finding::{Finding, Owner};
 use crate::registry;
 
 /// Findings of one kind that are listed of one page; more say nothing more.
-pub(super) const MAX_FINDINGS_A_PAGE: usize = 10;
+pub(super) const MAX_FINDINGS_PER_PAGE: usize = 10;
 
 /// The records of one page at a time.
 #[derive(Default)]
@@ -98,7 +98,7 @@ impl Records {
                 .and_then(|bytes| count(bytes, kind, owner.index_id == CLUSTERED, &mut content).map(|()| bytes.len()))
             {
                 Ok(length) => self.place(entry, length),
-                Err(_) if found >= MAX_FINDINGS_A_PAGE => break,
+                Err(_) if found >= MAX_FINDINGS_PER_PAGE => break,
                 Err(fault) => {
                     sound = false;
                     found += 1;

@@ -19,10 +19,10 @@ use crate::registry::{self, limits};
 type Key = [i64; 2];
 
 /// Bytes of a key in a set, which doubles as it grows.
-const BYTES_A_KEY: u64 = 48;
+const BYTES_PER_KEY: u64 = 48;
 
 /// Rows of a base table on a page: with a key of two numbers each has some 20 bytes.
-const MOST_ROWS_A_PAGE: u64 = 400;
+const MOST_ROWS_PER_PAGE: u64 = 400;
 
 /// Where base tables are read from.
 pub(super) struct Tables<'a> {
@@ -149,10 +149,10 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
         let rowset = database.table_rowsets(keys.base.id).next()?;
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
         let pages = units.map(|unit| count(unit.used_pages)).fold(0, u64::saturating_add);
-        Some(count(rowset.rows).min(pages.saturating_mul(MOST_ROWS_A_PAGE)))
+        Some(count(rowset.rows).min(pages.saturating_mul(MOST_ROWS_PER_PAGE)))
     };
     let rows = all_keys().into_iter().filter_map(rows).fold(0, u64::saturating_add);
-    rows.saturating_mul(BYTES_A_KEY)
+    rows.saturating_mul(BYTES_PER_KEY)
 }
 
 /// Every key that is referred to, by what it is a key of.

@@ -20,9 +20,9 @@ use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// Bytes that a remembered key takes in a table of hashes that is half full.
-const BYTES_A_KEY: u64 = 40;
+const BYTES_PER_KEY: u64 = 40;
 /// Bounds of the keys that a pass remembers: at most some 40 MB, half of what is left of the grant.
-const KEYS_A_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
+const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
 /// Where the tables of foreign keys have their pages: found in one walk for all keys, as there may be one for each of a hundred
 /// thousand tables.
@@ -56,8 +56,8 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: 
     // Of the keys that were read some may lead to rows that were not.
     let unread = || Verdict { rows, undecided: [((&limits::PAGES_UNREADABLE, ""), rows)].into(), ..Verdict::default() };
     let memory = context.bytes_for_facts() as u64;
-    let keys_a_pass = (memory / 2 / BYTES_A_KEY).clamp(*KEYS_A_PASS.start(), *KEYS_A_PASS.end());
-    let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_a_pass).max(1);
+    let keys_per_pass = (memory / 2 / BYTES_PER_KEY).clamp(*KEYS_PER_PASS.start(), *KEYS_PER_PASS.end());
+    let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
         // Of such keys nobody knows which others they are equal to.

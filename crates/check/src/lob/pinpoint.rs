@@ -26,7 +26,7 @@ use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
 /// Fragments a cell holds on average, at most while the number of cells is within its bounds.
-const FRAGMENTS_A_CELL: u64 = 64;
+const FRAGMENTS_PER_CELL: u64 = 64;
 /// Bounds of the number of cells, as far as memory allows.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
 /// State of message 8961 for ids that differ.
@@ -168,7 +168,7 @@ impl Look<'_> {
         let context = self.context;
         let most =
             (context.bytes_for_facts() as u64 / 4 / size_of::<Cell>() as u64).clamp(*CELLS.start(), *CELLS.end());
-        let wanted = 1 << (weight / FRAGMENTS_A_CELL).clamp(*CELLS.start(), most).ilog2();
+        let wanted = 1 << (weight / FRAGMENTS_PER_CELL).clamp(*CELLS.start(), most).ilog2();
         let mut cells = vec![Cell::default(); wanted];
         let mut sound = PageSet::new(&context.survey.files);
         let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();

@@ -32,7 +32,7 @@ pub(super) struct IamPage {
 }
 
 /// Extents behind the end of the file that are listed of one IAM page; more say nothing more.
-const MAX_BEYOND_A_PAGE: u64 = 200;
+const MAX_BEYOND_PER_PAGE: u64 = 200;
 
 /// What following the chains gave.
 pub(super) struct Chains {
@@ -495,7 +495,7 @@ impl Follower<'_> {
                         let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
                         if extent >= file.extent_count() {
                             beyond += 1;
-                            if beyond <= MAX_BEYOND_A_PAGE {
+                            if beyond <= MAX_BEYOND_PER_PAGE {
                                 self.findings.push(out_of_range(owner, first).ref_page(id));
                             }
                             continue;
@@ -507,7 +507,7 @@ impl Follower<'_> {
                             self.sharing.extend([page.unit, other]);
                         }
                     }
-                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_A_PAGE) {
+                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_PER_PAGE) {
                         self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }

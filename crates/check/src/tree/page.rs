@@ -16,7 +16,7 @@ use crate::registry;
 use crate::rowsets::may_be_paused;
 
 /// Pairs of keys out of order that are listed of one page; more say nothing more.
-const MAX_PAIRS_A_PAGE: u32 = 10;
+const MAX_PAIRS_PER_PAGE: u32 = 10;
 
 /// The level of a page of a tree.
 pub(super) fn level_of(page: Page<'_>) -> TreeLevel {
@@ -175,7 +175,7 @@ fn pairs<'p>(
                 }
             };
             if let Some(check) = found
-                && listed < MAX_PAIRS_A_PAGE
+                && listed < MAX_PAIRS_PER_PAGE
             {
                 listed += 1;
                 findings.push(pair(check, unit.owner, id, slot as u16));

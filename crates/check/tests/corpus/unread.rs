@@ -18,7 +18,7 @@ use crate::invariance::damaged::Subject;
 fn copies() -> u64 {
     std::env::var("UNREAD").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
-const FAILURES_A_COPY: usize = 25;
+const FAILURES_PER_COPY: usize = 25;
 
 /// Databases of the lab, sound and damaged, whose reads fail.
 pub fn trials() -> Vec<Trial> {
@@ -217,7 +217,7 @@ fn damaged_copies(description: &Description) -> Result<(), Failed> {
         let clean = answer(&files, None);
         let failures = failures(&clean);
         let mut random = Random::new(seed);
-        for _ in 0..FAILURES_A_COPY {
+        for _ in 0..FAILURES_PER_COPY {
             let Some(failure) = random.pick(&failures) else { continue };
             let failing = answer(&files, Some(*failure));
             runs += 1;

@@ -15,8 +15,8 @@ pub enum VardecimalFault {
 
 const POSITIVE: u8 = 0x80;
 const EXPONENT_BIAS: i32 = 64;
-const BITS_A_GROUP: usize = 10;
-const DIGITS_A_GROUP: i32 = 3;
+const BITS_PER_GROUP: usize = 10;
+const DIGITS_PER_GROUP: i32 = 3;
 /// More groups than a decimal of 38 digits can have, wherever its digits begin.
 const MAX_GROUPS: usize = 14;
 
@@ -52,7 +52,7 @@ pub fn decode(stored: &[u8], info: TypeInfo) -> Result<Scaled, VardecimalFault> 
     let negative = first & POSITIVE == 0;
     // Zero bytes at the end carry no digits.
     let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    let groups = (8 * used).div_ceil(BITS_A_GROUP);
+    let groups = (8 * used).div_ceil(BITS_PER_GROUP);
     let mantissa = mantissa.get(..used).unwrap_or_default();
     let exponent = i32::from(first & !POSITIVE) - EXPONENT_BIAS;
     let magnitude = match short(mantissa, groups, exponent, info) {
@@ -81,7 +81,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             return Err(Undescribed);
         }
         if value == 0 {
-            pending_zeros += DIGITS_A_GROUP;
+            pending_zeros += DIGITS_PER_GROUP;
             continue;
         }
         // Zeros wait until a digit follows: 38 digits are padded to 39.
@@ -90,7 +90,7 @@ fn of_any_length(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) 
             value /= 10;
             zeros += 1;
         }
-        let shift = pending_zeros + DIGITS_A_GROUP - zeros;
+        let shift = pending_zeros + DIGITS_PER_GROUP - zeros;
         digits = power_of_ten(shift)
             .and_then(|power| digits.checked_mul(power))
             .and_then(|digits| digits.checked_add(value.into()))
@@ -129,11 +129,11 @@ fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Optio
     let bits = u64::from_be_bytes(word);
     let (mut digits, mut is_valid) = (0, true);
     for group in 0..groups {
-        let value = bits << (BITS_A_GROUP * group) >> (64 - BITS_A_GROUP);
+        let value = bits << (BITS_PER_GROUP * group) >> (64 - BITS_PER_GROUP);
         is_valid &= value <= 999 && (group > 0 || value >= 100);
         digits = digits * 1000 + value;
     }
-    let shift = exponent - DIGITS_A_GROUP * groups as i32 + 1 + i32::from(info.scale);
+    let shift = exponent - DIGITS_PER_GROUP * groups as i32 + 1 + i32::from(info.scale);
     let power = 10u64.checked_pow(shift.unsigned_abs())?;
     let magnitude = match shift {
         0.. => digits.checked_mul(power)?,
@@ -146,11 +146,11 @@ fn short(mantissa: &[u8], groups: usize, exponent: i32, info: TypeInfo) -> Optio
 
 /// Ten bits, most significant first; beyond the end they are 0.
 fn group_at(mantissa: &[u8], group: usize) -> u16 {
-    let bit = group * BITS_A_GROUP;
+    let bit = group * BITS_PER_GROUP;
     let byte = |at: usize| u32::from(mantissa.get(at).copied().unwrap_or_default());
     let at = bit / 8;
     let window = byte(at) << 16 | byte(at + 1) << 8 | byte(at + 2);
-    (window >> (24 - BITS_A_GROUP - bit % 8)) as u16 & 0x3FF
+    (window >> (24 - BITS_PER_GROUP - bit % 8)) as u16 & 0x3FF
 }
 
 fn power_of_ten(exponent: i32) -> Option<u128> {
@@ -234,7 +234,7 @@ mod tests {
         ) {
             let (first, mantissa) = stored.split_first().unwrap();
             let used = mantissa.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-            let groups = (8 * used).div_ceil(BITS_A_GROUP);
+            let groups = (8 * used).div_ceil(BITS_PER_GROUP);
             let (mantissa, exponent) = (&mantissa[..used], i32::from(first & !POSITIVE) - EXPONENT_BIAS);
             let quick = short(mantissa, groups, exponent, info(precision, scale));
             let slow = of_any_length(mantissa, groups, exponent, info(precision, scale));

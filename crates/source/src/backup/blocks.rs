@@ -12,7 +12,7 @@ use super::media::{Media, Part};
 use super::room::Room;
 use super::sets::LEAD_BYTES;
 
-/// What all places in a tape are multiples of, and the unit of checksums.
+/// All offsets in a tape are multiples of this; also the unit of checksums.
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Length of the header that every block starts with.
 const HEADER_BYTES: usize = 52;
@@ -22,16 +22,16 @@ const STREAM_BYTES: usize = 22;
 const MAX_FIELDS: usize = 4096;
 /// Streams of one block; SQL Server writes six at most.
 const MAX_STREAMS: usize = 64;
-/// How much is read at once to find the next block after damage: little at first, as it mostly is near.
+/// How much is read at once to find the next block after damage: little at first, as it is usually near.
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
-/// What a place of damage takes in memory, its path apart.
-const BYTES_A_DAMAGE: usize = 2 * size_of::<Damage>();
-/// Types of blocks without a description that are told apart.
+/// Memory for a damaged place, without its path.
+const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
+/// Undescribed block types that are counted separately.
 const MOST_TYPES: usize = 64;
-/// Stands for all further types.
+/// Counts all further types.
 const OTHER_TYPES: Tag = *b"????";
 
-/// Four letters that name a block or a stream.
+/// Four letters that name a block or stream type.
 pub(crate) type Tag = [u8; 4];
 
 const BLOCKS: [&Tag; 9] = [b"TAPE", b"SFMB", b"SSET", b"VOLB", b"MSCI", b"MSDA", b"MSTL", b"MSLS", b"ESET"];
@@ -53,7 +53,7 @@ pub(crate) struct Stream {
     pub(crate) tag: Tag,
     /// Where its data starts in the tape.
     pub(crate) at: u64,
-    /// Length of its data, as far as the tape has it.
+    /// Length of its data, up to the end of the tape.
     pub(crate) length: u64,
     pub(crate) is_encrypted: bool,
 }
@@ -64,7 +64,7 @@ impl Block {
         self.streams.iter().find(|stream| stream.tag == *tag)
     }
 
-    /// The text that a length and an offset at `at` of the fields name.
+    /// The text at the length and offset stored at `at` of the fields.
     pub(crate) fn text(&self, at: usize) -> String {
         let place = |at| u16_at(&self.fields, at).map(usize::from);
         let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
@@ -78,7 +78,7 @@ impl Block {
     }
 }
 
-/// Whether `bytes` start with a soft filemark block; its length.
+/// The length of the soft filemark block at the start of `bytes`; `None` if there is none.
 pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
     let length = usize::from(u16_at(bytes, 8)?);
     let is_mark = bytes.starts_with(b"SFMB")
@@ -105,9 +105,9 @@ pub(crate) struct Walk<'a> {
     media: &'a Media,
     at: u64,
     room: &'a Room,
-    /// Damage met so far, by place in the tape.
+    /// Damage found so far, by place in the tape.
     pub(crate) damage: Vec<(u64, DamageKind)>,
-    /// How many blocks were met so far whose type says nothing here, though their headers are sound.
+    /// Blocks so far with sound headers but a type that is not used here.
     pub(crate) undescribed: BTreeMap<Tag, u64>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
 
     fn note(&mut self, at: u64, kind: DamageKind) -> io::Result<()> {
         let path = self.media.path.as_os_str().len();
-        self.room.take(BYTES_A_DAMAGE + path, "its damaged places")?;
+        self.room.take(BYTES_PER_DAMAGE + path, "its damaged places")?;
         self.damage.push((at, kind));
         Ok(())
     }
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
             };
             fields.truncate(read);
             if read == 0 {
-                // A pipe tells its length only here.
+                // The length of a pipe is known only here.
                 break;
             }
             if read < HEADER_BYTES {
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             let first_stream = usize::from(u16_at(&fields, 8).unwrap_or_default());
             let is_known = BLOCKS.contains(&&tag) && first_stream >= HEADER_BYTES;
             if at > 0 && fields.iter().take(SECTOR_BYTES).all(|&byte| byte == 0) {
-                // Zeros after the last block: room that a device rounds up to. Between blocks they are blocks that were wiped.
+                // Zeros after the last block: padding by a device. Between blocks they are blocks that were wiped.
                 self.search(at)?;
                 if self.at < self.media.length() {
                     self.note(at, DamageKind::Lost)?;
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Steps over a block of a type that SQL Server was not seen to write: the tape format has more of them
+    /// Steps over a block of a type that SQL Server has not been seen to write: the tape format has more of them
     /// (docs/format/backups.md#tape). What follows its header need not be streams.
     fn pass(&mut self, tag: Tag, first: u64) -> io::Result<()> {
         let is_told = self.undescribed.len() < MOST_TYPES || self.undescribed.contains_key(&tag);
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
             let data = at + STREAM_BYTES as u64;
             let length = claimed.min(end.saturating_sub(data));
             let is_encrypted = u16_at(&header, 16) != Some(0);
-            // How much tape was lost inside is not known: then the length leads astray, and what follows is looked for.
+            // How much tape was lost inside is unknown. The length is then wrong, so the next block is searched for.
             if let Some(lost) = self.media.loss_in(data, length)
                 && !self.is_followed(at, &header)?
             {
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         Ok(streams)
     }
 
-    /// Whether the length in a damaged stream header leads to something sound, so that it can be trusted.
+    /// Whether the length in a damaged stream header leads to something sound, and can therefore be trusted.
     fn is_followed(&self, at: u64, header: &[u8; STREAM_BYTES]) -> io::Result<bool> {
         let length = u64_at(header, 8).unwrap_or(u64::MAX);
         let Some(next) = at.checked_add(STREAM_BYTES as u64).and_then(|data| data.checked_add(length)) else {
@@ -272,11 +272,11 @@ impl<'a> Walk<'a> {
         Ok(is_stream(bytes) || is_block && bytes.iter().take(4).any(|&byte| byte != 0))
     }
 
-    /// Length of the data from `data` on, of pages or log, that is followed by padding and then by the block at `end`.
+    /// Length of the page or log data from `data` on, which is followed by padding and then by the block at `end`.
     fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
         let unit = PAGE_BYTES as u64;
         let mut units = end.saturating_sub(data + LEAD_BYTES) / unit;
-        // Padding is as long as a block at most.
+        // Padding is at most as long as a block.
         for _ in 0..2 {
             let length = LEAD_BYTES + units * unit;
             let mut header = [0; STREAM_BYTES];
@@ -289,7 +289,8 @@ impl<'a> Walk<'a> {
         Ok(end.saturating_sub(data))
     }
 
-    /// Goes to the next sound block at or after `from`, at a multiple of a sector; notes what lies between unless it is empty.
+    /// Moves to the next sound block at or after `from`, at a multiple of a sector; reports what is skipped unless it
+    /// is empty.
     fn search(&mut self, from: u64) -> io::Result<()> {
         let from = from.next_multiple_of(SECTOR_BYTES as u64);
         let mut window = Vec::new();
@@ -307,7 +308,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(error),
-                // Where a window cannot be read as a whole, it is read by sectors.
+                // A window that cannot be read as a whole is read by sectors.
                 Err(_) => {
                     if wanted == SECTOR_BYTES {
                         at += SECTOR_BYTES as u64;

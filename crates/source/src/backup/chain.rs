@@ -1,4 +1,4 @@
-//! Restore chains: which full backup, differential and log backups follow each other without a gap.
+//! Restore chains: which full, differential and log backups follow each other without a gap.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -8,64 +8,64 @@ use format::Lsn;
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
-/// Steps that are listed in all chains of a database but the newest, which is listed whatever its length: as many old full
-/// backups as there are log backups would make lists that grow with the square of both.
+/// Steps listed in all chains of a database but the newest, which is always listed in full: with as many old full
+/// backups as log backups, the lists would grow quadratically.
 pub const MOST_STEPS: usize = 1_000_000;
 
 /// A backup set of a database, all its stripes together.
 #[derive(Clone, Debug)]
 pub struct ChainSet {
-    /// The set, as its first stripe has it.
+    /// The set, according to its first stripe.
     pub set: BackupSet,
     /// The files that hold its stripes.
     pub paths: Vec<PathBuf>,
     /// Stripes that were not found.
     pub missing_stripes: u16,
-    /// Damage was met in one of its files.
+    /// One of its files is damaged.
     pub is_damaged: bool,
 }
 
 impl ChainSet {
-    /// Whether it can be restored as far as its labels tell.
+    /// Whether it can be restored, as far as its labels say.
     pub fn is_whole(&self) -> bool {
         self.missing_stripes == 0 && !self.is_damaged
     }
 }
 
-/// What can be restored from one full backup. Numbers are indexes of [`DatabaseChains::sets`].
+/// What can be restored from one full backup. Numbers are indexes into [`DatabaseChains::sets`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
     /// The full backup.
     pub full: usize,
-    /// Differentials of it, by time.
+    /// Its differentials, by time.
     pub differentials: Vec<usize>,
-    /// What to restore to come as far as possible: the full backup, the last differential, log backups.
+    /// What to restore to get as far as possible: the full backup, the last differential, log backups.
     pub steps: Vec<usize>,
-    /// Log backups before the last of the steps that are not listed: [`MOST_STEPS`] are, in all chains of a database.
+    /// Log backups before the last step that are not listed because of [`MOST_STEPS`].
     pub omitted: usize,
-    /// Where the log breaks off although there are later log backups: log from here to there is missing.
+    /// The missing log before later log backups: from LSN, to LSN.
     pub gap: Option<(Lsn, Lsn)>,
 }
 
 /// The backups of one database.
 #[derive(Clone, Debug)]
 pub struct DatabaseChains {
-    /// Its name, and that of its server.
+    /// Its name.
     pub database: String,
     /// The server.
     pub server: String,
     /// All sets, by first LSN.
     pub sets: Vec<ChainSet>,
-    /// One chain a full backup that is whole.
+    /// One chain per whole full backup.
     pub chains: Vec<Chain>,
-    /// Sets that no chain uses: differentials without their full backup, log that follows on nothing.
+    /// Sets not used by any chain: differentials without their full backup, log backups that follow nothing.
     pub unused: Vec<usize>,
 }
 
 /// Finds the restore chains in `media`, by database.
 pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
     let mut databases: BTreeMap<(String, String), Vec<ChainSet>> = BTreeMap::new();
-    // Of each database, the place of a set in its list.
+    // For each database, the place of a set in its list.
     let mut known = HashMap::new();
     for media in media {
         for set in &media.sets {
@@ -74,7 +74,7 @@ pub fn chains(media: &[BackupMedia]) -> Vec<DatabaseChains> {
             let sets = databases.entry(database.clone()).or_default();
             let index = set.guid.clone().map(|guid| *known.entry((database, guid)).or_insert(sets.len()));
             if let Some(known) = index.and_then(|index| sets.get_mut(index)) {
-                // A copy of a file is no other stripe.
+                // A copy of a file is not another stripe.
                 if media.families > 1 && !known.paths.contains(&media.path) {
                     known.missing_stripes = known.missing_stripes.saturating_sub(1);
                     known.paths.push(media.path.clone());
@@ -114,20 +114,20 @@ fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
     DatabaseChains { database, server, chains, unused, sets }
 }
 
-/// The log backups of one line of restores, by their start.
+/// The log backups of one recovery fork, by their start.
 #[derive(Default)]
 struct Logs {
     sets: Vec<usize>,
     /// First and last LSN of each.
     lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each, the one up to it that leads farthest; of two that lead as far the later one.
+    /// For each, the one up to it that reaches farthest; the later one if two reach as far.
     farthest: Vec<usize>,
-    /// What follows each.
+    /// What follows each of them.
     ways: Vec<Way>,
 }
 
 impl Logs {
-    /// `logs`, which are in order, by the line of restores that they belong to.
+    /// `logs`, in order, by recovery fork.
     fn by_fork(sets: &[ChainSet], logs: Vec<usize>) -> HashMap<Option<String>, Self> {
         let mut forks: HashMap<Option<String>, Self> = HashMap::new();
         for index in logs {
@@ -138,7 +138,7 @@ impl Logs {
         forks
     }
 
-    /// Adds a log backup that starts no earlier than those before.
+    /// Adds a log backup; none before it starts later.
     fn push(&mut self, set: usize, lsns: (Option<Lsn>, Option<Lsn>)) {
         let number = self.sets.len();
         let best = self.farthest.last().copied().unwrap_or(number);
@@ -148,16 +148,17 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// The log backup that leads farthest on from `at`, of those that start early enough.
+    /// Among the log backups that start early enough, the one that reaches farthest beyond `at`.
     fn follows(&self, at: Option<Lsn>) -> Option<usize> {
         let started = self.lsns.partition_point(|(first, _)| *first <= at);
         let best = self.farthest.get(started.checked_sub(1)?).copied()?;
-        // One of an idle database adds no log, but time.
+        // A log backup of an idle database adds time but no log.
         let (_, last) = self.lsns.get(best)?;
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Once all are there: what follows each depends on nothing before it, so that the ways from all full backups join.
+    /// Called once all are there. What follows each does not depend on what comes before it, so the paths from all full
+    /// backups join.
     fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {
@@ -171,7 +172,7 @@ impl Logs {
         self.ways = ways;
     }
 
-    /// How far the log backups lead that follow on `start`, and the first of them.
+    /// How far the log backups that follow `start` reach, and the first of them.
     fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
         let first = self.follows(start);
         let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
@@ -187,15 +188,15 @@ impl Logs {
 /// Where a log backup leads.
 #[derive(Clone, Copy, Default)]
 struct Way {
-    /// The one that follows it.
+    /// The next log backup.
     next: Option<usize>,
-    /// How many there are from here on, this one included.
+    /// Number of log backups from here on, including this one.
     count: usize,
     /// The last of them.
     end: usize,
 }
 
-/// The chain of a full backup, with at most so many steps if that can be; marks the sets that it uses.
+/// The chain of a full backup, with at most this many steps if possible; marks the sets that it uses.
 fn chain(
     (sets, full): (&[ChainSet], usize),
     differentials: &[usize],
@@ -208,15 +209,15 @@ fn chain(
     let differentials: Vec<usize> = differentials.iter().copied().filter(is_of_this).collect();
     let nothing = Logs::default();
     let logs = set(full).and_then(|set| by_fork.get(&set.config.recovery_fork_id)).unwrap_or(&nothing);
-    // The way over the last differential is the shortest; if its log breaks off sooner, the full backup's may go on. Of two
-    // ways that lead as far the one with fewer steps comes first.
+    // The path over the last differential is the shortest; if its log breaks off sooner, that of the full backup may go
+    // on. If two paths reach as far, the one with fewer steps comes first.
     let starts = differentials.last().into_iter().chain([&full]);
     let ways = starts.map(|&start| (logs.reach(last(start)), start));
     let best = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best });
     let ((reached, first), start) = best.unwrap_or(((None, None), full));
     let mut steps = if start == full { vec![full] } else { vec![full, start] };
     used.extend(steps.iter().chain(&differentials));
-    // Those after one that is used are used too.
+    // Those after a used one are used too.
     let numbers = logs.from(first).filter_map(|number| logs.sets.get(number));
     let _ = numbers.take_while(|set| used.insert(**set)).count();
     let way = first.and_then(|first| logs.ways.get(first)).copied().unwrap_or_default();
@@ -233,8 +234,8 @@ mod tests {
     use super::*;
     use crate::backup::SetConfig;
 
-    /// The steps as they are defined: of the log backups after the last one those that start early enough and lead as far at
-    /// least, and of these the one that leads farthest.
+    /// The definition of the steps: among the log backups after the last one that start early enough and reach at least
+    /// as far, the one that reaches farthest.
     fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
         let (mut steps, mut next) = (Vec::new(), 0);
         while let Some(at) = reached {
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_over_log_backups_are_those_that_one_by_one_are_found() {
+    fn steps_over_log_backups_are_those_found_one_by_one() {
         let mut state = 3u64;
         let mut dice = move |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -277,7 +278,7 @@ mod tests {
         assert!(longest > 5);
     }
 
-    /// Backups of one line of restores: full ones at 0, 1, 2 ..., and log backups from each block to the next.
+    /// Backups of one recovery fork: full ones at 0, 1, 2 ..., and log backups from each block to the next.
     fn line(fulls: u32, logs: u32) -> Vec<ChainSet> {
         let set = |kind, first: u32, last: u32| ChainSet {
             set: BackupSet {
@@ -320,19 +321,19 @@ mod tests {
         assert_eq!(found.chains.len(), 1_000);
         let listed: usize = found.chains.iter().map(|chain| chain.steps.len()).sum();
         assert!(listed < MOST_STEPS + 10_000 + 2 * 1_000, "{listed} steps are kept");
-        // The newest in full, the oldest with its ends.
+        // The newest is complete, the oldest has its ends.
         let (oldest, newest) = (found.chains.first().unwrap(), found.chains.last().unwrap());
         assert_eq!((newest.steps.len(), newest.omitted), (1 + 9_000, 0));
         assert_eq!((oldest.steps.len(), oldest.omitted), (2, 9_998));
         assert_eq!(oldest.steps.last(), newest.steps.last());
-        // The log backup before the first full backup ends is of no use.
+        // The log backup that ends before the first full backup is of no use.
         assert_eq!(found.unused.len(), 1);
         let few = of_database(String::new(), line(3, 100));
         assert!(few.chains.iter().all(|chain| chain.omitted == 0 && chain.steps.len() > 97));
     }
 
     #[test]
-    fn a_hundred_thousand_log_backups_are_gone_through_once() {
+    fn a_hundred_thousand_log_backups_are_visited_once() {
         let found = of_database(String::new(), line(1, 100_000));
         assert_eq!(found.chains.first().unwrap().steps.len(), 100_000);
     }

@@ -1,6 +1,5 @@
-//! The compressed container: records that, decompressed one after another, are the tape of an uncompressed backup
-//! (docs/format/backups.md#compressed-containers). An index of eight bytes per 64 KB lets any place of that tape be
-//! read.
+//! The compressed container: records that decompress, one after another, to the tape of an uncompressed backup
+//! (docs/format/backups.md#compressed-containers). An index of eight bytes per 64 KB gives random access to that tape.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,15 +20,15 @@ use crate::positioned::read_fully_at;
 
 /// First bytes of the container.
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
-/// Groups decompressed and kept.
+/// Decompressed groups kept in memory.
 const CACHED: usize = 16;
-/// Entries of the index a step of the coarse index covers.
+/// Index entries per step of the coarse index.
 const STEP: usize = 256;
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadRecord {
-    /// Where in the file.
+    /// Offset in the file.
     pub(crate) at: u64,
     /// Why not.
     pub(crate) fault: RecordFault,
@@ -38,16 +37,16 @@ pub(crate) struct BadRecord {
 /// Why a record cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordFault {
-    /// There is no record.
+    /// No record is there.
     Lost,
-    /// Its checksum is another than that over its bytes.
+    /// Its stored checksum differs from that of its bytes.
     Checksum { stored: u32, computed: u32 },
-    /// Its checksum is right, but its bytes do not decompress to as many sectors as its header says. The checksum does not
-    /// cover the header; but it could be another form of compression too.
+    /// Its checksum is right, but its bytes do not decompress to as many sectors as its header says. The checksum does
+    /// not cover the header, so the header may be damaged, or the compression unknown.
     Form,
 }
 
-/// What a group holds, and which sectors of it cannot be read, a bit each.
+/// The content of a group, and which sectors of it cannot be read, one bit each.
 #[derive(Debug)]
 struct Held {
     bytes: Box<[u8]>,
@@ -57,14 +56,14 @@ struct Held {
 /// Sectors of a group that cannot be read.
 #[derive(Clone, Copy, Default, Debug)]
 struct BadSectors {
-    /// Of records with a wrong checksum, or lost.
+    /// Sectors of records that are lost or have a wrong checksum.
     damaged: u128,
-    /// Of records that are as they were written, in a form that is not known.
+    /// Sectors of records that are as written, but in an unknown form.
     unknown: u128,
 }
 
 impl BadSectors {
-    /// A bit for each sector of the bytes from `from` to `to` of a group.
+    /// One bit for each sector of the bytes from `from` to `to` of a group.
     fn mask(from: usize, to: usize) -> u128 {
         let bits = |sectors: usize| if sectors >= 128 { u128::MAX } else { (1 << sectors) - 1 };
         bits(to.div_ceil(SECTOR_BYTES)) & !bits(from / SECTOR_BYTES)
@@ -82,7 +81,7 @@ impl BadSectors {
     }
 }
 
-/// A group, by number, once a thread has decompressed it; `None` when it cannot be read.
+/// A group, by number, once a thread has decompressed it; `None` if it cannot be read.
 type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 
 /// A compressed container, open for reading.
@@ -90,28 +89,28 @@ type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 pub(crate) struct Compressed {
     version: Version,
     entries: Vec<Entry>,
-    /// Place in the tape of every [`STEP`]th entry.
+    /// Tape offset of every [`STEP`]th entry.
     steps: Vec<u64>,
     losses: Vec<u64>,
     lost_end: Option<u64>,
     /// Length of the tape.
     pub(crate) length: u64,
-    /// Whether the last record ends where the file does, but for the slack after a soft filemark.
+    /// Whether the last record ends at the end of the file, except for padding after a soft filemark.
     pub(crate) is_whole: bool,
-    /// Entries of which all records were read, a bit each.
+    /// Entries whose records have all been read, one bit each.
     sound: Vec<AtomicU64>,
     cache: Mutex<VecDeque<Slot>>,
 }
 
 impl Compressed {
-    /// Bytes that it keeps in memory: the index, and the last groups decompressed.
+    /// Bytes kept in memory: the index, and the last groups decompressed.
     pub(super) fn held_bytes(&self) -> usize {
         let lists = size_of_val(self.entries.as_slice()) + size_of_val(self.losses.as_slice());
         let index = lists * 3 / 2 + size_of_val(self.steps.as_slice());
         index + size_of_val(self.sound.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
     }
 
-    /// Indexes the records of `file`; `None` when this version of the container is not known.
+    /// Indexes the records of `file`; `None` if this version of the container is unknown.
     pub(super) fn open(file: &File, length: u64, room: &Room) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
         read_fully_at(file, &mut start, 0)?;
@@ -131,13 +130,13 @@ impl Compressed {
         let sound = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let cache = Mutex::new(VecDeque::new());
         let this = Self { version, entries, steps, losses, lost_end, length, is_whole, sound, cache };
-        // A first record that cannot be decompressed: encrypted, or another algorithm.
+        // If the first record cannot be decompressed, the container is encrypted or uses another algorithm.
         let is_readable = this.entries.first().is_some_and(|entry| entry.is(Entry::LOST))
             || this.with_group(file, 0, |held| held.bad.check(1)).is_ok();
         Ok(is_readable.then_some(this))
     }
 
-    /// Reads from place `at` of the tape on; returns the bytes read, fewer than asked for only at its end.
+    /// Reads the tape from offset `at`; returns the bytes read, fewer than requested only at its end.
     pub(crate) fn read_at(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(0) };
         let mut skip = (at - start) as usize;
@@ -146,7 +145,7 @@ impl Compressed {
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let bytes = entry.bytes();
             done += match rest.get_mut(..bytes) {
-                // The whole of it is wanted: straight to where it goes.
+                // All of it is wanted: decompress straight into the destination.
                 Some(whole) if skip == 0 => {
                     self.decode(file, number, whole)?.check(u128::MAX)?;
                     bytes
@@ -167,7 +166,7 @@ impl Compressed {
         Ok(done)
     }
 
-    /// Reads from place `at` of the tape on, up to the end of a group or the next damage in it.
+    /// Reads the tape from offset `at`, up to the end of a group or the next damage in it.
     pub(super) fn read_part(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(Part::Read(0)) };
         let mut skip = (at - start) as usize;
@@ -179,7 +178,7 @@ impl Compressed {
             }
             let rest = buffer.get_mut(done..).unwrap_or_default();
             let (taken, is_bad) = self.with_group(file, number, |held| {
-                // Up to where the sectors are like the first one: bad, or not.
+                // Up to the next sector that differs from the first one: readable or not.
                 let bad = (held.bad.damaged | held.bad.unknown) >> (skip / SECTOR_BYTES);
                 let is_bad = bad & 1 != 0;
                 let sectors = if is_bad { bad.trailing_ones() } else { bad.trailing_zeros() };
@@ -200,7 +199,7 @@ impl Compressed {
         Ok(Part::Read(done))
     }
 
-    /// Looks at all records that were not read yet, and reports those that cannot be read, by place.
+    /// Reads all records not read yet, and reports those that cannot be read, by place.
     pub(crate) fn verify_all(&self, file: &File, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
         let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
@@ -226,7 +225,7 @@ impl Compressed {
         Ok(())
     }
 
-    /// The end of the first place in so many bytes of the tape where records are lost.
+    /// The end of the first place within this many bytes of the tape where records are lost.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         let next = self.losses.partition_point(|&end| end <= at);
         let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
@@ -237,7 +236,7 @@ impl Compressed {
         self.sound.get(number / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (number % 64) != 0)
     }
 
-    /// The entry that holds place `at` of the tape, and where it starts.
+    /// The entry that holds tape offset `at`, and its start.
     fn entry_at(&self, at: u64) -> Option<(usize, u64)> {
         let step = self.steps.partition_point(|&start| start <= at).checked_sub(1)?;
         let mut start = *self.steps.get(step)?;
@@ -251,7 +250,8 @@ impl Compressed {
         None
     }
 
-    /// Does something with what a group holds. Of threads that want the same group one decompresses it, and the others wait.
+    /// Calls `with` on the content of a group. If several threads want the same group, one decompresses it and the
+    /// others wait.
     fn with_group<T>(&self, file: &File, number: usize, with: impl FnOnce(&Held) -> io::Result<T>) -> io::Result<T> {
         let slot = {
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,19 +267,19 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => with(held),
-            // Once more for the error, unless it was one that passes.
+            // Once more for the error, unless it was transient.
             None => with(&self.held(file, number)?),
         }
     }
 
-    /// What a group holds.
+    /// The content of a group.
     fn held(&self, file: &File, number: usize) -> io::Result<Held> {
         let mut bytes = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())].into_boxed_slice();
         let bad = self.decode(file, number, &mut bytes)?;
         Ok(Held { bytes, bad })
     }
 
-    /// The bytes of the file that hold those of the tape from `at` on.
+    /// The range of the file that holds the tape from `at` on.
     pub(crate) fn stored(&self, at: u64, length: u64) -> Option<(u64, u64)> {
         let (first, _) = self.entry_at(at)?;
         let last = self.entry_at(at.saturating_add(length)).map_or(self.entries.len(), |(number, _)| number);
@@ -288,7 +288,7 @@ impl Compressed {
         Some((start, end.saturating_sub(start)))
     }
 
-    /// Decompresses a group into `out`, which has its size, but for records that cannot be read.
+    /// Decompresses a group into `out`, which has its size, except for unreadable records.
     fn decode(&self, file: &File, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         if entry.is(Entry::LOST) {
@@ -320,10 +320,10 @@ impl Compressed {
         Ok(bad)
     }
 
-    /// Reads the bytes of the file that hold a group.
+    /// Reads the range of the file that holds a group.
     fn fetch(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
         let Some(entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
-        // The next entry bounds the read; at a soft filemark, or at the end, some slack is read too.
+        // The next entry bounds the read; at a soft filemark or the end, some padding is read too.
         let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
         raw.resize(end.saturating_sub(entry.offset()).min(self.version.most_bytes()) as usize, 0);
         let read = read_fully_at(file, raw, entry.offset())?;
@@ -332,7 +332,7 @@ impl Compressed {
     }
 }
 
-/// Copies as much as there is and fits; returns how much.
+/// Copies as much as available and fits; returns how much.
 fn copy(from: &[u8], to: &mut [u8]) -> usize {
     let taken = from.len().min(to.len());
     if let (Some(to), Some(from)) = (to.get_mut(..taken), from.get(..taken)) {
@@ -341,9 +341,9 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     taken
 }
 
-/// Decompresses what a record holds into `out`, which has its size; whether that could be done.
+/// Decompresses a record's payload into `out`, which has its size; returns whether it succeeded.
 fn expand(payload: &[u8], out: &mut [u8]) -> bool {
-    // As large as what it holds: stored.
+    // As large as its content: stored uncompressed.
     if payload.len() == out.len() {
         out.copy_from_slice(payload);
         return true;
@@ -356,16 +356,16 @@ struct Records<'a> {
     version: Version,
     raw: &'a [u8],
     entry: Entry,
-    /// Place in `raw`, and in what the group holds.
+    /// Offset in `raw`, and in the group's content.
     at: usize,
     place: usize,
 }
 
 /// A record of a group.
 struct Record<'a> {
-    /// Where in the file.
+    /// Offset in the file.
     at: u64,
-    /// What it holds of the group, in bytes.
+    /// Range of the group's content, in bytes.
     from: usize,
     to: usize,
     payload: Result<&'a [u8], BadRecord>,

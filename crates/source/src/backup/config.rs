@@ -1,4 +1,5 @@
-//! Configuration objects: what a set says of its database, files and filegroups (docs/format/backups.md#configuration).
+//! Configuration objects: what a set says about its database, files and filegroups
+//! (docs/format/backups.md#configuration).
 
 use std::io;
 
@@ -9,12 +10,12 @@ use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
 
 /// Tag and length of an object.
 const HEAD_BYTES: usize = 8;
-/// Objects are not read further: three texts of 64 KB at most, and fields.
+/// Maximum length read of an object: three texts of at most 64 KB, and fields.
 const MAX_OBJECT_BYTES: u64 = 256 << 10;
-/// What takes room when there is none.
+/// Named in the error if memory does not suffice.
 const FILES: &str = "the names of its files";
 
-/// A date without zone, as the server's clock had it: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
+/// A date without time zone, in the server's local time: year 14 bits, month 4, day 5, hour 5, minute 6, second 6.
 pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
     let raw = array_at::<5>(bytes, at)?.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
     let field = |shift: u32, bits: u32| raw >> shift & ((1 << bits) - 1);
@@ -24,7 +25,7 @@ pub(crate) fn date(bytes: &[u8], at: usize) -> Option<String> {
     is_date.then(|| format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"))
 }
 
-/// A GUID as SQL Server prints it; `None` for one of zeros.
+/// A GUID as SQL Server prints it; `None` for zeros.
 pub(crate) fn guid(bytes: &[u8], at: usize) -> Option<String> {
     let raw = array_at::<16>(bytes, at).filter(|raw| raw.iter().any(|&byte| byte != 0))?;
     let mut text = String::with_capacity(36);
@@ -42,7 +43,7 @@ fn lsn(bytes: &[u8], at: usize) -> Option<Lsn> {
     Lsn::read(bytes, at).filter(|&lsn| lsn != Lsn::default())
 }
 
-/// The text that a length and an offset at `at` of an object name.
+/// The text at the length and offset stored at `at` of an object.
 fn text(object: &[u8], at: usize) -> String {
     let place = |at| u16_at(object, at).map(usize::from);
     let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
@@ -55,7 +56,7 @@ pub(crate) mod set_flags {
     pub(crate) const CHECKSUM: u32 = 0x10;
     /// WITH COPY_ONLY.
     pub(crate) const COPY_ONLY: u32 = 0x400;
-    /// What the BACKUP statement says. Others come to be while it runs: 0x20 says that damage was met and left
+    /// Flags that the BACKUP statement sets. Others are set while it runs: 0x20 says that damage was found and skipped
     /// (RESTORE HEADERONLY, Flags).
     pub(crate) const OF_STATEMENT: u32 = CHECKSUM | COPY_ONLY;
 }
@@ -64,11 +65,11 @@ pub(crate) mod set_flags {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SetConfig {
     pub(crate) flags: u32,
-    /// Log that a restore needs starts here.
+    /// Start of the log that a restore needs.
     pub first_lsn: Option<Lsn>,
-    /// Log of the backup ends before this.
+    /// The log of the backup ends before this.
     pub last_lsn: Option<Lsn>,
-    /// The checkpoint the backup made; the full backup's is the base of its differentials.
+    /// The checkpoint that the backup made; a full backup's is the base of its differentials.
     pub checkpoint_lsn: Option<Lsn>,
     /// The checkpoint of the latest full backup before this one.
     pub database_backup_lsn: Option<Lsn>,
@@ -93,7 +94,7 @@ pub struct SetConfig {
     pub locale: u16,
     /// Identifies the database.
     pub binding_id: Option<String>,
-    /// Identifies the line of restores the database belongs to.
+    /// Identifies the recovery fork of the database.
     pub recovery_fork_id: Option<String>,
     /// Identifies the full backup that a differential is based on.
     pub differential_base_guid: Option<String>,
@@ -182,8 +183,8 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads the objects, which take `length` bytes that `read` fetches by their place; `None` when there is none of a set.
-    /// The first of them lies at place `at` of the tape.
+    /// Reads the objects, which have `length` bytes in all, fetched by `read` at their offset; `None` if none of them
+    /// describes a set. The first one is at tape offset `at`.
     pub(super) fn read_from(
         length: u64,
         read: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
@@ -205,7 +206,7 @@ impl Configuration {
             at_most(MOST_OBJECTS, objects, "objects in a configuration", at)?;
             let tag = head.first_chunk::<4>();
             if let Some(tag @ (b"SCIN" | b"SFIN" | b"SFGI")) = tag {
-                // Their texts are 64 KB long at most.
+                // Their texts have at most 64 KB.
                 bytes.resize(size.min(MAX_OBJECT_BYTES) as usize, 0);
                 let got = read(next, &mut bytes)?;
                 bytes.truncate(got);
@@ -235,8 +236,8 @@ impl Configuration {
         Ok(has_set.then_some(found))
     }
 
-    /// Whether what is the same at the start and at the end of a backup is so: all that names something. The compatibility
-    /// level may be changed while a backup runs.
+    /// Whether everything that must be equal at the start and at the end of a backup is: all names and ids. The
+    /// compatibility level may change while a backup runs.
     pub(crate) fn has_same_constants(&self, other: &Self) -> bool {
         let names = |set: &SetConfig| {
             let numbers = (set.flags & set_flags::OF_STATEMENT, set.type_letter, set.version, set.locale);
@@ -283,7 +284,7 @@ mod tests {
         assert!(!with(|set| set.database.push('2')));
     }
 
-    /// The configuration in `bytes`, with so much memory granted.
+    /// The configuration in `bytes`, within this memory grant.
     fn read_with(bytes: &[u8], granted: Option<u64>) -> io::Result<Option<Configuration>> {
         let read = |at: u64, buffer: &mut [u8]| {
             let rest = bytes.get(at as usize..).unwrap_or_default();

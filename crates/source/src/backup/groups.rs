@@ -3,17 +3,17 @@
 use super::blocks::SECTOR_BYTES;
 use super::version::MAX_SECTORS;
 
-/// What a group takes in memory: in a list that grows, with its bit and its part of a step.
-pub(super) const BYTES_A_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
+/// Memory for a group: in a growing list, with its bit and its part of a step.
+pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
-/// A place of the index: offset in the file, size in the tape, and how it is stored, in 64 bits.
+/// An index entry: offset in the file, size in the tape, and how it is stored, in 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry(u64);
 
 impl Entry {
     /// Uncompressed in the container: a soft filemark.
     pub(super) const LITERAL: u64 = 1 << 8;
-    /// Records were here that cannot be read.
+    /// Unreadable records.
     pub(super) const LOST: u64 = 1 << 9;
 
     pub(super) fn new(offset: u64, sectors: u8, flags: u64) -> Self {
@@ -37,26 +37,26 @@ impl Entry {
     }
 }
 
-/// What the walk over a container found: groups of records that follow each other and hold 64 KB of the tape at most, as a
-/// record of the usual size does alone. So the index grows with the tape, whatever the size of the records.
+/// The result of walking a container: groups of adjacent records that hold at most 64 KB of the tape, as much as one
+/// record of the usual size. So the index grows with the tape, whatever the size of the records.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) entries: Vec<Entry>,
-    /// Where, in the tape, records were lost end.
+    /// Tape offsets where lost records end.
     pub(super) losses: Vec<u64>,
     /// Length of the tape.
     pub(super) length: u64,
-    /// Place in the file from which on nothing is found.
+    /// Offset in the file from which on nothing is found.
     pub(super) lost_end: Option<u64>,
-    /// Whether the last record ends where the file does, but for the slack after a soft filemark.
+    /// Whether the last record ends at the end of the file, except for padding after a soft filemark.
     pub(super) is_whole: bool,
-    /// Bytes that the walk read, and those that it summed up.
+    /// Bytes read by the walk, and bytes summed.
     pub(super) read_bytes: u64,
     pub(super) summed_bytes: u64,
 }
 
 impl Groups {
-    /// Adds the record from `at` to `end` of the file.
+    /// Adds the record in the bytes `at` to `end` of the file.
     pub(super) fn add_record(&mut self, at: u64, sectors: u8, end: u64, header: usize) {
         self.length += u64::from(sectors) * SECTOR_BYTES as u64;
         if let Some(last) = self.entries.last_mut()
@@ -76,20 +76,20 @@ impl Groups {
         self.entries.push(Entry::new(at, (bytes / SECTOR_BYTES) as u8, Entry::LITERAL));
     }
 
-    /// Adds damage at `at` of the file, up to the next record. One record is taken for lost: where pages lie is told by the
-    /// pages themselves.
+    /// Adds damage at `at` of the file, up to the next record. It counts as one lost record: the pages themselves say
+    /// where they belong.
     pub(super) fn add_loss(&mut self, at: u64) {
         self.entries.push(Entry::new(at, MAX_SECTORS, Entry::LOST));
         self.length += u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
         self.losses.push(self.length);
     }
 
-    /// How many entries are kept; one for damage counts twice.
+    /// Number of entries; damage counts twice.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.losses.len()
     }
 
-    /// Whether anything else than damage was found.
+    /// Whether anything but damage was found.
     pub(super) fn has_records(&self) -> bool {
         self.entries.len() > self.losses.len()
     }

@@ -1,9 +1,10 @@
-//! Entry points that must take any bytes, for the fuzz targets: parts that checksums keep from most damage in whole backups.
+//! Entry points that must accept any bytes, for fuzz targets: code that checksums shield from most damage in whole
+//! backups.
 
 use super::log_portion::LogPortion;
 use super::xpress;
 
-/// How many bytes to get (u16), and a compressed block.
+/// Number of bytes to expect (u16), then a compressed block.
 pub fn xpress(bytes: &[u8]) {
     let Some((&size, block)) = bytes.split_first_chunk() else { return };
     let _ = decompressed(block, u16::from_le_bytes(size).into());

@@ -1,8 +1,8 @@
 //! The log inside a backup: which pages it still changes (docs/format/log.md#log-blocks,
 //! docs/format/backups.md#log-portion).
 //!
-//! A backup copies pages while the database changes. Restoring it redoes the log that was written meanwhile and undoes what
-//! was not committed at its end; a page that neither touches is what the restored database has.
+//! A backup copies pages while the database changes. Restoring it redoes the log written meanwhile and undoes what was
+//! not committed at its end; a page that neither touches is already as in the restored database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,14 +21,14 @@ const MAX_BLOCK_BYTES: usize = 120 * SECTOR_BYTES;
 const FIRST_SECTOR: u8 = 0x10;
 /// Block formats and the length of their header.
 const HEADERS: [(u16, usize); 4] = [(3, 28), (4, 40), (5, 48), (6, 72)];
-/// Flag of a block: it carries a checksum.
+/// Flag of a block with a checksum.
 const HAS_CHECKSUM: u16 = 2;
 
 /// Operations by number (docs/format/log.md#operations).
 mod operation {
-    /// Those that name a page.
+    /// Operations on a page.
     pub(super) const ON_A_PAGE: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 10, 11, 13, 16, 17, 18, 19, 22, 126];
-    /// Those that end a transaction.
+    /// Operations that end a transaction.
     pub(super) const ENDS: [u8; 2] = [129, 130];
     pub(super) const BEGIN: u8 = 128;
     /// Page lists of bulk operations.
@@ -37,31 +37,31 @@ mod operation {
 
 type Transaction = [u8; 6];
 
-/// What the log of a set does.
+/// The effect of a set's log.
 #[derive(Debug, Default)]
 pub(crate) struct LogPortion {
     /// Last change of each page.
     pub(crate) changes: BTreeMap<PageId, Lsn>,
     /// Pages changed by transactions that had not ended.
     pub(crate) undone: Vec<PageId>,
-    /// Something in it is not understood: what it changes is not known.
+    /// Something in it is not understood: what it changes is unknown.
     pub(crate) is_unknown: bool,
-    /// Places in the tape of blocks that are none, or whose checksum is wrong.
+    /// Tape offsets of invalid blocks and blocks with wrong checksums.
     pub(crate) bad_blocks: Vec<u64>,
-    /// Transactions that began and have not ended, and the pages that each of them changed.
+    /// Transactions that began and have not ended, and the pages changed by each.
     open: BTreeSet<Transaction>,
     changed: BTreeSet<(Transaction, PageId)>,
 }
 
-/// What an entry of the sets and maps takes in memory beside itself, as their nodes are not full.
-const BYTES_AN_ENTRY: usize = 16;
-/// What is known of a page that the log changes: its last change, and later a place in the list of pages in flight.
-const BYTES_A_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_AN_ENTRY + size_of::<PageId>();
-const BYTES_A_TRANSACTION: usize = size_of::<Transaction>() + BYTES_AN_ENTRY;
-const BYTES_A_CHANGE: usize = size_of::<(Transaction, PageId)>() + BYTES_AN_ENTRY + size_of::<PageId>();
+/// Additional memory per entry of the sets and maps, as their nodes are not full.
+const BYTES_PER_ENTRY: usize = 16;
+/// Memory for a page that the log changes: its last change, and later its entry in the list of pages in flight.
+const BYTES_PER_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_PER_ENTRY + size_of::<PageId>();
+const BYTES_PER_TRANSACTION: usize = size_of::<Transaction>() + BYTES_PER_ENTRY;
+const BYTES_PER_CHANGE: usize = size_of::<(Transaction, PageId)>() + BYTES_PER_ENTRY + size_of::<PageId>();
 
 impl LogPortion {
-    /// Reads all log blocks of a region, in the order in which they were written.
+    /// Reads all log blocks of a region, in the order written.
     pub(super) fn read(&mut self, media: &Media, log: &LogRegion, room: &Room) -> io::Result<()> {
         let mut block = vec![0; MAX_BLOCK_BYTES];
         let (mut at, end) = (log.region.at, log.region.at + log.used);
@@ -85,7 +85,7 @@ impl LogPortion {
             }
             let length = bytes.len() as u64;
             let before = self.held_bytes();
-            // A sound block of a form that is not known is no damage.
+            // A sound block in an unknown form is not damage.
             self.is_unknown |= self.records(bytes).is_none();
             let held = self.held_bytes();
             room.take(held.saturating_sub(before), "the pages that its log changes")?;
@@ -95,11 +95,11 @@ impl LogPortion {
         Ok(())
     }
 
-    /// Bytes that it keeps in memory, about.
+    /// Approximate bytes kept in memory.
     fn held_bytes(&self) -> usize {
-        self.changes.len() * BYTES_A_PAGE
-            + self.open.len() * BYTES_A_TRANSACTION
-            + self.changed.len() * BYTES_A_CHANGE
+        self.changes.len() * BYTES_PER_PAGE
+            + self.open.len() * BYTES_PER_TRANSACTION
+            + self.changed.len() * BYTES_PER_CHANGE
             + self.bad_blocks.len() * size_of::<u64>()
     }
 
@@ -108,9 +108,9 @@ impl LogPortion {
         self.is_unknown = true;
     }
 
-    /// Notes what the records of a block do; `None` when they cannot be told apart.
+    /// Notes the effects of the records of a block; `None` if its records cannot be separated.
     pub(super) fn records(&mut self, block: &mut [u8]) -> Option<()> {
-        // The first byte of each sector holds a status; its own lies at the end of the block.
+        // The first byte of each sector holds a status; the displaced byte is at the end of the block.
         let size = block.len();
         for sector in 0..size / SECTOR_BYTES {
             *block.get_mut(sector * SECTOR_BYTES)? = *block.get(size - 1 - sector)?;
@@ -119,7 +119,7 @@ impl LogPortion {
         let header = HEADERS.iter().find(|(known, _)| *known == format)?.1;
         let (count, used) = (usize::from(u16_at(block, 2)?), usize::from(u16_at(block, 4)?));
         let first = Lsn::read(block, 12)?;
-        // Offsets grow down from the end of what is used.
+        // Offsets grow downwards from the end of the used part.
         let slots = used.checked_sub(2 * count)?;
         let offset = |index: usize| match index < count {
             true => u16_at(block, used - 2 * (index + 1)).map(usize::from),
@@ -143,7 +143,7 @@ impl LogPortion {
         } else if operation::ENDS.contains(&operation) {
             self.end(transaction);
         } else if operation == operation::BULK_WRITE {
-            // Pages of a minimally logged operation are not in the log.
+            // Pages changed by a minimally logged operation are not in the log.
             self.is_unknown = true;
         } else if operation::ON_A_PAGE.contains(&operation) {
             let page = PageId::new(u16_at(record, 0x1C)?, u32_at(record, 0x18)?);
@@ -166,7 +166,7 @@ impl LogPortion {
         }
     }
 
-    /// Ends the log: what is open is undone.
+    /// Ends the log: open transactions are undone.
     pub(crate) fn finish(&mut self) {
         self.undone = std::mem::take(&mut self.changed).into_iter().map(|(_, page)| page).collect();
         self.undone.sort_unstable();
@@ -174,7 +174,7 @@ impl LogPortion {
     }
 }
 
-/// Size of the block that starts here, if one can.
+/// Size of the block that starts here, if there can be one.
 fn size(bytes: &[u8]) -> Option<usize> {
     let size = usize::from(u16_at(bytes, 6)?);
     let is_block = bytes.first()? & FIRST_SECTOR != 0
@@ -183,18 +183,18 @@ fn size(bytes: &[u8]) -> Option<usize> {
     is_block.then_some(size)
 }
 
-/// Whether the checksum of a block as it lies on disk is right, if it carries one.
+/// Whether the checksum of a block as stored on disk is right, if it has one.
 fn is_sound(block: &[u8]) -> bool {
     if u16_at(block, 8).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
         return true;
     }
     let Some(stored) = u32_at(block, 0x18) else { return false };
-    // The field itself counts as zero: it lies in the first sector, which is rotated most.
+    // The field itself counts as zero: it is in the first sector, which is rotated most.
     let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
     sectors_sum(0, block) ^ field == stored
 }
 
-/// Adds sectors to a checksum: each XORed into one word, the sum rotated by one bit before.
+/// Adds sectors to a checksum: each XORed into one word, the sum rotated by one bit before each.
 pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(SECTOR_BYTES).fold(sum, |sum, sector| {
         let mut lanes = [0u32; 16];
@@ -217,7 +217,7 @@ mod tests {
     const RECORD_BYTES: usize = 64;
     const HEADER_BYTES: usize = 28;
 
-    /// A log block, as SQL Server 2005 writes it, with these records: transaction, operation, page of file 1.
+    /// A log block as SQL Server 2005 writes it, with these records: transaction, operation, page of file 1.
     fn block(records: &[(u8, u8, u32)]) -> Vec<u8> {
         let used = HEADER_BYTES + records.len() * (RECORD_BYTES + 2);
         let size = (used + MAX_BLOCK_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
@@ -241,7 +241,7 @@ mod tests {
         block
     }
 
-    /// Reads these blocks with so many bytes granted.
+    /// Reads these blocks within this memory grant.
     fn read(blocks: &[u8], granted: u64) -> io::Result<LogPortion> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(blocks).unwrap();
@@ -259,7 +259,7 @@ mod tests {
     const INSERT: u8 = 2;
 
     #[test]
-    fn a_transaction_that_goes_to_and_fro_between_pages_keeps_each_once() {
+    fn a_transaction_that_alternates_between_pages_keeps_each_once() {
         let begin = block(&[(1, operation::BEGIN, 0), (2, operation::BEGIN, 0)]);
         let records: Vec<_> = (0..600).map(|number| (1 + number as u8 / 2 % 2, INSERT, 100 + number % 8)).collect();
         let changes = block(&records).repeat(500);
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(portion.undone, pages(&[100, 101, 102, 103, 104, 105, 106, 107]));
         let end = block(&[(1, operation::ENDS[0], 0)]);
         let portion = read(&[begin, changes, end].concat(), (8 << 20) + 4096).unwrap();
-        assert_eq!(portion.undone, pages(&[102, 103, 106, 107]), "what the transaction that is left open changed");
+        assert_eq!(portion.undone, pages(&[102, 103, 106, 107]), "the changes of the transaction left open");
         assert_eq!(portion.changes.len(), 8);
     }
 

@@ -1,4 +1,4 @@
-//! One backup file, read as the tape it holds.
+//! One backup file, read as a tape.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use super::room::Room;
 use crate::faults::{ReadFaults, Reads};
 use crate::positioned::{read_fully_at, will_need};
 
-/// A backup file; reads are positioned in the tape, which for a compressed backup is what its records hold.
+/// A backup file; offsets are those of the tape, which for a compressed backup is the decompressed content.
 #[derive(Debug)]
 pub(crate) struct Media {
     pub(crate) path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Media {
     reads: Reads,
 }
 
-/// Whether an error speaks of what was read, not of reading: damage of the container, or its end.
+/// Whether an error is about the data, not about reading it: damage to the container, or its end.
 pub(super) fn is_damage(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
@@ -32,7 +32,7 @@ enum Input {
 }
 
 impl Media {
-    /// Bytes that it keeps in memory.
+    /// Bytes kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.input {
             Input::File(..) => 0,
@@ -41,7 +41,7 @@ impl Media {
         }
     }
 
-    /// Opens a backup file; `None` when it is compressed in a way that is not known.
+    /// Opens a backup file; `None` if its compression is unknown.
     pub(super) fn open(path: &Path, file: File, room: &Room) -> io::Result<Option<Self>> {
         let length = file.metadata()?.len();
         let mut start = [0; 8];
@@ -78,7 +78,7 @@ impl Media {
         }
     }
 
-    /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.
+    /// Reads the tape from offset `at`; fewer bytes than requested only at its end.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let read = match &self.input {
             Input::File(file, _) => self.reads.patiently(|| read_fully_at(file, buffer, at)),
@@ -95,12 +95,12 @@ impl Media {
         }
     }
 
-    /// Adds what went wrong with reads to `faults`.
+    /// Adds the failed reads to `faults`.
     pub(crate) fn add_read_faults(&self, faults: &mut ReadFaults) {
         self.reads.add_to(&self.path, faults);
     }
 
-    /// Reads from place `at` of the tape on, as far as that is possible.
+    /// Reads the tape from offset `at`, as far as possible.
     pub(super) fn read_part(&self, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         match &self.input {
             Input::Compressed(file, _, compressed) => self
@@ -111,7 +111,7 @@ impl Media {
         }
     }
 
-    /// The end of the first place in so many bytes of the tape where records are lost: how much tape they held is not known.
+    /// The end of the first place within this many bytes of the tape where records, of unknown size, are lost.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         match &self.input {
             Input::Compressed(_, _, compressed) => compressed.loss_in(at, length),
@@ -119,7 +119,7 @@ impl Media {
         }
     }
 
-    /// Fills `buffer` from place `at` of the tape.
+    /// Fills `buffer` from tape offset `at`.
     pub(crate) fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
         if self.read_at(buffer, at)? == buffer.len() {
             return Ok(());
@@ -127,7 +127,7 @@ impl Media {
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the backup ends before the data that must be here"))
     }
 
-    /// Says that so many bytes from place `at` of the tape on will be read soon.
+    /// Announces that this many bytes of the tape from offset `at` will be read soon.
     pub(crate) fn prefetch(&self, at: u64, length: u64) {
         let stored = match &self.input {
             Input::File(file, _) => Some((file, (at, length))),
@@ -139,7 +139,7 @@ impl Media {
         }
     }
 
-    /// Reports damage of the compressed container; all of it is read that was not read before.
+    /// Reports damage to the compressed container; reads everything not read before.
     pub(crate) fn container_damage(&self, mut found: impl FnMut(Damage)) -> io::Result<()> {
         let Input::Compressed(file, length, compressed) = &self.input else { return Ok(()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
@@ -160,11 +160,11 @@ impl Media {
     }
 }
 
-/// What reading as far as possible gave.
+/// The result of reading as far as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// So many bytes; none at the end of the tape.
+    /// This many bytes; none at the end of the tape.
     Read(usize),
-    /// So many bytes from there on cannot be read.
+    /// This many bytes from here on cannot be read.
     Damaged(u64),
 }

@@ -1,5 +1,5 @@
-//! What the pages of an extent in a backup say of themselves: which extent they are. Extents that were allocated and not
-//! written yet hold old pages, which name others.
+//! Which extent an extent of a backup is, according to the headers of its pages. Extents that were allocated and not
+//! written yet hold old pages, which name other extents.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,15 +13,15 @@ use format::{PageHeader, PageType};
 
 use super::media::Media;
 
-/// Bytes of a page that tell whose it is.
+/// Bytes of a page that identify it.
 const ID_BYTES: usize = 40;
 const ID_AT: usize = offset_of!(PageHeader, page_id);
 const TYPE_AT: usize = offset_of!(PageHeader, page_type);
-/// First bytes of the pages that fill up the end of a region.
+/// First bytes of the pages that pad the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
-/// Takes the name from extents that break the ascending order in which a region holds them: as few as possible. Such names
-/// are those of old pages in extents that were allocated and not written yet.
+/// Removes the names of extents that break the ascending order of a region: as few as possible. Such names are those of
+/// old pages in extents that were allocated and not written yet.
 pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     let named = |identity: &Identity| match identity {
         Identity::Named(index, extent) => Some((*index, *extent)),
@@ -30,7 +30,8 @@ pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     if frames.iter().filter_map(named).is_sorted_by(|a, b| a < b) {
         return;
     }
-    // The longest ascending subsequence: by length, the frame with the smallest name that ends one; and what precedes each.
+    // The longest ascending subsequence: by length, the frame with the smallest name that ends one; and each frame's
+    // predecessor.
     let mut ends: Vec<usize> = Vec::new();
     let mut previous: Vec<usize> = vec![usize::MAX; frames.len()];
     for (at, name) in frames.iter().enumerate().filter_map(|(at, frame)| Some((at, named(frame)?))) {
@@ -56,29 +57,30 @@ pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     }
 }
 
-/// What the pages of an extent say of themselves.
+/// The extent that its pages name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Identity {
     /// Index of the file, and extent.
     Named(u16, u32),
     /// Nothing.
     Nameless,
-    /// They cannot be read.
+    /// The pages cannot be read.
     Unreadable,
-    /// They fill up the end of a region.
+    /// Padding at the end of a region.
     Filler,
 }
 
-/// The names in the pages of an extent.
+/// The names found in the pages of an extent.
 pub(crate) struct Names {
-    /// Index of the file and extent, each once.
+    /// Index of the file, and extent; each once.
     pub(crate) found: Vec<(u16, u32)>,
     is_unreadable: bool,
     pub(crate) is_filler: bool,
 }
 
 impl Names {
-    /// Of several names one is the extent's own, the others of old pages: the first behind the extent `before` counts.
+    /// If there are several names, one is the extent's own and the others come from old pages: the first after the
+    /// extent `before` counts.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {
@@ -91,10 +93,10 @@ impl Names {
     }
 }
 
-/// The data files of a set, in the order in which they lie in a region.
+/// The data files of a set, in their order in a region.
 #[derive(Debug, Default)]
 pub(crate) struct SetFiles {
-    /// File ids and sizes in extents. Of two files with one id, which no server writes, the first.
+    /// File ids and sizes in extents. If two files have one id, which no server writes, the first.
     in_order: Vec<(u16, u32)>,
     /// File ids, ascending, and indexes in `in_order`.
     by_id: Vec<(u16, u16)>,
@@ -149,7 +151,7 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
         let mut bytes = [0; ID_BYTES];
         match media.read_at(&mut bytes, at + u64::from(index) * PAGE_BYTES as u64) {
             Ok(read) => names.is_unreadable |= read < ID_BYTES,
-            // Damage of the container: these pages say nothing.
+            // Damage to the container: these pages have no names.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => names.is_unreadable = true,
             Err(error) => return Err(error),
         }
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_names_the_next_in_order_counts() {
+    fn among_several_names_the_next_in_order_counts() {
         let names = |found: &[u32]| Names {
             found: found.iter().map(|&extent| (0, extent)).collect(),
             is_unreadable: false,

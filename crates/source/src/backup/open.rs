@@ -18,22 +18,22 @@ use super::room::{MOST_STRIPES, Room, open_error};
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError};
 
-/// A set by the numbers of the media that hold its stripes, and its index in each of them.
+/// A set: the numbers of the media with its stripes, and its index in each of them.
 type Group = Vec<(usize, usize)>;
 
 impl BackupPages {
-    /// Opens backup files as the pages of one database: a full backup, all stripes of it, and perhaps a differential of it,
-    /// in any order. `positions` chooses sets by position in their file, as FILE = n of RESTORE; without it the first full
-    /// set counts, and the first differential in another file that is based on it.
+    /// Opens backup files as the pages of one database: a full backup with all its stripes, and optionally a
+    /// differential based on it, in any order. `positions` selects sets by position in their file, like FILE = n of
+    /// RESTORE; without it, the first full set and the first differential in another file that is based on it.
     ///
     /// # Errors
-    /// [`OpenError`] when these files are no backups of the pages of one database.
+    /// [`OpenError`] if these files are not backups of the pages of one database.
     pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
         Self::open_with(paths, positions, None, None)
     }
 
-    /// The same; a path of `-` stands for `input`, which holds what came from standard input. What is kept in memory of the
-    /// backup takes at most `granted` bytes; without a grant a part of the backup's size, and some more.
+    /// The same; a path of `-` means `input`, the content of standard input. The memory kept for the backup is at most
+    /// `granted` bytes; without a grant, a fraction of the backup's size and a constant.
     ///
     /// # Errors
     /// [`OpenError`] as [`Self::open`]; [`OpenError::BackupTooLarge`] when the grant is too small.
@@ -109,7 +109,7 @@ impl BackupPages {
                 let logs = set.log.iter().map(|log| log.region);
                 sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
             }
-            // What the last set's log leaves is what a restore would give.
+            // What the last set's log leaves is the result of a restore.
             log = read_log(&media, &stripes, room).map_err(failed)?;
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
@@ -119,7 +119,7 @@ impl BackupPages {
             let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
         }
-        // Files that were not copied have no places, and those that were have some: both lists go by file id.
+        // Files that were not copied have no places, the others have some: both lists are sorted by file id.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
         places.iter_mut().for_each(FilePlaces::flatten);
@@ -129,10 +129,10 @@ impl BackupPages {
         let names = |group: &Group| {
             let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
             let files = set.map_or(&[][..], |set| &set.files);
-            // Of two files with one id the first counts.
+            // If two files have one id, the first counts.
             files.iter().rev().map(|file| (file.file_id, file.physical_name.clone())).collect::<Vec<_>>()
         };
-        // A file that was moved after the full backup has its new place in the differential.
+        // A file moved after the full backup has its new path in the differential.
         let physical_names: BTreeMap<u16, String> = names(full).into_iter().chain(names(differential)).collect();
         let mut this = Self {
             media,
@@ -154,13 +154,13 @@ impl BackupPages {
     }
 }
 
-/// Bytes of the backup files, all together.
+/// Total bytes of the backup files.
 fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     let named = paths.iter().filter_map(|path| path.metadata().ok());
     named.chain(input.and_then(|file| file.metadata().ok())).map(|metadata| metadata.len()).sum()
 }
 
-/// What the files are by themselves: readable, and no stripe twice.
+/// Checks the files by themselves: readable, and no stripe twice.
 fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {
@@ -189,7 +189,7 @@ fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenErr
     Ok(())
 }
 
-/// Why a file belongs to none of the others. If the media header of one cannot be read, that one is the cause.
+/// Why a file belongs to none of the others. A file whose media header cannot be read is the cause.
 fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, full: &Group) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
@@ -244,7 +244,7 @@ fn choose_differential<'a>(
     let base = full.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
     let mut foreign = None;
     for (number, label) in labels.iter().enumerate() {
-        // In the file of the full backup a differential counts only if it was asked for.
+        // In the file of the full backup, a differential counts only if requested.
         if positions.is_empty() && full.iter().any(|(media, _)| *media == number) {
             continue;
         }
@@ -259,8 +259,8 @@ fn choose_differential<'a>(
     foreign.map_or(Ok(Group::new()), Err)
 }
 
-/// The file cannot end far behind its last extent that was copied: every 8088 pages there is a PFS page, and these are
-/// always copied. In the stripes that are missing some may lie.
+/// The file cannot end far beyond its last copied extent: every 8088 pages there is a PFS page, and these are always
+/// copied. Some of them may be in missing stripes.
 fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     let intervals = end.saturating_mul(EXTENT_PAGES).div_ceil(PFS_PAGES).max(1);
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
@@ -275,7 +275,7 @@ fn other_sets(labels: &[BackupMedia], full: &Group, differential: &Group) -> Vec
     label.sets.iter().enumerate().filter(|(index, _)| is_other(*index)).map(|(_, set)| set.position).collect()
 }
 
-/// Whether a differential holds what changed since the full backup `base`.
+/// Whether a differential holds the changes since the full backup `base`.
 pub(super) fn is_based_on(differential: &BackupSet, base: &BackupSet) -> bool {
     let mut files = differential.files.iter().filter(|file| file.is_data);
     let guid = &differential.config.differential_base_guid;
@@ -293,7 +293,7 @@ fn pages_missing(label: &BackupMedia, set: &BackupSet, placed: &Placed) -> Vec<D
     missing.collect()
 }
 
-/// The data files of a set; of one that was there before, the later size counts.
+/// The data files of a set; for a file already listed, the later size counts.
 fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: &BackupMedia) {
     let limit = most_extents(stripes).saturating_mul(EXTENT_PAGES);
     let Some((_, set)) = stripes.first() else { return };
@@ -323,7 +323,7 @@ fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
     }
 }
 
-/// Reads the log of a set, wherever its stripes have it.
+/// Reads the log of a set from all its stripes.
 fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> std::io::Result<LogPortion> {
     let mut regions: Vec<(u16, LogRegion)> =
         stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();

@@ -20,14 +20,14 @@ use super::sets::Region;
 use crate::identify::is_file_header;
 use crate::{DataFile, PageSource, ReadError, ReadFaults};
 
-/// Where a page's header has its LSN.
+/// Offset of the LSN in a page's header.
 const LSN_AT: usize = offset_of!(PageHeader, lsn);
 const LSN_BYTES: usize = 10;
 
-/// The page in a list, and in the sets that are made of it.
-const BYTES_A_PAGE_IN_FLIGHT: usize = 32;
+/// The page in a list, and in the sets built from it.
+const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 
-/// The pages of one backup: a full one, its stripes, a differential laid over it.
+/// The pages of one backup: a full one with its stripes, overlaid by a differential.
 #[derive(Debug)]
 pub struct BackupPages {
     pub(super) media: Vec<Media>,
@@ -35,27 +35,27 @@ pub struct BackupPages {
     pub(super) places: Vec<FilePlaces>,
     /// By place.
     pub(super) sums: Vec<RegionSum>,
-    /// Damage met while the backup was opened.
+    /// Damage found while opening the backup.
     pub(super) damage: Vec<Damage>,
-    /// Stripes of the media set that are not at hand.
+    /// Stripes of the media set that are missing.
     pub(super) missing_stripes: u16,
-    /// Types of blocks that are not described, and how many there are.
+    /// Undescribed types of blocks, and how many there are of each.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
-    /// Positions of the sets beside the one that is read.
+    /// Positions of the sets other than the one read.
     pub(super) other_sets: Vec<u16>,
     /// Paths on the server, by file id.
     pub(super) physical_names: BTreeMap<u16, String>,
 }
 
-/// Checksum over the data of a region, put together from its extents in whichever order they are read.
+/// Checksum of the data of a region, combined from its extents in any order.
 #[derive(Debug)]
 pub(super) struct RegionSum {
     pub(super) tape: u16,
     pub(super) region: Region,
     stored: u32,
     sum: AtomicU32,
-    /// Extents that were added, a bit each.
+    /// Extents already added, one bit each.
     seen: Vec<AtomicU64>,
 }
 
@@ -66,22 +66,22 @@ impl RegionSum {
         Some(Self { tape, region, stored: region.checksum?, sum: AtomicU32::new(0), seen })
     }
 
-    /// Its tape and where it starts there.
+    /// Its tape and its start there.
     pub(super) fn place(&self) -> (u16, u64) {
         (self.tape, self.region.at)
     }
 
-    /// Adds an extent, unless it was added before: its sum, rotated by as many bits as sectors follow.
+    /// Adds an extent, unless already added: its sum, rotated by as many bits as sectors follow.
     fn add(&self, frame: u64, bytes: &[u8]) {
         let bit = 1 << (frame % 64);
         let Some(word) = self.seen.get((frame / 64) as usize) else { return };
         if word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-            let behind = self.region.length.saturating_sub(frame * FRAME_BYTES + bytes.len() as u64) / 512;
-            self.sum.fetch_xor(sectors_sum(0, bytes).rotate_left((behind % 32) as u32), Ordering::Relaxed);
+            let following_sectors = self.region.length.saturating_sub(frame * FRAME_BYTES + bytes.len() as u64) / 512;
+            self.sum.fetch_xor(sectors_sum(0, bytes).rotate_left((following_sectors % 32) as u32), Ordering::Relaxed);
         }
     }
 
-    /// Adds what was read of the tape `tape` from place `at` on.
+    /// Adds what was read of the tape `tape` from offset `at` on.
     fn observe(&self, tape: u16, at: u64, bytes: &[u8]) {
         let Some(skipped) = at.checked_sub(self.region.at).filter(|_| tape == self.tape) else { return };
         if at >= self.region.at + self.region.length || !skipped.is_multiple_of(FRAME_BYTES) {
@@ -95,7 +95,7 @@ impl RegionSum {
         }
     }
 
-    /// Reads the extents that nobody asked for, and compares.
+    /// Reads the extents not read yet, and compares.
     fn finish(&self, media: &Media) -> io::Result<Option<DamageKind>> {
         let mut buffer = vec![0; FRAME_BYTES as usize];
         for frame in 0..self.region.length.div_ceil(FRAME_BYTES) {
@@ -113,12 +113,12 @@ impl RegionSum {
 }
 
 impl BackupPages {
-    /// Bytes that it keeps in memory, about, besides what is being read.
+    /// Approximate bytes kept in memory, without read buffers.
     pub fn held_bytes(&self) -> u64 {
         let places = self.places.iter().flat_map(|places| &places.layers).map(Layer::held_bytes);
         let media = self.media.iter().map(Media::held_bytes);
         let sums = self.sums.iter().map(|sum| size_of::<RegionSum>() + sum.seen.len() * size_of::<AtomicU64>());
-        let in_flight = self.in_flight.as_ref().map_or(0, Vec::len) * BYTES_A_PAGE_IN_FLIGHT;
+        let in_flight = self.in_flight.as_ref().map_or(0, Vec::len) * BYTES_PER_PAGE_IN_FLIGHT;
         let texts = |file: &DataFile| file.path.as_os_str().len() + file.logical_name.len();
         let files = self.files.iter().map(|file| size_of::<DataFile>() + size_of::<FilePlaces>() + texts(file));
         let names = self.physical_names.values().map(|name| size_of::<(u16, String)>() + name.len());
@@ -127,17 +127,17 @@ impl BackupPages {
         (lists.sum::<usize>() + in_flight) as u64
     }
 
-    /// Stripes of the media set that are not at hand.
+    /// Stripes of the media set that are missing.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
     }
 
-    /// Types of the backup's blocks that are not described, and how many there are: what these hold is not known.
+    /// Undescribed types of the backup's blocks, and how many there are of each: their content is unknown.
     pub fn undescribed_blocks(&self) -> &[([u8; 4], u64)] {
         &self.undescribed
     }
 
-    /// The path that a data file had on the server; empty when it is not known.
+    /// The path of a data file on the server; empty if unknown.
     pub fn physical_name(&self, file_id: u16) -> &str {
         self.physical_names.get(&file_id).map_or("", String::as_str)
     }
@@ -147,14 +147,14 @@ impl BackupPages {
         &self.other_sets
     }
 
-    /// Completes the data files once all pages are placed: what their header pages say.
+    /// Completes the data files from their header pages, once all pages are placed.
     pub(super) fn read_headers(&mut self) {
         for index in 0..self.files.len() {
             let file_id = self.files.get(index).map_or(0, |file| file.file_id);
             let id = PageId::new(file_id, 0);
             let bytes = self.read_page(id);
             let Some(file) = self.files.get_mut(index) else { continue };
-            // A header that lies in a part that is not at hand is not known to be damaged.
+            // A header in a missing part is not known to be damaged.
             file.header_is_sound = bytes.as_ref().is_none_or(|bytes| is_file_header(bytes));
             if let Some(mut bytes) = bytes.filter(|bytes| is_file_header(bytes)) {
                 undo_torn_bits(&mut bytes);
@@ -165,7 +165,7 @@ impl BackupPages {
         }
     }
 
-    /// The pages that the log of the set still changes: those whose image is older than their last record, and those of
+    /// The pages that the set's log still changes: those whose image is older than their last record, and those of
     /// transactions that had not ended.
     pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
         let mut pages = log.undone.clone();
@@ -180,7 +180,7 @@ impl BackupPages {
         pages
     }
 
-    /// Where the extents of a file lie.
+    /// Places of the extents of a file.
     fn places_of(&self, file_id: u16) -> Option<&FilePlaces> {
         let at = self.places.binary_search_by_key(&file_id, |places| places.file_id).ok()?;
         self.places.get(at)
@@ -255,14 +255,14 @@ impl PageSource for BackupPages {
 }
 
 impl BackupPages {
-    /// The pages, ascending, whose images are older than the backup's log, or hold changes that it takes back; `None` when
-    /// that is not known.
+    /// The pages, ascending, whose images are older than the backup's log or hold changes that it undoes; `None` if
+    /// unknown.
     pub fn in_flight(&self) -> Option<&[PageId]> {
         self.in_flight.as_deref()
     }
 
-    /// Reports damage around the pages to `found`, and returns what could not be read to find it. Reads what was not read
-    /// before, so it is asked for once, at the end.
+    /// Reports damage around the pages to `found`, and returns the read errors met on the way. Reads what was not read
+    /// before, so call it once, at the end.
     pub fn container_damage(&self, mut found: impl FnMut(Damage)) -> Vec<ReadError> {
         let mut errors = Vec::new();
         self.damage.iter().cloned().for_each(&mut found);
@@ -271,7 +271,7 @@ impl BackupPages {
             match sum.finish(media) {
                 Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
-                // Damage of the container, which is told below, or its end, which was told before.
+                // Damage to the container, reported below, or its end, reported before.
                 Err(error) if is_damage(&error) => {}
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }
@@ -289,9 +289,9 @@ impl BackupPages {
             return Err(ReadError::NoSuchFile { file_id: 0 });
         };
         media.read_exact_at(bytes, at).map_err(|cause| io_error(&media.path, at, cause))?;
-        // Regions do not overlap, and what is read together lies in one.
-        let behind = self.sums.partition_point(|sum| sum.place() <= (tape, at));
-        if let Some(sum) = behind.checked_sub(1).and_then(|index| self.sums.get(index)) {
+        // Regions do not overlap, and one read stays within one.
+        let after = self.sums.partition_point(|sum| sum.place() <= (tape, at));
+        if let Some(sum) = after.checked_sub(1).and_then(|index| self.sums.get(index)) {
             sum.observe(tape, at, bytes);
         }
         Ok(())

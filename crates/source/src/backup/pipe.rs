@@ -1,5 +1,5 @@
-//! A backup that comes through a pipe: the tape is read once, from front to back, and only its last part is kept. That is
-//! enough for all that a backup says of itself; pages are wanted in another order.
+//! A backup from a pipe: the tape is read once, from front to back, and only its last part is kept. That is enough for
+//! the labels; pages are needed in another order.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,11 +11,11 @@ use super::records::END_BYTES;
 use super::version::Version;
 use super::xpress;
 
-/// How much of the tape stays at hand behind what was read: descriptor blocks with their configuration.
+/// How much of the tape stays available after it was read: descriptor blocks with their configuration.
 const KEPT_BYTES: usize = 8 << 20;
-/// Longer than any tape: what a length claims is less, or a lie.
+/// Longer than any tape: a length that claims more is invalid.
 const MOST_BYTES: u64 = 1 << 62;
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// A tape that can be read once.
@@ -24,25 +24,25 @@ pub(crate) struct Pipe {
     state: Mutex<State>,
 }
 
-/// What comes through a pipe.
+/// The content of a pipe.
 pub(crate) enum Piped {
     Backup(Pipe),
-    /// A backup that is compressed in a way that is not known.
+    /// A backup with an unknown compression.
     UnknownCompression,
     Other,
 }
 
 struct State {
     input: Box<dyn Read + Send>,
-    /// Bytes of the input, how many of them were used, and where those start that were not.
+    /// Bytes of the input, how many of them were used, and the start of the unused ones.
     input_bytes: Vec<u8>,
     used_bytes: usize,
     raw_at: u64,
     is_input_ended: bool,
-    /// The part of the tape that is at hand, and where it starts.
+    /// The available part of the tape, and its start.
     window: Vec<u8>,
     start: u64,
-    /// Whether it ends with a soft filemark so far.
+    /// Whether it currently ends with a soft filemark.
     is_after_mark: bool,
     is_ended: bool,
 }
@@ -54,7 +54,7 @@ impl fmt::Debug for Pipe {
 }
 
 impl Pipe {
-    /// Bytes that it keeps in memory at most: what was kept when it is dropped, and as much again.
+    /// Maximum bytes kept in memory: the window before it is trimmed, and as much again.
     pub(super) const MOST_HELD_BYTES: usize = 2 * KEPT_BYTES + CHUNK_BYTES;
 
     /// A tape from `input`.
@@ -89,13 +89,13 @@ impl Pipe {
         self.version.is_some()
     }
 
-    /// Length of the tape, once its end was met.
+    /// Length of the tape, once its end was reached.
     pub(crate) fn length(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_ended { state.end() } else { MOST_BYTES }
     }
 
-    /// Reads from place `at` of the tape on; fewer bytes than asked for only at its end.
+    /// Reads the tape from offset `at`; fewer bytes than requested only at its end.
     pub(crate) fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = at.saturating_add(buffer.len() as u64);
@@ -121,15 +121,15 @@ impl State {
         self.start.saturating_add(self.window.len() as u64)
     }
 
-    /// Bytes of the input that were not used yet.
+    /// Bytes of the input not used yet.
     fn raw(&self) -> &[u8] {
         self.input_bytes.get(self.used_bytes..).unwrap_or_default()
     }
 
-    /// Makes sure that `bytes` of the input are at hand, unless it ends before.
+    /// Makes `bytes` of the input available, unless it ends before.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         while self.raw().len() < bytes && !self.is_input_ended {
-            // The rest moves to the front only here, so that small records do not move it each.
+            // The rest moves to the front only here, so that small records do not each move it.
             self.input_bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
             let old = self.input_bytes.len();
@@ -148,14 +148,14 @@ impl State {
         Ok(())
     }
 
-    /// Goes past so many bytes of the input.
+    /// Skips this many bytes of the input.
     fn used(&mut self, bytes: usize) {
         let bytes = bytes.min(self.raw().len());
         self.used_bytes += bytes;
         self.raw_at = self.raw_at.saturating_add(bytes as u64);
     }
 
-    /// Reads some more of the tape.
+    /// Reads more of the tape.
     fn grow(&mut self, version: Option<Version>) -> io::Result<()> {
         match version {
             Some(version) => self.grow_by_record(version),
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// The next record of a compressed container, or soft filemark.
+    /// The next record, or soft filemark, of a compressed container.
     fn grow_by_record(&mut self, version: Version) -> io::Result<()> {
         self.want(version.most_bytes() as usize)?;
         if let Some((sectors, payload)) = version.record(self.input_bytes.get(self.used_bytes..).unwrap_or_default()) {
@@ -208,12 +208,12 @@ impl State {
         Err(lost("a record of the compressed backup is damaged; keep the backup in a file to have it searched"))
     }
 
-    /// Length of the soft filemark that comes next, if one does.
+    /// Length of the soft filemark that comes next, if any.
     fn filemark(&self) -> Option<usize> {
         is_filemark(self.raw()).filter(|_| self.raw_at.is_multiple_of(SECTOR_BYTES as u64))
     }
 
-    /// Goes past so many bytes of the input, of any number.
+    /// Skips any number of bytes of the input.
     fn pass(&mut self, bytes: u64) -> io::Result<()> {
         let end = self.raw_at.saturating_add(bytes);
         while self.raw_at < end {
@@ -226,12 +226,12 @@ impl State {
         Ok(())
     }
 
-    /// Drops what lies too far before `at`.
+    /// Drops what is too far before `at`.
     fn forget(&mut self, at: u64) {
         let spare = self.window.len().saturating_sub(KEPT_BYTES);
         let passed = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let dropped = spare.min(passed);
-        // Seldom, as the rest moves.
+        // Rarely, as the rest has to move.
         if dropped >= KEPT_BYTES {
             self.window.drain(..dropped);
             self.start = self.start.saturating_add(dropped as u64);
@@ -239,7 +239,7 @@ impl State {
     }
 }
 
-/// Nothing behind this can be read: what is damaged in a file can be stepped over, not in a pipe.
+/// Nothing after this can be read: damage in a file can be skipped, in a pipe it cannot.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }

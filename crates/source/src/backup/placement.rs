@@ -1,5 +1,5 @@
-//! Which extent lies at which place of a set: told by the allocation maps for a plain full backup, else by the pages
-//! themselves (docs/format/backups.md#where-the-pages-are). What the maps tell is always checked against the pages.
+//! Which extent is at which place of a set: according to the allocation maps for a plain full backup, else to the pages
+//! themselves (docs/format/backups.md#where-the-pages-are). What the maps say is always verified on the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,18 +16,18 @@ use super::places::{FRAME_BYTES, FilePlaces, Layer, Place, Run};
 use super::room::{MOST_STRIPES, Room};
 use super::sets::{BackupSet, Region, SetKind};
 
-/// How many places of a file are compared with what the maps say.
+/// Places of a file that are compared with the maps.
 const PROBES: u32 = 32;
 
-/// A set in all its stripes at hand: number of the tape and its part of the set.
+/// The available stripes of a set: number of the tape, and its part of the set.
 pub(crate) type Stripes<'a> = [(u16, &'a BackupSet)];
 
-/// What placing a set gave.
+/// The result of placing a set.
 #[derive(Debug, Default)]
 pub(crate) struct Placed {
     /// By data file.
     pub(crate) files: Vec<FilePlaces>,
-    /// Data file, pages copied, pages found: where these differ.
+    /// Data file, pages copied, pages found: if they differ.
     pub(crate) short: Vec<(u16, u64, u64)>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
     placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
-    // Extents that are there, though it is not known which they are: by index of the file and number of the region.
+    // Extents that are present but unidentified: by index of the file and number of the region.
     let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();
     for number in 0..regions {
         let of_stripes: Vec<(u16, Region)> =
@@ -56,11 +56,11 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
             None => {
                 let mut layers = Layers::new();
                 for (tape, region) in of_stripes {
-                    // While they are ordered, extents take more than their places do.
+                    // While being sorted, extents take more memory than their places.
                     let extents = region.length.div_ceil(FRAME_BYTES) as usize;
-                    room.take(extents * BYTES_AN_ORDERED_EXTENT, EXTENTS)?;
+                    room.take(extents * BYTES_PER_ORDERED_EXTENT, EXTENTS)?;
                     by_pages(media, &files, tape, region, &mut layers, &mut nameless)?;
-                    room.give_back(extents * BYTES_AN_ORDERED_EXTENT);
+                    room.give_back(extents * BYTES_PER_ORDERED_EXTENT);
                 }
                 for index in nameless.keys() {
                     layers.entry(*index).or_default();
@@ -101,16 +101,16 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     Ok(placed)
 }
 
-/// What takes room when there is none.
+/// Named in the error if memory does not suffice.
 const EXTENTS: &str = "the places of its extents";
-/// What is kept of an extent while the extents of a region are put in order.
-const BYTES_AN_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
+/// Memory per extent while the extents of a region are sorted.
+const BYTES_PER_ORDERED_EXTENT: usize = size_of::<Identity>() + 2 * size_of::<usize>() + size_of::<bool>();
 
-/// Of the files that a region has something of, by their index, what it has.
+/// What a region has of each file, by index of the file.
 type Layers = BTreeMap<u16, Layer>;
 
-/// More extents than a file of the database can have, told by what is there: every 8088 pages there is a PFS page, which
-/// is always copied. The size that the configuration claims is not trusted further.
+/// An upper bound for the extents of a file, from what is present: every 8088 pages there is a PFS page, which is
+/// always copied. The size claimed by the configuration is not trusted beyond that.
 pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
     let bytes: u64 = stripes.iter().flat_map(|(_, set)| &set.pages).map(|region| region.length).sum();
     let frames = (bytes / FRAME_BYTES).saturating_mul(u64::from(MOST_STRIPES));
@@ -118,7 +118,7 @@ pub(crate) fn most_extents(stripes: &Stripes<'_>) -> u32 {
         .map_or(MAX_EXTENTS, |most| most.min(MAX_EXTENTS))
 }
 
-/// SQL Server's own limit of a file, 16 TiB.
+/// SQL Server's own limit for a file, 16 TiB.
 const MAX_EXTENTS: u32 = (1 << 31) / EXTENT_PAGES;
 
 /// Size of a data file in extents.
@@ -126,8 +126,8 @@ fn extents_of(file: &BackupFile) -> u32 {
     u32::try_from(file.bytes.div_ceil(FRAME_BYTES)).unwrap_or(MAX_EXTENTS).clamp(1, MAX_EXTENTS)
 }
 
-/// Places a region by the allocation maps in it: files one after the other, extents ascending. `None` when the pages or
-/// the numbers of pages copied say otherwise, or when two of the files have one id, so that fewer than these are `known`.
+/// Places a region by its own allocation maps: files in sequence, extents ascending. `None` if the pages or the numbers
+/// of copied pages disagree, or if two of the files have one id, so that fewer than these are `known`.
 fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: usize) -> io::Result<Option<Layers>> {
     let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
     let mut frame = 0u64;
@@ -173,7 +173,8 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
         if frame != end {
             return Ok(None);
         }
-        // Ascending on both sides and as many: places between two that agree can only differ if some between differ both ways.
+        // Both sides ascend and have equal counts: places between two that agree can only differ if some differ in both
+        // directions.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
         let only = SetFiles::new(std::iter::once((file.file_id, extents)));
@@ -189,7 +190,7 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
     Ok(Some(layers))
 }
 
-/// Consecutive extents of a region whose pages do not say which they are: never written, or damaged.
+/// Consecutive extents of a region whose pages do not identify themselves: never written, or damaged.
 #[derive(Clone, Copy, Debug)]
 struct Nameless {
     tape: u16,
@@ -197,13 +198,13 @@ struct Nameless {
     count: u32,
     /// Index of the file.
     file: u16,
-    /// The first extent that they can be, and the one behind them.
+    /// The first extent that they can be, and the end of the range.
     first: u32,
-    behind: u32,
+    end: u32,
     is_readable: bool,
 }
 
-/// Places a region by what the pages of each extent say of themselves; extents that say nothing are `nameless`, by file.
+/// Places a region by the names in its extents' pages; extents without a name are `nameless`, by file.
 fn by_pages(
     media: &[Media],
     files: &SetFiles,
@@ -230,13 +231,13 @@ fn by_pages(
     for (at, identity) in (region.at..).step_by(FRAME_BYTES as usize).zip(frames) {
         match identity {
             Identity::Named(index, extent) => {
-                // Files lie one behind the other, and the first extent of each names itself.
+                // Files are in sequence, and the first extent of each names itself.
                 if let Some(nameless) = open.take() {
                     let file = before.map_or(0, |(file, _)| file);
-                    let behind = if file == index { extent } else { u32::MAX };
-                    // In front of all names of a stripe lies the first file, or any up to the one behind.
+                    let end = if file == index { extent } else { u32::MAX };
+                    // Before all names of a stripe is the first file, or any file up to the next one.
                     if before.is_some() || index == 0 {
-                        add(Nameless { behind, ..nameless });
+                        add(Nameless { end, ..nameless });
                     }
                 }
                 layers.entry(index).or_default().push(Run::one(extent, tape, at));
@@ -252,7 +253,7 @@ fn by_pages(
                         open.is_readable &= is_readable;
                     }
                     (None, Some(_)) => {
-                        open = Some(Nameless { tape, at, count: 1, file, first, behind: u32::MAX, is_readable });
+                        open = Some(Nameless { tape, at, count: 1, file, first, end: u32::MAX, is_readable });
                     }
                     (None, None) => {}
                 }
@@ -265,7 +266,7 @@ fn by_pages(
     Ok(())
 }
 
-/// The page at `at` of the tape, if it is what its place demands and as it was written.
+/// The page at `at` of the tape, if it is as its place requires and as written.
 fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<Option<Box<PageBytes>>> {
     let mut bytes = Box::new([0; PAGE_BYTES]);
     match media.read_at(bytes.as_mut_slice(), at) {
@@ -282,8 +283,8 @@ fn sound_page(media: &Media, at: u64, id: PageId, kind: PageType) -> io::Result<
 
 type FetchedPage = io::Result<Option<Box<PageBytes>>>;
 
-/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval, and
-/// those that hold a PFS page. `None` when a map cannot be read.
+/// The extents of an interval that a full backup copies: allocated in GAM, marked in SGAM, the first of the interval,
+/// and those with a PFS page. `None` if a map cannot be read.
 fn allocated(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::Result<Option<Vec<u32>>> {
     let first_page = interval * INTERVAL_PAGES;
     let gam_page = allocation::gam_page_of(first_page);
@@ -309,7 +310,7 @@ fn changed(interval: u32, fetch: impl Fn(u32, PageType) -> FetchedPage) -> io::R
     Ok(Some(std::iter::once(0).chain(marked).map(|index| interval * INTERVAL_EXTENTS + index).collect()))
 }
 
-/// The extents of an interval that the maps of a placed file name; `None` where these were not found.
+/// The extents of an interval according to the maps of a placed file; `None` if these were not found.
 fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32) -> io::Result<Option<Vec<u32>>> {
     let fetch = |page: u32, kind| {
         let (Place::At(tape, at), _) = places.locate(page / EXTENT_PAGES) else { return Ok(None) };
@@ -323,10 +324,10 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
     }
 }
 
-/// Gives the extents that do not name themselves to the places that the maps leave between their neighbours. Fewer of them
-/// than places means that the backup left some out, which only pages that were never written allow: in the first region of
-/// a full backup the order of such extents is all one. Elsewhere they would hide what lies below, so that their places count
-/// as missing in a differential, and what is copied again keeps its first copy. Returns how many extents got no place.
+/// Gives the extents without a name to the places that the maps leave between their neighbors. If there are fewer of
+/// them than places, the backup left some out, which can only be pages that were never written: in the first region of
+/// a full backup their order does not matter. Elsewhere they would hide what is below, so in a differential their
+/// places count as missing, and in extents copied again the first copy is kept. Returns how many extents got no place.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,
@@ -341,7 +342,7 @@ fn place_nameless(
     let mut known: Option<(u32, Option<Vec<u32>>)> = None;
     for nameless in all {
         let mut left = nameless.count;
-        let (first, end) = (nameless.first, nameless.behind.min(MAX_EXTENTS));
+        let (first, end) = (nameless.first, nameless.end.min(MAX_EXTENTS));
         let mut free: Vec<u32> = Vec::new();
         for interval in first / INTERVAL_EXTENTS..end.div_ceil(INTERVAL_EXTENTS) {
             if known.as_ref().is_none_or(|(of, _)| *of != interval) {
@@ -382,8 +383,8 @@ fn place_nameless(
     Ok(left)
 }
 
-/// Notes the extents of the first region that its maps name and that were not found; all of an interval whose maps were
-/// not found either.
+/// Notes the extents of the first region that its maps name and that were not found; all of an interval if its maps
+/// were not found either.
 fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces, room: &Room) -> io::Result<()> {
     let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
     let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
@@ -407,7 +408,7 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
                 first + INTERVAL_EXTENTS
             }
             None => {
-                // Its maps lie in its first extent; where that is not there, so are those of the next ones to start there.
+                // Its maps are in its first extent; if that is missing, so are the next ones that start there.
                 let same = if matches!(place, Place::At(..)) { 1 } else { same };
                 let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
                 layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));

@@ -1,22 +1,23 @@
-//! Where the extents of a data file lie in the tapes of a backup: layers of runs, the last one that has an extent wins.
+//! Places of the extents of a data file in the tapes of a backup: layers of runs; the last layer that has an extent
+//! wins.
 
 use std::ops::Range;
 
 use format::allocation::EXTENT_PAGES;
 use format::page::PAGE_BYTES;
 
-/// Bytes of an extent, which lies in a backup in one piece.
+/// Bytes of an extent, which is contiguous in a backup.
 pub(crate) const FRAME_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_BYTES as u64;
-/// Bits of a place in a tape; those above hold the number of the tape.
+/// Bits of an offset in a tape; the higher bits hold the number of the tape.
 const TAPE_SHIFT: u32 = 48;
 const PLACE_MASK: u64 = (1 << TAPE_SHIFT) - 1;
 
-/// Consecutive extents that lie one behind the other in one tape.
+/// Consecutive extents that are contiguous in one tape.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Run {
     pub(crate) extent: u32,
     pub(crate) count: u32,
-    /// Number of the tape and place in it.
+    /// Number of the tape, and offset in it.
     start: u64,
 }
 
@@ -31,7 +32,7 @@ impl Run {
     }
 }
 
-/// The extents of one file that one region of a backup holds.
+/// The extents of one file in one region of a backup.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
     /// Number of the region in its set.
@@ -42,7 +43,7 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Bytes that it takes in memory; lists that grow have room for half as much again.
+    /// Bytes in memory; growing lists have room for half as much again.
     pub(super) fn held_bytes(&self) -> usize {
         (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
     }
@@ -59,7 +60,7 @@ impl Layer {
         }
     }
 
-    /// Puts the runs in order. Of an extent that is there twice the later place counts.
+    /// Sorts the runs. If an extent is there twice, the later place counts.
     pub(crate) fn sort(&mut self) {
         self.runs.sort_unstable();
         let mut sorted: Vec<Run> = Vec::with_capacity(self.runs.len());
@@ -76,12 +77,12 @@ impl Layer {
         self.runs = sorted;
     }
 
-    /// How many extents are placed.
+    /// Number of extents placed.
     pub(crate) fn extents(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.count)).sum()
     }
 
-    /// Every `step`th extent and the last one, with their places in the tape.
+    /// Every `step`th extent and the last one, with their offsets in the tape.
     pub(crate) fn frames(&self, step: u32) -> Vec<(u32, u64)> {
         let total = self.extents();
         let (mut frames, mut before, mut next) = (Vec::new(), 0u64, 0u64);
@@ -125,7 +126,7 @@ impl Layer {
         ends.map(move |(until, then)| gap(until, then)).filter(|gap| !gap.is_empty())
     }
 
-    /// What both say together: `upper` counts where it says something.
+    /// Both layers combined: `upper` wins where it has something.
     fn overlaid(self, upper: Self) -> Self {
         let runs = upper.runs.iter().map(|run| (run.extent, run.end()));
         let mut cover: Vec<(u32, u32)> = runs.chain(upper.missing.iter().copied()).collect();
@@ -148,12 +149,12 @@ impl Layer {
         this
     }
 
-    /// Takes over what `other` misses.
+    /// Takes over the missing extents of `other`.
     pub(crate) fn take_missing(&mut self, other: Self) {
         self.missing = other.missing;
     }
 
-    /// What is known of `extent` and how many extents from there on the same holds for.
+    /// What is known of `extent`, and for how many extents from there on the same holds.
     fn look_up(&self, extent: u32) -> (Found, u32) {
         let next = self.runs.partition_point(|run| run.extent <= extent);
         if let Some(run) = next.checked_sub(1).and_then(|at| self.runs.get(at)).filter(|run| extent < run.end()) {
@@ -172,7 +173,7 @@ impl Layer {
     }
 }
 
-/// The parts from `first` to `end` that `cover`, which is in order, leaves.
+/// The parts from `first` to `end` not covered by `cover`, which is sorted.
 fn uncovered(first: u32, end: u32, cover: &[(u32, u32)]) -> impl Iterator<Item = (u32, u32)> + '_ {
     let from = cover.partition_point(|(_, covered)| *covered <= first);
     let covers = cover.get(from..).unwrap_or_default().iter().copied().take_while(move |(start, _)| *start < end);
@@ -190,12 +191,12 @@ enum Found {
     Nothing,
 }
 
-/// Where an extent lies.
+/// The place of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// In this tape, from this byte on.
+    /// In this tape, from this offset on.
     At(u16, u64),
-    /// In a part of the backup that is not at hand.
+    /// In a missing part of the backup.
     Missing,
     /// Nowhere: it was free when the backup was taken.
     Free,
@@ -205,16 +206,16 @@ pub(crate) enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct FilePlaces {
     pub(crate) file_id: u16,
-    /// Later layers supersede earlier ones. A region that has nothing of the file has no layer.
+    /// Later layers supersede earlier ones. A region without extents of the file has no layer.
     pub(crate) layers: Vec<Layer>,
 }
 
-/// A full backup and a differential, each with extents that were copied again. Layers beyond these are put together, so
-/// that an extent is found at once.
+/// A full backup and a differential, each with extents copied again. Further layers are combined, so that look-ups stay
+/// fast.
 const MOST_LAYERS: usize = 4;
 
 impl FilePlaces {
-    /// Puts layers together that are more than a server writes.
+    /// Combines layers beyond the number that a server writes.
     pub(crate) fn flatten(&mut self) {
         while self.layers.len() > MOST_LAYERS {
             let mut layers = std::mem::take(&mut self.layers).into_iter();
@@ -227,12 +228,12 @@ impl FilePlaces {
         }
     }
 
-    /// The extent behind the last one placed.
+    /// The end of the last extent placed.
     pub(crate) fn end(&self) -> u32 {
         self.layers.iter().filter_map(|layer| layer.runs.last()).map(|run| run.end()).max().unwrap_or_default()
     }
 
-    /// Where `extent` lies, and how many extents from there on lie behind it, or share its lot.
+    /// The place of `extent`, and how many extents from there on are contiguous with it, or share its state.
     pub(crate) fn locate(&self, extent: u32) -> (Place, u32) {
         let mut limit = u32::MAX;
         for layer in self.layers.iter().rev() {
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_extent_placed_twice_the_later_place_counts() {
+    fn the_later_place_of_an_extent_placed_twice_counts() {
         let twice = layer(&[(4, 0), (5, 1), (6, 2), (5, 7)]);
         assert!(twice.contains(5) && twice.extents() <= 3);
         let places = FilePlaces { file_id: 1, layers: vec![twice] };

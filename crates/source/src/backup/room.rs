@@ -1,5 +1,5 @@
-//! What opening a backup may take: memory, and as much of everything as a server can write. What lies beyond is refused
-//! before it is kept.
+//! Limits for opening a backup: memory, and as many objects of each kind as a server can write. Anything beyond is
+//! refused before it is kept.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,17 +14,17 @@ pub(super) const MOST_FILES: usize = 32_767;
 /// Backup devices of one backup: 64 (the page of BACKUP in the documentation of Transact-SQL).
 pub(super) const MOST_STRIPES: u16 = 64;
 /// Regions of pages of one set in one stripe: one, and one for the extents that changed meanwhile
-/// (docs/format/backups.md#where-the-pages-are). More than these two were never seen.
+/// (docs/format/backups.md#where-the-pages-are). No more than these two have been seen.
 pub(super) const MOST_REGIONS: usize = 1024;
-/// Objects of one configuration: two for each file, and some for the set.
+/// Objects of one configuration: two per file, and some for the set.
 pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
-/// The program itself, with the buffers that reading needs.
+/// The program itself, with its read buffers.
 const BASE_BYTES: u64 = 8 << 20;
-/// What may be kept without a grant, besides a part of the backup's own size.
+/// Memory without a grant, in addition to a fraction of the backup's own size.
 const DEFAULT_BYTES: u64 = 56 << 20;
-/// Without a grant, one byte may be kept for so many bytes of the backup. A sound one takes a fiftieth of that.
-const BYTES_A_BYTE: u64 = 16;
+/// Without a grant, bytes of the backup per byte of memory. A sound one takes a fiftieth of that.
+const BYTES_PER_BYTE: u64 = 16;
 
 /// Memory for what is kept of a backup.
 #[derive(Debug)]
@@ -35,16 +35,16 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Room within a grant of so many bytes; without one, in proportion to the `size` of the backup in bytes.
+    /// Room within a grant of this many bytes; without one, in proportion to the `size` of the backup in bytes.
     pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
-        let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_A_BYTE, |bytes| bytes.saturating_sub(BASE_BYTES));
+        let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(BASE_BYTES));
         Self { granted, limit, used: Cell::new(0) }
     }
 
-    /// Takes so many bytes; `what` needs them.
+    /// Reserves this many bytes for `what`.
     ///
     /// # Errors
-    /// One that [`open_error`] knows, when that is more than there is.
+    /// One that [`open_error`] knows, if too little is left.
     pub(super) fn take(&self, bytes: usize, what: &'static str) -> io::Result<()> {
         let used = self.used.get().saturating_add(bytes as u64);
         if used > self.limit {
@@ -54,13 +54,13 @@ impl Room {
         Ok(())
     }
 
-    /// Gives back what was taken.
+    /// Gives back reserved bytes.
     pub(super) fn give_back(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes as u64));
     }
 }
 
-/// Why a backup is not opened although it can be read.
+/// Why a readable backup is not opened.
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
     NoRoom { what: &'static str, granted: Option<u64>, limit: u64 },
@@ -81,7 +81,7 @@ impl std::error::Error for Refusal {}
 /// Refuses more than `limit` of something, at this place of the tape.
 ///
 /// # Errors
-/// One that [`open_error`] knows, when `count` is more.
+/// One that [`open_error`] knows, if `count` is more.
 pub(super) fn at_most(limit: usize, count: usize, what: &'static str, at: u64) -> io::Result<()> {
     match count > limit {
         true => Err(io::Error::other(Refusal::TooMany { what, limit, at })),

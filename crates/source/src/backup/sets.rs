@@ -1,4 +1,4 @@
-//! What a backup file holds: its media and its sets, and where their pages and log blocks lie.
+//! The contents of a backup file: its media and its sets, and where their pages and log blocks are.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,14 +13,14 @@ use super::media::Media;
 use super::room::{MOST_REGIONS, Room, at_most};
 use crate::ReadFaults;
 
-/// What a set takes in memory without its files and regions: its texts have some 500 bytes more.
-const BYTES_A_SET: usize = size_of::<BackupSet>() + 512;
-/// What a region takes in memory: itself, and how many pages of each file were copied to it.
-const BYTES_A_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
-/// In front of the data of a page or log stream stand two zero bytes.
+/// Memory for a set without its files and regions: its texts add some 500 bytes.
+const BYTES_PER_SET: usize = size_of::<BackupSet>() + 512;
+/// Memory for a region: itself, and how many pages of each file were copied to it.
+const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
+/// Two zero bytes precede the data of a page or log stream.
 pub(crate) const LEAD_BYTES: u64 = 2;
 
-/// What a set holds.
+/// The type of a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SetKind {
     /// All allocated extents.
@@ -81,7 +81,7 @@ pub(crate) struct LogRegion {
     pub(crate) used: u64,
     /// Sequence number of the virtual log file.
     pub(crate) sequence: u32,
-    /// Where it lies in the log file.
+    /// Its offset in the log file.
     pub(crate) start: u64,
 }
 
@@ -98,13 +98,13 @@ pub struct BackupSet {
     pub description: String,
     /// Who made it.
     pub user: String,
-    /// On which machine.
+    /// The machine on which it was made.
     pub machine: String,
     /// Release that wrote it: major and minor.
     pub software: (u8, u8),
     /// Identifies the set, stripes included.
     pub guid: Option<String>,
-    /// When it was written, by the tape's own label.
+    /// When it was written, according to the tape's label.
     pub labelled: Option<String>,
     /// The set as a whole.
     pub config: SetConfig,
@@ -118,10 +118,10 @@ pub struct BackupSet {
     pub is_copy_only: bool,
     /// Its streams are encrypted.
     pub is_encrypted: bool,
-    /// Pages to be found in each region, by data file: the first configuration counts the first region, the last
+    /// Expected pages in each region, by data file: the first configuration counts the first region, the last
     /// configuration the last one.
     pub(crate) copied: Vec<Vec<(u16, u32)>>,
-    /// Regions of pages, in the order in which they supersede each other.
+    /// Regions of pages; later ones supersede earlier ones.
     pub(crate) pages: Vec<Region>,
     pub(crate) log: Vec<LogRegion>,
 }
@@ -133,12 +133,12 @@ impl BackupSet {
     }
 }
 
-/// What a backup file says of itself.
+/// The labels of a backup file.
 #[derive(Clone, Debug)]
 pub struct BackupMedia {
     /// The file.
     pub path: PathBuf,
-    /// Compressed container.
+    /// Whether it is a compressed container.
     pub is_compressed: bool,
     /// Identifies the media set, all stripes together.
     pub media_set: Option<String>,
@@ -160,11 +160,11 @@ pub struct BackupMedia {
     pub created: Option<String>,
     /// Its sets.
     pub sets: Vec<BackupSet>,
-    /// Damage met on the way from block to block.
+    /// Damage found between blocks.
     pub damage: Vec<Damage>,
-    /// Types of sound blocks that are not described, each with how many there are: what these hold is not known.
+    /// Undescribed types of sound blocks, and how many there are of each: their content is unknown.
     pub undescribed: Vec<([u8; 4], u64)>,
-    /// Reads that failed while the sets were looked for.
+    /// Reads that failed while searching for sets.
     pub read_faults: ReadFaults,
 }
 
@@ -197,7 +197,7 @@ impl BackupMedia {
                 b"TAPE" => this.label(media, &block)?,
                 b"SSET" => {
                     this.close(open.take(), false);
-                    room.take(BYTES_A_SET, "its sets")?;
+                    room.take(BYTES_PER_SET, "its sets")?;
                     open = Some(OpenSet::new(&block, this.sets.len()));
                 }
                 b"ESET" => this.close(open.take(), true),
@@ -211,7 +211,7 @@ impl BackupMedia {
         let damage = |(at, kind)| Damage { path: media.path.clone(), at, kind };
         this.damage.extend(walk.damage.into_iter().map(damage));
         this.undescribed = walk.undescribed.into_iter().collect();
-        // The last block is a soft filemark, as one stands behind each set.
+        // The last block is a soft filemark, as after each set.
         let is_cut = &last != b"SFMB"
             && this.undescribed.is_empty()
             && !this.damage.iter().any(|damage| damage.kind == DamageKind::Truncated);
@@ -256,7 +256,7 @@ impl BackupMedia {
     }
 }
 
-/// A set whose end was not met yet.
+/// A set whose end was not reached yet.
 struct OpenSet {
     at: u64,
     position: u16,
@@ -306,14 +306,14 @@ impl OpenSet {
                 let known = self.pages.len();
                 self.pages.extend(regions(media, block, b"MQDA")?);
                 at_most(MOST_REGIONS, self.pages.len(), "regions of pages in one set", block.at)?;
-                room.take((self.pages.len() - known) * BYTES_A_REGION, "its regions of pages")?;
+                room.take((self.pages.len() - known) * BYTES_PER_REGION, "its regions of pages")?;
             }
             b"MSTL" => {
                 let range = (u64_at(&block.fields, 0x3C), u64_at(&block.fields, 0x44));
                 let (start, end) = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
                 let sequence = u32_at(&block.fields, 0x5C).unwrap_or_default();
                 for region in regions(media, block, b"MQTL")? {
-                    room.take(BYTES_A_REGION, "its regions of log")?;
+                    room.take(BYTES_PER_REGION, "its regions of log")?;
                     let used = end.saturating_sub(start).min(region.length);
                     self.log.push(LogRegion { region, used, sequence, start });
                 }
@@ -343,7 +343,7 @@ impl OpenSet {
         // The last configuration has the final LSNs and times.
         let pages_copied: Vec<(u16, u32)> = counts.first().cloned().unwrap_or_default();
         let mut found = self.last.or(self.first)?;
-        // Of two files with one id the first counts.
+        // If two files have one id, the first counts.
         let pages_copied: BTreeMap<u16, u32> = pages_copied.into_iter().rev().collect();
         for file in found.files.iter_mut().filter(|file| file.is_data) {
             if let Some(pages) = pages_copied.get(&file.file_id) {
@@ -379,7 +379,7 @@ impl OpenSet {
     }
 }
 
-/// The data streams of a block that are not empty, with the checksum stream behind each.
+/// The data streams of a block that are not empty, each with the checksum stream after it.
 fn regions(media: &Media, block: &Block, tag: &[u8; 4]) -> io::Result<Vec<Region>> {
     let mut regions = Vec::new();
     for (number, stream) in block.streams.iter().enumerate() {

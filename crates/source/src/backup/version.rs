@@ -1,18 +1,18 @@
-//! The versions of the compressed container, and what its records look like
+//! The versions of the compressed container, and the form of their records
 //! (docs/format/backups.md#compressed-containers).
 
 use format::bytes::{u16_at, u32_at};
 
-/// Largest record: what a byte can count in sectors is more than any writer puts into one.
+/// Largest record: no writer puts as many sectors into one as a byte can count.
 pub(super) const MAX_SECTORS: u8 = 128;
 
-/// What differs between the versions of the container.
+/// The differences between versions of the container.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Version {
-    /// Where the first record starts.
+    /// Offset of the first record.
     pub(super) first: u64,
     pub(super) tag: u8,
-    /// Length of a record's header, and where the checksum lies in it.
+    /// Length of a record's header, and the offset of the checksum in it.
     pub(super) header: usize,
     pub(super) checksum: usize,
     /// Tag of a filler, and the length of its header.
@@ -24,14 +24,14 @@ pub(super) struct Version {
 const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
 /// SQL Server 2008 R2 and later.
 const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
-/// What the tag of a filler has more that is not zeros: places of the set's streams, as it seems.
+/// Added to a filler's tag if its content is not zeros: apparently places of the set's streams.
 const CONTENTS: u8 = 8;
 
 impl Version {
-    /// Bytes of a filler that tell its length.
+    /// Bytes of a filler that determine its length.
     pub(super) const FILLER_START: usize = 24 + 12;
 
-    /// By the words after the magic: 1, 1 or 2, 3; others hold other algorithms.
+    /// By the words after the magic: 1, 1 or 2, 3; others use other algorithms.
     pub(super) fn of(words: &[u8]) -> Option<Self> {
         match words {
             [1, 0, 0, 0, 1, 0, 0, 0] => Some(V1),
@@ -45,7 +45,7 @@ impl Version {
         (self.header + usize::from(u16::MAX)) as u64
     }
 
-    /// Sectors and payload of the sound record that `bytes` start with.
+    /// Sectors and payload of the sound record at the start of `bytes`.
     pub(super) fn record(self, bytes: &[u8]) -> Option<(u8, &[u8])> {
         let &[tag, sectors, low, high] = bytes.first_chunk()?;
         let size = usize::from(u16::from_le_bytes([low, high]));
@@ -57,9 +57,10 @@ impl Version {
         is_sound.then_some((sectors, payload))
     }
 
-    /// Length of the filler that `bytes` start with: a record of no sectors, whose header has no checksum. Before each of the
-    /// 29 soft filemarks in the 9 compressed files known, of both versions, there is one, up to the filemark, and there is
-    /// nothing else between records. Its size is where a record has its own, or, of one with contents, in their third word.
+    /// Length of the filler at the start of `bytes`: a record of no sectors, whose header has no checksum. Each of the
+    /// 29 soft filemarks in the 9 known compressed files, of both versions, follows such a filler; there is nothing
+    /// else between records. Its size is in the place of a record's size or, for one with contents, in their third
+    /// word.
     pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
         let &[tag, 0] = bytes.first_chunk()? else { return None };
         let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {
@@ -71,9 +72,9 @@ impl Version {
     }
 }
 
-/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last one is filled up with zeros.
+/// Checksum of a record: words XORed, the sum rotated by one bit before each; the last word is padded with zeros.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    // Words that lie 32 apart are rotated alike: they are added up side by side.
+    // Words that are 32 apart are rotated alike, so they are added side by side.
     let (groups, rest) = bytes.as_chunks::<128>();
     let mut lanes = [0u32; 32];
     for group in groups {
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filler_is_as_long_as_its_header_says_where_it_is_empty_and_its_contents_where_it_is_not() {
+    fn a_fillers_length_is_in_its_header_if_empty_and_else_in_its_contents() {
         // First bytes of fillers of real files.
         let old = [&[0x8C, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0x16, 2, 0, 0][..], &[0; 24]].concat();
         let new = [&[0x2C, 0, 0, 0][..], &[0; 20], &[1, 0, 1, 0, 2, 0, 0, 0, 0x1C, 1, 0, 0]].concat();

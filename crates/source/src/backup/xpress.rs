@@ -1,11 +1,11 @@
-//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2): one block, as each record of a compressed backup holds one.
+//! XPRESS with Huffman coding ([MS-XCA] 2.1 and 2.2): one block, the content of each record of a compressed backup.
 //!
-//! A block starts with the code lengths of 512 symbols, four bits each. Symbols below 256 are bytes; the others are matches:
-//! four bits of length, four bits that say how many bits of distance follow. Bits come in 16-bit words, highest first; long
-//! lengths stand between these words, at the place up to which words were taken.
+//! A block starts with the code lengths of 512 symbols, four bits each. Symbols below 256 are bytes; the others are
+//! matches: four bits of length, and four bits with the number of distance bits that follow. Bits come in 16-bit words,
+//! highest first; long lengths are between these words, at the place up to which words were taken.
 //!
-//! Nearly all of a block is decoded by [`run`]: one look-up a symbol, one refill, a copy of a whole stride.
-//! Its last bytes, where a refill or a stride would reach over the end, are left to [`finish`].
+//! Nearly all of a block is decoded by [`run`]: one look-up per symbol, one refill, a copy of a whole stride. Its last
+//! bytes, where a refill or a stride would reach beyond the end, are left to [`finish`].
 
 mod bits;
 mod codes;
@@ -13,19 +13,19 @@ mod codes;
 use bits::Bits;
 use codes::{Counts, Entry, LITERAL, LONG, TABLE_BYTES, Table};
 
-/// Behind the last code comes the one that ends the block, and what is left of its words: 5 bytes at most in real backups.
-/// More means that the block holds more than it should.
+/// After the last code come the end code of the block and the rest of its words: at most 5 bytes in real backups. More
+/// means that the block holds more than it should.
 const MOST_LEFT: usize = 8;
 /// Bytes that a copy moves at once.
 const STRIDE: usize = 16;
-/// Room that [`run`] wants behind what it writes: a few bytes and a stride.
+/// Room that [`run`] needs after what it writes: a few bytes and a stride.
 const ROOM: usize = 64;
 
-/// The compressed bytes are not what they must be.
+/// The compressed bytes are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Malformed;
 
-/// Decompresses one block into `out`, which has the size of the result (64 KiB at most, the reach of a distance).
+/// Decompresses one block into `out`, which has the size of the result (at most 64 KiB, the reach of a distance).
 pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let (lengths, codes) = block.split_first_chunk::<TABLE_BYTES>().ok_or(Malformed)?;
     let counts = Counts::of(lengths);
@@ -37,7 +37,7 @@ pub(crate) fn decompress(block: &[u8], out: &mut [u8]) -> Result<(), Malformed> 
     }
 }
 
-/// `RUNS`: whether bytes come in runs, for which tables and loops are made another way.
+/// `RUNS`: whether bytes come in runs, which use other tables and loops.
 fn decode<const RUNS: bool>(
     lengths: &[u8; TABLE_BYTES],
     counts: &Counts,
@@ -50,15 +50,15 @@ fn decode<const RUNS: bool>(
     finish(&table, &mut bits, out, at)
 }
 
-/// Decodes as long as both sides have room; returns how much of `out` is written.
+/// Decodes while both sides have room; returns how much of `out` is written.
 ///
-/// A byte is treated as a match whose first byte is replaced, so that no branch depends on which of the two comes next:
-/// nothing could foretell it. Where bytes come in runs, they are taken for themselves first.
+/// A byte is treated as a match whose first byte is replaced, so that no branch depends on the kind of the next symbol,
+/// which is unpredictable. If bytes come in runs, they are handled first.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
     // By value, so that it stays in registers.
     let mut bits = *state;
-    // The first symbol has nothing before it.
+    // Nothing precedes the first symbol.
     let mut at = 0;
     if !bits.refill_whole() || out.len() < ROOM {
         return Ok(at);
@@ -73,7 +73,7 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
     bits.take(Entry::<RUNS>::bits(entry));
     entry = table.look_up(bits.window);
     while at + ROOM <= out.len() && bits.refill_whole() {
-        // 48 bits at least.
+        // At least 48 bits.
         if RUNS && entry & LITERAL != 0 {
             for _ in 0..2 {
                 let [first, second, ..] = Entry::<RUNS>::literal(entry).to_le_bytes();
@@ -102,16 +102,16 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
             }
             distance = bits.distance(Entry::<RUNS>::distance_bits(entry));
         }
-        // 18 bits at least are left: enough to look ahead before there are more.
+        // At least 18 bits are left: enough to look ahead before the refill.
         let next = table.look_up(bits.window);
-        // A byte takes its copy from where nothing was written just now, which a load would have to wait for.
+        // A byte copies from a place that was not just written, which a load would have to wait for.
         let mask = Entry::<RUNS>::mask(entry);
         let from = at.wrapping_sub(distance) & mask as usize;
         if from >= at {
             return Err(Malformed);
         }
         if length <= STRIDE && length <= distance {
-            // What is written too far is written again later.
+            // Bytes written too far are overwritten later.
             let [low, high] = two(out, from);
             put_two(out, at, [low & mask | Entry::<RUNS>::literal(entry), high]);
         } else {
@@ -127,7 +127,7 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
     Ok(at)
 }
 
-/// Sixteen bytes from `at` on.
+/// The sixteen bytes at `at`.
 #[inline(always)]
 fn two(bytes: &[u8], at: usize) -> [u64; 2] {
     let stride = bytes.get(at..).and_then(|rest| rest.first_chunk::<STRIDE>());
@@ -145,7 +145,7 @@ fn put_two(bytes: &mut [u8], at: usize, [low, high]: [u64; 2]) {
     }
 }
 
-/// Decodes from `at` of `out` on to the end, and looks whether the block ends there too.
+/// Decodes from `at` of `out` to the end, and tests whether the block ends there too.
 #[expect(clippy::indexing_slicing, reason = "at is less than the length")]
 fn finish<const RUNS: bool>(
     table: &Table<RUNS>,
@@ -159,7 +159,7 @@ fn finish<const RUNS: bool>(
         let mut length = Entry::<RUNS>::length(entry);
         if entry & LITERAL != 0 {
             bits.take(Entry::<RUNS>::bits(entry));
-            // Behind the last byte there may be bits that look like one more.
+            // After the last byte there may be bits that look like another one.
             for (place, byte) in out[at..].iter_mut().zip(Entry::<RUNS>::literal(entry).to_le_bytes()).take(length) {
                 *place = byte;
                 at += 1;
@@ -181,13 +181,13 @@ fn finish<const RUNS: bool>(
     if bits.is_exhausted() || bits.left() > MOST_LEFT { Err(Malformed) } else { Ok(()) }
 }
 
-/// Copies `length` bytes that lie `distance` before `at`; they may overlap what is written. The caller checked both.
+/// Copies `length` bytes from `distance` before `at`; source and destination may overlap. The caller checked both.
 #[expect(clippy::indexing_slicing, reason = "the caller checked both")]
 #[inline(always)]
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
     let from = at - distance;
     if distance >= STRIDE && at + length + STRIDE <= out.len() {
-        // Whole strides: what is written too far is written again later.
+        // Whole strides: bytes written too far are overwritten later.
         for done in (0..length).step_by(STRIDE) {
             out.copy_within(from + done..from + done + STRIDE, at + done);
         }
@@ -195,7 +195,7 @@ fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
         let byte = out[from];
         out[at..at + length].fill(byte);
     } else {
-        // As much as is there, which doubles each time.
+        // As much as is available, which doubles each time.
         let mut done = 0;
         while done < length {
             let part = (distance + done).min(length - done);

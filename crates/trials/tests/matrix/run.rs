@@ -17,7 +17,7 @@ use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
 /// A verb on one bit is one flip: so many times as many sites are damaged.
-const BITS_A_SITE: usize = 4;
+const BITS_PER_SITE: usize = 4;
 /// A mutant may take so many times as long as the sound database, and this on top.
 const SLOWER: u32 = 10;
 const SLACK: Duration = Duration::from_secs(2);
@@ -204,7 +204,7 @@ impl Subject {
     fn field_jobs(&self, name: (&str, &str), pages: &Pages<'_>, drawn: &[&Site], jobs: &mut Vec<Job>) {
         let values: Vec<Vec<u8>> =
             drawn.iter().filter_map(|site| Some(site.value(&*pages.read(site.page)?).to_vec())).collect();
-        let most = if drawn.iter().any(|site| site.bit.is_some()) { BITS_A_SITE } else { 1 };
+        let most = if drawn.iter().any(|site| site.bit.is_some()) { BITS_PER_SITE } else { 1 };
         for (number, site) in drawn.iter().take(most * self.sites).enumerate() {
             let Some(bytes) = pages.read(site.page) else { continue };
             let old = site.value(&bytes).to_vec();

@@ -21,7 +21,7 @@ fn copies() -> u64 {
 }
 
 /// Ways in which each is checked, of all that there are.
-const WAYS_A_COPY: usize = 9;
+const WAYS_PER_COPY: usize = 9;
 
 /// Each database of the lab with some damaged copies.
 pub fn trials() -> Vec<Trial> {
@@ -175,7 +175,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     let ways = ways(damaged, &catalog::load(damaged));
     let expected = answer(damaged, &Options { max_threads: 1, ..all_checks() });
     let mut random = Random::new(seed);
-    for at in 0..WAYS_A_COPY {
+    for at in 0..WAYS_PER_COPY {
         // Each copy is divided into 2, 3, 7 and 16 batches at least.
         let way = match at {
             0..4 => ways.get(12 * (at + 1) + random.below(12)),

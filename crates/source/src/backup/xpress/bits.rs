@@ -7,20 +7,20 @@ use super::codes::{LONG, MIN_MATCH};
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     pub(super) bytes: &'a [u8],
-    /// Behind the last word that is counted.
+    /// After the last word that is counted.
     pub(super) at: usize,
-    /// Bits taken from `bytes` and not yet used, highest first; behind those that count may stand some of the next word.
+    /// Bits taken from `bytes` and not used yet, highest first; bits of the next word may follow the counted ones.
     pub(super) window: u64,
-    /// How many.
+    /// Number of counted bits.
     pub(super) count: u32,
 }
 
 impl Bits<'_> {
-    /// Makes sure that 48 bits are there, if eight bytes are.
+    /// Makes 48 bits available, if there are eight bytes.
     #[inline(always)]
     pub(super) fn refill_whole(&mut self) -> bool {
         let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) else { return false };
-        // The first word comes first, and in it the high byte.
+        // The first word comes first, its high byte first.
         let words = u64::from_be_bytes(*eight);
         let words = (words & 0x00FF_00FF_00FF_00FF) << 8 | words >> 8 & 0x00FF_00FF_00FF_00FF;
         self.window |= words >> self.count;
@@ -30,7 +30,7 @@ impl Bits<'_> {
         true
     }
 
-    /// Makes sure that 48 bits are there; behind the end they are zeros.
+    /// Makes 48 bits available; beyond the end they are zeros.
     pub(super) fn refill(&mut self) {
         self.window &= !(u64::MAX >> self.count);
         while self.count < 48 {
@@ -47,7 +47,7 @@ impl Bits<'_> {
         self.count -= bits;
     }
 
-    /// The distance of a match: a one, followed by so many bits.
+    /// The distance of a match: a one, followed by this many bits.
     #[inline(always)]
     pub(super) fn distance(&mut self, bits: u32) -> usize {
         let low = (self.window >> 1 >> (63 - bits)) as usize;
@@ -83,12 +83,12 @@ impl Bits<'_> {
         if length < 15 { Err(Malformed) } else { Ok(length.saturating_add(MIN_MATCH)) }
     }
 
-    /// Bytes that were not used.
+    /// Bytes not used.
     pub(super) fn left(&self) -> usize {
         (self.bytes.len() + self.count as usize / 8).saturating_sub(self.at)
     }
 
-    /// Whether bits behind the end were used: words ahead of use are no use.
+    /// Whether bits beyond the end were used: words taken ahead do not count.
     pub(super) fn is_exhausted(&self) -> bool {
         self.at.saturating_sub(self.count as usize / 8) > self.bytes.len()
     }

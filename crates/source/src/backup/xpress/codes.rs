@@ -1,27 +1,28 @@
-//! The codes of a block: Huffman codes by their lengths, shorter ones first, and of those of one length by symbol.
+//! The codes of a block: Huffman codes by their lengths, shorter ones first, and by symbol within a length.
 
 use super::Malformed;
 
-/// The code lengths in front of the codes.
+/// The code lengths before the codes.
 pub(super) const TABLE_BYTES: usize = 256;
 const SYMBOLS: usize = 512;
 /// Longest code.
 const MAX_BITS: u32 = 15;
-/// Codes up to this length are decoded by one look-up, longer ones by search.
+/// Codes up to this length are decoded by one look-up, longer ones by a search.
 const FAST_BITS: u32 = 11;
 /// Shortest match.
 pub(super) const MIN_MATCH: usize = 3;
 
-/// What a code stands for, in 32 bits; 0 for codes that are longer than a look-up.
+/// The meaning of a code, in 32 bits; 0 for codes that are longer than a look-up.
 ///
-/// From the lowest bit on: 6 bits for the length of the code and of the distance behind it; 2 for the number of bytes, if
-/// they come in runs; 6 for the length of the distance; 1 for bytes, 1 free. The upper half holds 8 bits for the length of
-/// the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match, or one byte or two.
+/// From the lowest bit on: 6 bits for the length of the code and the distance after it; 2 for the number of bytes, if
+/// they come in runs; 6 for the length of the distance; 1 for bytes, 1 unused. The upper half holds 8 bits for the
+/// length of the match, or 1, and 8 for the byte; if bytes come in runs, it holds the length of the match, or one or
+/// two bytes.
 pub(super) struct Entry<const RUNS: bool>;
 
 /// A byte.
 pub(super) const LITERAL: u32 = 1 << 14;
-/// Length of a match that more is said of.
+/// Match length beyond which a longer length follows.
 pub(super) const LONG: usize = 15 + MIN_MATCH;
 
 impl<const RUNS: bool> Entry<RUNS> {
@@ -37,7 +38,7 @@ impl<const RUNS: bool> Entry<RUNS> {
         }
     }
 
-    /// Two bytes of a run, if both are ones and their codes fit into one look-up.
+    /// Two bytes of a run, if both are bytes and their codes fit into one look-up.
     pub(super) fn pair(first: u32, second: u32) -> Option<u32> {
         let bits = Self::bits(first) + Self::bits(second);
         let fits = first & second & LITERAL != 0 && bits <= FAST_BITS;
@@ -55,10 +56,10 @@ impl<const RUNS: bool> Entry<RUNS> {
         entry >> 8 & 15
     }
 
-    /// The distance of a match: a one, followed by the bits behind the code; 1 for a byte.
+    /// The distance of a match: a one, followed by the bits after the code; 1 for a byte.
     #[inline(always)]
     pub(super) fn distance(entry: u32, window: u64) -> usize {
-        // Shifts count by their lowest six bits.
+        // Shifts use only the lowest six bits of their count.
         let high = 1u64.wrapping_shl(entry >> 8);
         (high | window.wrapping_shr(entry.wrapping_neg()) & (high - 1)) as usize
     }
@@ -79,14 +80,14 @@ impl<const RUNS: bool> Entry<RUNS> {
         if RUNS { u64::from(entry >> 16) & !Self::mask(entry) } else { u64::from(entry >> 24) }
     }
 
-    /// What stays of what lies before: nothing for bytes.
+    /// Mask for what was there before: nothing for bytes.
     #[inline(always)]
     pub(super) fn mask(entry: u32) -> u64 {
         u64::from(entry >> 14 & 1).wrapping_sub(1)
     }
 }
 
-/// How many symbols have codes of each length.
+/// Number of symbols with codes of each length.
 pub(super) struct Counts {
     bytes: [u32; MAX_BITS as usize + 1],
     matches: [u32; MAX_BITS as usize + 1],
@@ -118,11 +119,11 @@ impl Counts {
 pub(super) struct Table<const RUNS: bool> {
     /// By the next [`FAST_BITS`] bits.
     fast: [u32; 1 << FAST_BITS],
-    /// Symbols with longer codes, in the order of these.
+    /// Symbols with longer codes, in code order.
     long: [u16; SYMBOLS],
-    /// By length: first code behind those of this length, left-aligned to [`MAX_BITS`] bits.
+    /// By length: the first code beyond those of this length, left-aligned to [`MAX_BITS`] bits.
     ends: [u32; MAX_BITS as usize + 1],
-    /// By length: how many symbols of `long` have shorter codes.
+    /// By length: number of symbols in `long` with shorter codes.
     firsts: [u16; MAX_BITS as usize + 1],
 }
 
@@ -134,9 +135,9 @@ impl<const RUNS: bool> Table<RUNS> {
         firsts: [0; MAX_BITS as usize + 1],
     };
 
-    #[expect(clippy::indexing_slicing, reason = "a length has four bits; what is behind was masked")]
+    #[expect(clippy::indexing_slicing, reason = "a length has four bits; what follows was masked")]
     pub(super) fn fill(&mut self, lengths: &[u8; TABLE_BYTES], counts: &Counts) -> Result<(), Malformed> {
-        // Where the next code of each length starts, left-aligned; of long ones, its place in `long`.
+        // Where the next code of each length starts, left-aligned; for long ones, its place in `long`.
         let mut next = [0u32; MAX_BITS as usize + 1];
         let (mut end, mut index) = (0, 0);
         for length in 1..=MAX_BITS {
@@ -179,21 +180,21 @@ impl<const RUNS: bool> Table<RUNS> {
         if RUNS {
             let single = self.fast;
             for (index, entry) in self.fast.iter_mut().enumerate() {
-                let behind = (index << Entry::<RUNS>::bits(*entry)) & (single.len() - 1);
-                *entry = Entry::<RUNS>::pair(*entry, single[behind]).unwrap_or(*entry);
+                let next = (index << Entry::<RUNS>::bits(*entry)) & (single.len() - 1);
+                *entry = Entry::<RUNS>::pair(*entry, single[next]).unwrap_or(*entry);
             }
         }
         Ok(())
     }
 
-    /// The entry of the code that `window` starts with, unless it is a long one.
+    /// The entry of the code at the start of `window`, unless it is a long one.
     #[expect(clippy::indexing_slicing, reason = "FAST_BITS bits of the window")]
     #[inline(always)]
     pub(super) fn look_up(&self, window: u64) -> u32 {
         self.fast[(window >> (64 - FAST_BITS)) as usize]
     }
 
-    /// The entry of the code that `window` starts with.
+    /// The entry of the code at the start of `window`.
     #[inline(always)]
     pub(super) fn entry(&self, window: u64) -> Option<u32> {
         match self.look_up(window) {
