@@ -81,3 +81,6 @@ pub(crate) fn identity_finding(
 pub(crate) fn unprocessed(owner: Owner, id: PageId) -> Finding {
     Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(id)
 }
+
+#[cfg(test)]
+mod tests;

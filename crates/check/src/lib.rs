@@ -65,6 +65,8 @@ mod sweep;
 mod system;
 mod taken;
 mod tallies;
+#[cfg(test)]
+mod test_pages;
 mod tree;
 mod units;
 mod unmatched;

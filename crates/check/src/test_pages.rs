@@ -1,0 +1,125 @@
+//! Hand-built pages for unit tests.
+
+use catalog::UnitKind;
+use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags};
+use format::{AllocUnitId, PageBytes, PageId, PageType};
+
+use crate::finding::{Finding, Owner};
+use crate::units::{Shape, Unit};
+
+/// The unit of most tests.
+pub(crate) const UNIT: AllocUnitId = AllocUnitId(72_057_594_040_000_000 & !0xFFFF);
+/// The page of most tests.
+pub(crate) const PAGE: PageId = PageId { file: 1, page: 200 };
+
+/// A unit of an index whose id follows from its shape.
+pub(crate) fn unit(shape: Shape) -> Unit {
+    let index_id = match shape {
+        Shape::Heap | Shape::Text => 0,
+        Shape::Nonclustered => 2,
+        Shape::Clustered | Shape::Unknown => 1,
+    };
+    let kind = if shape == Shape::Text { UnitKind::Lob } else { UnitKind::InRow };
+    let owner = Owner { object_id: 100, index_id, partition_id: 1 << 40, alloc_unit: UNIT, kind: Some(kind) };
+    Unit { id: UNIT, owner, shape, rowset: None, row: None, compressed: false }
+}
+
+/// A page with a right header, to which records are added.
+pub(crate) struct TestPage {
+    bytes: Box<PageBytes>,
+    free_data: usize,
+    slots: usize,
+}
+
+impl TestPage {
+    /// Page [`PAGE`] of [`UNIT`], without records.
+    pub(crate) fn new(kind: PageType) -> Self {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        (bytes[0], bytes[1]) = (1, kind as u8);
+        bytes[6..8].copy_from_slice(&((UNIT.0 >> 48) as u16).to_le_bytes());
+        bytes[24..28].copy_from_slice(&((UNIT.0 >> 16) as u32).to_le_bytes());
+        Self { bytes, free_data: HEADER_BYTES, slots: 0 }.at(PAGE).set16(14, 8)
+    }
+
+    /// Gives the page another address.
+    pub(crate) fn at(self, page: PageId) -> Self {
+        self.pointer(32, page)
+    }
+
+    /// Sets the level.
+    pub(crate) fn level(mut self, level: u8) -> Self {
+        self.bytes[3] = level;
+        self
+    }
+
+    fn pointer(mut self, at: usize, page: PageId) -> Self {
+        self.bytes[at..at + 4].copy_from_slice(&page.page.to_le_bytes());
+        self.set16(at + 4, page.file)
+    }
+
+    /// Adds a record after the last one, and a slot for it.
+    pub(crate) fn record(mut self, record: &[u8]) -> Self {
+        let at = self.free_data;
+        self.bytes[at..at + record.len()].copy_from_slice(record);
+        self.free_data += record.len();
+        self.slot(at as u16)
+    }
+
+    /// Adds a slot; 0 is an empty one.
+    pub(crate) fn slot(mut self, offset: u16) -> Self {
+        self.slots += 1;
+        let at = PAGE_BYTES - 2 * self.slots;
+        self.set16(at, offset)
+    }
+
+    /// Overwrites two bytes.
+    pub(crate) fn set16(mut self, at: usize, value: u16) -> Self {
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// The page with its counts and its checksum; `change` sees it before the checksum.
+    pub(crate) fn finish_with(mut self, change: impl FnOnce(&mut PageBytes)) -> Box<PageBytes> {
+        let is_ghost = |slot: &usize| {
+            let entry = PAGE_BYTES - 2 * (slot + 1);
+            let at = usize::from(u16::from_le_bytes([self.bytes[entry], self.bytes[entry + 1]]));
+            at != 0 && matches!((self.bytes[at] >> 1) & 7, 5..=7)
+        };
+        let ghosts = (0..self.slots).filter(is_ghost).count();
+        let free = PAGE_BYTES - self.free_data - 2 * self.slots;
+        let (slots, free_data) = (self.slots as u16, self.free_data as u16);
+        self = self.set16(22, slots).set16(28, free as u16).set16(30, free_data).set16(58, ghosts as u16);
+        self = self.set16(4, page_flags::CHECKSUM);
+        change(&mut self.bytes);
+        let sum = format::protection::checksum(&self.bytes);
+        self.bytes[60..64].copy_from_slice(&sum.to_le_bytes());
+        self.bytes
+    }
+
+    /// The page with its counts and its checksum.
+    pub(crate) fn finish(self) -> Box<PageBytes> {
+        self.finish_with(|_| {})
+    }
+}
+
+/// A primary data record: an int, and a variable column.
+pub(crate) fn row(key: u32, text: &[u8]) -> Vec<u8> {
+    let mut row = vec![0x30, 0, 8, 0];
+    row.extend(key.to_le_bytes());
+    row.extend([2, 0, 0, 1, 0]);
+    row.extend((row.len() as u16 + 2 + text.len() as u16).to_le_bytes());
+    row.extend(text);
+    row
+}
+
+/// The same record as one of another kind: the kind's bits of the status.
+pub(crate) fn row_of_kind(kind: u8, key: u32, text: &[u8]) -> Vec<u8> {
+    let mut row = row(key, text);
+    row[0] |= kind << 1;
+    row
+}
+
+/// The ids of the checks that failed.
+pub(crate) fn ids<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<&'static str> {
+    findings.into_iter().map(|finding| finding.check.id).collect()
+}
