@@ -1,6 +1,8 @@
 //! A value out of its type's domain, a NULL where none may be, a length that is too long: each gives exactly the
 //! documented message, with the column's name; what means nothing gives none.
 
+mod legal;
+
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored, TableColumn, UnitKind};
 use check::{Options, Report};
 use format::boot::status::CLEAN_SHUTDOWN;
@@ -189,6 +191,7 @@ pub fn trials() -> Vec<Trial> {
     };
     let all = purity().into_iter().chain(rules()).chain(legal()).chain(of_the_lab());
     let mut trials: Vec<Trial> = all.filter(|(_, file, _)| subjects::is_there(file)).map(trial).collect();
+    trials.extend(legal::trials());
     if subjects::is_there(NORTHWIND) {
         trials.extend(northwind());
     }

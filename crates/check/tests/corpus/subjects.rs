@@ -21,6 +21,8 @@ pub const DATES: &str = "lab dates";
 pub const SPECIMEN: &str = "lab specimen 852";
 /// Tables with the names and columns that trials look for in Microsoft's sample databases.
 pub const SHOP: &str = "lab shop";
+/// A table with nullable variable columns, one in an index and one in none.
+pub const NOTES: &str = "lab notes";
 
 /// The images read or written so far.
 static IMAGES: Mutex<BTreeMap<String, Image>> = Mutex::new(BTreeMap::new());
@@ -57,6 +59,7 @@ fn description(name: &str) -> Option<Description> {
             Some(of(name, Version::V852, tables))
         }
         DATES => Some(of(name, Version::V904, vec![dates()])),
+        NOTES => Some(of(name, Version::V852, vec![notes()])),
         SHOP => Some(of(name, Version::V706, vec![models(), products(), details(), suppliers(), employees()])),
         _ => None,
     }
@@ -172,6 +175,18 @@ fn dates() -> Table {
             text("one", 40),
             text("two", 40),
         ],
+        rows: 300,
+        ..Table::default()
+    }
+}
+
+fn notes() -> Table {
+    let words = |name: &str| Column::new(name, SqlType::varchar(40), Values::Text { least: 5, most: 40 }).nullable(10);
+    Table {
+        name: "notes".to_owned(),
+        columns: vec![Column::new("id", SqlType::INT, serial(1)), words("indexed"), words("free"), words("last")],
+        clustered: Some(Index::on("PK_notes", &[0]).primary_key()),
+        indexes: vec![Index::on("ix_indexed", &[1])],
         rows: 300,
         ..Table::default()
     }

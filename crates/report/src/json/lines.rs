@@ -310,7 +310,7 @@ pub(crate) struct Note<'a> {
     pub(crate) count: u64,
     /// Id of the limit (docs/limits.md).
     pub(crate) id: &'static str,
-    /// Kind of the limit: `damaged`, `undocumented`, `unsupported`, `not-given`, `unreadable`, `in-flight`, `note`.
+    /// Kind of the limit: `damaged`, `undocumented`, `unsupported`, `not-given`, `unreadable`, `in-flight`.
     pub(crate) kind_of: &'static str,
 }
 
