@@ -1,5 +1,5 @@
-//! Every check of the registry is seen to speak and to be silent: damage of the other trials gives it, and the sound
-//! databases, which all of them read, do not.
+//! Every check and every limit of the registry is seen to speak and to be silent: damage of the other trials gives it, and the
+//! sound databases, which all of them read, give no finding.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -17,30 +17,38 @@ pub fn record(report: &Report) {
     }
 }
 
-/// Limits that no trial of this run met: for whoever adds the next trial, as some need a failing disk or a release to come.
-pub fn unseen_limits() -> Vec<&'static str> {
-    let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
-    registry::limits::ALL.iter().map(|limit| limit.id).filter(|id| !given.contains(id)).collect()
-}
+/// Checks and limits that trials on databases of the lab do not show yet, and why.
+const OUT_OF_REACH: [(&str, &str); 2] = [
+    ("out_of_reach.tsv", include_str!("out_of_reach.tsv")),
+    ("limits_out_of_reach.tsv", include_str!("limits_out_of_reach.tsv")),
+];
 
-/// Checks that trials on databases of the lab do not show yet, and why.
-const OUT_OF_REACH: &str = include_str!("out_of_reach.tsv");
-
-/// What is wrong after a run of all trials: checks that nothing gave. Without real files, those may be missing that the list
-/// names, and no others.
-pub fn missing(has_real_files: bool) -> Vec<String> {
+/// What is wrong after a run of all trials: checks and limits that nothing gave and no list names. Real files give all checks
+/// and more limits than the lists allow for; without them a line that is no longer needed is wrong too.
+pub fn wrong(has_real_files: bool) -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
+    let checks = registry::ALL.iter().map(|check| check.id).collect();
+    let limits = registry::limits::ALL.iter().map(|limit| limit.id).collect();
     let mut wrong = Vec::new();
-    let lines = OUT_OF_REACH.lines().filter_map(|line| line.split_once('\t'));
-    let listed: BTreeSet<&str> = lines.filter(|(_, reason)| !reason.is_empty()).map(|(id, _)| id).collect();
-    for id in listed.iter().filter(|id| registry::ALL.iter().all(|check| check.id != **id)) {
-        wrong.push(format!("{id}: no such check, yet out_of_reach.tsv names it"));
-    }
-    for check in registry::ALL {
-        let is_listed = !has_real_files && listed.contains(check.id);
-        if !is_listed && !given.contains(check.id) {
-            wrong.push(format!("{} ({}): no damage gives it; a trial must", check.id, check.msg));
+    for ((file, lines), ids) in OUT_OF_REACH.into_iter().zip([checks, limits]) {
+        let ids: BTreeSet<&str> = ids;
+        let mut listed = BTreeSet::new();
+        for line in lines.lines() {
+            let (id, reason) = line.split_once('\t').unwrap_or((line, ""));
+            listed.insert(id);
+            if reason.is_empty() {
+                wrong.push(format!("{id}: {file} gives no reason"));
+            }
+            if !ids.contains(id) {
+                wrong.push(format!("{id}: {file} names it, but there is none of that id"));
+            }
+            if !has_real_files && given.contains(id) {
+                wrong.push(format!("{id}: a trial gives it, so its line in {file} must go"));
+            }
         }
+        let may_be_missing = |id: &str| listed.contains(id) && !(has_real_files && file == "out_of_reach.tsv");
+        let missing = ids.into_iter().filter(|id| !given.contains(id) && !may_be_missing(id));
+        wrong.extend(missing.map(|id| format!("{id}: nothing gives it; a trial must, or {file} says why none does")));
     }
     wrong
 }

@@ -74,7 +74,7 @@ fn agree(report: &Report, boundary: i32, wrong: usize, told: Option<&str>) -> Re
 }
 
 /// Makes Product, clustered on ProductID, the first of two partitions.
-fn partition(database: &mut Database, boundary: i32) {
+pub fn partition(database: &mut Database, boundary: i32) {
     const FUNCTION: i32 = 65_536;
     let object = database.objects.values().find(|object| object.name == "Product" && object.type_code == "U");
     let object_id = object.expect("table").id;
