@@ -8,19 +8,19 @@ use crate::layout::RowsetColumn;
 use crate::load::place_of_rowset;
 use crate::rows::scan;
 
-/// Why a base table, or all of it, could not be had.
+/// Why a base table, or part of it, is unavailable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// The version that wrote the database has no such table, or the catalogue has lost it.
+    /// The version that wrote the database has no such table, or its row in the catalog is lost.
     NoTable,
-    /// The table has no column with this name: another version's.
+    /// The table has no column with this name: another version has it.
     NoColumn(&'static str),
     /// Part of its rows could not be read.
     Incomplete,
 }
 
-/// Calls `visit` with each row of base table `object_id`: where it lies, and the values of `columns` in that order, `None`
-/// where a value is NULL or kept off the row.
+/// Calls `visit` with each row of base table `object_id`: its place, and the values of `columns` in that order, `None`
+/// if a value is NULL or stored off the row.
 ///
 /// # Errors
 /// [`Unread`]; `visit` may have been called with some of the rows.

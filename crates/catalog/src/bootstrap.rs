@@ -1,4 +1,4 @@
-//! The tables by which all others are found: their leading columns are the only ones whose places are fixed
+//! The tables that describe all others: only their leading columns have fixed places
 //! (docs/format/catalog.md#bootstrap).
 
 use format::bytes::{u16_at, u32_at, u64_at};
@@ -12,7 +12,7 @@ use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
 use crate::layout::{RowLayout, RowsetColumn, column_status};
 use crate::rows::{Place, scan};
 
-/// Reads one table and notes what is missing of it.
+/// Reads one table and records what is missing of it.
 pub(crate) fn table(
     source: &dyn PageSource,
     gaps: &mut Vec<Gap>,
@@ -24,9 +24,9 @@ pub(crate) fn table(
         Some(place) => scan(source, place, |_, record| visit(record)),
         None => (0, None),
     };
-    // Some tables are read twice; a gap is told once.
-    let is_told = gaps.iter().any(|gap| gap.object_id == object_id);
-    if !is_told && (bad_records > 0 || fault.is_some() || place.is_none()) {
+    // Some tables are read twice; a gap is recorded once.
+    let is_recorded = gaps.iter().any(|gap| gap.object_id == object_id);
+    if !is_recorded && (bad_records > 0 || fault.is_some() || place.is_none()) {
         gaps.push(Gap { object_id, table, fault, bad_records, missing_rows: 0 });
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn rowset_column(record: &Record<'_>) -> Option<(u64, RowsetColumn)> 
     ))
 }
 
-/// What sysrowsetcolumns (2005) knows of a column: rowset, hobt column, column id.
+/// What sysrowsetcolumns (2005) has for a column: rowset, hobt column, column id.
 pub(crate) fn rowset_column_2005(record: &Record<'_>) -> Option<((u64, u32), u32)> {
     let row = record.fixed(4, 20)?;
     Some(((u64_at(row, 0)?, u32_at(row, 12)?), u32_at(row, 8)?))
@@ -113,11 +113,11 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column id in sysrowsetcolumns (2005) of a column that was dropped and still has its place in the rows.
+/// The column id in sysrowsetcolumns (2005) of a dropped column that keeps its place in the rows.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// Gives a column of syshobtcolumns the column id that sysrowsetcolumns knows. Ids of the same size that other bits make are of
-/// columns in use: upgraded base tables have them.
+/// Sets the id of a column of syshobtcolumns from sysrowsetcolumns. Ids that are as large because of other bits belong
+/// to columns in use: upgraded base tables have them.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;
@@ -126,7 +126,7 @@ pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     }
 }
 
-/// A row of syshobtcolumns (2005), which does not tell the column's id.
+/// A row of syshobtcolumns (2005), which lacks the column's id.
 pub(crate) fn hobt_column_2005(record: &Record<'_>) -> Option<(u64, RowsetColumn)> {
     let row = record.fixed(4, 37)?;
     let (hobt, physical, status) = (u64_at(row, 0)?, u32_at(row, 8)?, u32_at(row, 12)?);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_column_that_2005_dropped_is_known_by_its_id() {
-        // A float of SoftQLD's kind: hobt 1, physical column 13, type 62, length 8, at 20.
+        // A float as in SoftQLD: hobt 1, physical column 13, type 62, length 8, at 20.
         let mut bytes = vec![0; 4 + 41 + 3];
         (bytes[0], bytes[2], bytes[4], bytes[12], bytes[22], bytes[31]) = (0x10, 45, 1, 13, 62, 20);
         (bytes[45], bytes[46]) = (1, 0);

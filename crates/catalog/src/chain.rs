@@ -1,4 +1,4 @@
-//! Pages of base tables: fetched with all that a page says about itself, walked along a leaf chain.
+//! Pages of base tables: read with the state of their protection and id, and walked along a leaf chain.
 
 use std::collections::HashSet;
 
@@ -6,15 +6,15 @@ use format::protection::{ProtectionFault, undo_torn_bits, verify};
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// A page read and judged by what it says of itself.
+/// A page that was read, and whether it is sound.
 pub enum Fetched {
     /// Protection and page id are right; protection bits are undone.
     Sound(Box<PageBytes>),
     /// Outside the files.
     Outside,
-    /// The system could not read it, no file with its id was given, or it is encrypted: nothing is known of it.
+    /// Unknown: the system could not read it, no file with its id was given, or it is encrypted.
     Unread,
-    /// Not as it was written.
+    /// Not as written.
     Damaged(ProtectionFault),
     /// Another page's image: the id in its header.
     WrongId(PageId),
@@ -23,7 +23,7 @@ pub enum Fetched {
 /// Reads `page` and verifies its protection and page id.
 pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     if source.file(page.file).is_none() {
-        // Perhaps a file of the database that was not given.
+        // The page may be in a file of the database that was not given.
         return if page.file == 0 { Fetched::Outside } else { Fetched::Unread };
     }
     if !source.contains(page) {
@@ -46,12 +46,12 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
 /// Why a leaf chain could not be followed to its end: the cases of messages 7984 to 7988.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainFault {
-    /// 7985: the page is damaged, is not that page or lies outside the files.
+    /// 7985: the page is damaged, has another page's id or is outside the files.
     Unreadable {
         /// The page.
         page: PageId,
     },
-    /// The system could not read the page: no message, nothing is known of it.
+    /// The system could not read the page: nothing is known about it, so there is no message.
     Unread {
         /// The page.
         page: PageId,
@@ -65,25 +65,25 @@ pub enum ChainFault {
     },
     /// 7986: the next page belongs to another unit.
     OtherUnit {
-        /// The page that points.
+        /// The page with the pointer.
         page: PageId,
         /// The page it points to.
         next: PageId,
-        /// The unit there.
+        /// The unit of that page.
         found: AllocUnitId,
         /// The unit of the chain.
         expected: AllocUnitId,
     },
     /// 7987: the next page does not point back.
     Linkage {
-        /// The page that points.
+        /// The page with the pointer.
         page: PageId,
         /// The page it points to.
         next: PageId,
-        /// Where that one points back to.
+        /// The page to which that one points back.
         prev: PageId,
     },
-    /// 7988: a page comes up again.
+    /// 7988: a page occurs again.
     Loop {
         /// The page.
         page: PageId,
@@ -133,7 +133,7 @@ pub(crate) fn walk(
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Where a walk over the leaves of `unit` starts: at the leftmost leaf below `root`; if damage above the leaves leads
-/// elsewhere, at `first`, if it is the first of an unbroken chain. Then all rows are known although the tree is damaged.
+/// elsewhere, at `first`, if it starts an unbroken chain. Then all rows are read although the tree is damaged.
 pub(crate) fn start(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -172,6 +172,6 @@ pub(crate) fn is_leftmost_leaf(source: &dyn PageSource, page: PageId, unit: Allo
     let bytes = sound(source, page)?;
     let header = Page::new(&bytes).header();
     let is_leftmost = header.kind() == Some(PageType::Data) && header.alloc_unit() == unit && header.prev().is_none();
-    // Nothing says that it must be: the catalogue's first page is not reliable.
+    // Nothing requires it to be leftmost: the catalog's first page is not reliable.
     if is_leftmost { Ok(()) } else { Err(ChainFault::Unread { page }) }
 }

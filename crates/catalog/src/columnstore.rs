@@ -1,5 +1,4 @@
-//! What the catalogue says of columnstore indexes: their segments, dictionaries and row groups
-//! (docs/format/columnstore.md#catalog).
+//! Columnstore indexes in the catalog: segments, dictionaries and row groups (docs/format/columnstore.md#catalog).
 
 use format::RecordId;
 use format::bytes::u64_at;
@@ -21,11 +20,11 @@ pub struct Columnstore {
     pub dictionaries: Vec<Dictionary>,
     /// Rows of syscsrowgroups, by rowset and group; none before SQL Server 2014.
     pub row_groups: Vec<RowGroup>,
-    /// Base tables that hold rows and could not be read.
+    /// Base tables that have rows but could not be read.
     pub unread: Vec<&'static str>,
 }
 
-/// Where a segment or dictionary is stored.
+/// The place of a segment or dictionary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blob {
     /// Id of the off-row value.
@@ -59,7 +58,7 @@ pub struct Segment {
     pub min_data_id: i64,
     /// Largest data id.
     pub max_data_id: i64,
-    /// Where it is stored.
+    /// Its place.
     pub blob: Option<Blob>,
 }
 
@@ -70,9 +69,9 @@ pub struct Dictionary {
     pub rowset_id: u64,
     /// Column.
     pub column_id: i32,
-    /// Number within the column; 0 for that of all row groups.
+    /// Number within the column; 0 for the one of all row groups.
     pub id: i32,
-    /// Where it is stored.
+    /// Its place.
     pub blob: Option<Blob>,
 }
 
@@ -106,8 +105,7 @@ fn wide(row: &Row<'_>, name: &str) -> i64 {
 }
 
 impl Loader<'_> {
-    /// Reads the columnstore's base tables, as far as they are there. In databases of SQL Server 2014 to 2017 they are
-    /// compressed.
+    /// Reads the columnstore's base tables, if present. In databases of SQL Server 2014 to 2017 they are compressed.
     pub(crate) fn load_columnstore(&self, database: &mut Database) {
         let mut store = Columnstore::default();
         let mut readable = |database: &Database, (object_id, name): (i32, &'static str)| {

@@ -7,31 +7,31 @@ use format::types::xtype;
 use crate::database::Database;
 use crate::load::Loader;
 
-/// Bits of sysschobjs.status of a constraint, as constraints with published definitions have them: ReportServer's
-/// `NOT FOR REPLICATION` key has 0x200, the one that its script disables 0x100, and all those that were added, or enabled
-/// again, WITH NOCHECK 0x400.
+/// Bits of sysschobjs.status of a constraint, inferred from constraints with published definitions: ReportServer's `NOT
+/// FOR REPLICATION` key has 0x200, the one that its script disables 0x100, and all those added, or enabled again, WITH
+/// NOCHECK 0x400.
 mod status {
     pub(super) const SYSTEM_NAMED: u32 = 0x4;
     pub(super) const DISABLED: u32 = 0x100;
     pub(super) const NOT_FOR_REPLICATION: u32 = 0x200;
     pub(super) const NOT_TRUSTED: u32 = 0x400;
-    /// What ON UPDATE and ON DELETE do.
+    /// ON UPDATE and ON DELETE actions.
     pub(super) const ACTIONS: u32 = 0xF000;
-    /// Schema bound, session options when it was made, depends on the database's collation.
+    /// Schema bound, session options at creation, depends on the database's collation.
     pub(super) const TEXT: u32 = 0x1E_0000;
     pub(super) const KNOWN: u32 = SYSTEM_NAMED | DISABLED | NOT_FOR_REPLICATION | NOT_TRUSTED | ACTIONS | TEXT;
 }
 
-/// What a constraint demands.
+/// What a constraint requires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ConstraintKind {
     /// A condition, kept as [`ExpressionKind::Check`](crate::ExpressionKind::Check).
     Check,
-    /// Each value of some columns is one of a key's.
+    /// Each value of some columns is a value of a key.
     ForeignKey {
-        /// The table that it refers to.
+        /// The referenced table.
         referenced_id: i32,
-        /// Column ids: of the table that has the constraint, and of the one that it refers to.
+        /// Column ids: of the referencing and of the referenced table.
         columns: Vec<(u32, u32)>,
     },
 }
@@ -43,21 +43,21 @@ pub struct Constraint {
     pub id: i32,
     /// Name.
     pub name: String,
-    /// The table that has it.
+    /// The table with the constraint.
     pub table_id: i32,
-    /// What it demands.
+    /// What it requires.
     pub kind: ConstraintKind,
     /// sysschobjs.status.
     pub status: u32,
 }
 
 impl Constraint {
-    /// Whether the engine says that every row obeys it: enabled, and verified for all rows.
+    /// Whether the engine trusts every row to obey it: enabled, and verified for all rows.
     pub fn is_trusted(&self) -> bool {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }
 
-    /// Whether its status has bits that nobody has described, which may say anything.
+    /// Whether its status has undocumented bits, which may mean anything.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0
     }
@@ -78,30 +78,30 @@ pub struct Identity {
     pub table_id: i32,
     /// Column id.
     pub column_id: u32,
-    /// The mark; `None` when its form is not known.
+    /// The mark; `None` if its form is unknown.
     pub mark: Option<IdentityMark>,
 }
 
-/// What syscolpars.idtval keeps of an identity column.
+/// What syscolpars.idtval stores for an identity column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdentityMark {
-    /// The last value given out; the seed while there is none.
+    /// The last value generated; the seed if there is none.
     pub current: i64,
     /// Step.
     pub increment: i64,
     /// First value.
     pub seed: i64,
-    /// Whether a value was given out since the table was made or truncated.
+    /// Whether a value was generated since the table was created or truncated.
     pub is_used: bool,
 }
 
 impl IdentityMark {
-    /// Current value, increment and seed, each as long as the type, and a byte of flags: so they stand in the queues of
-    /// Service Broker, IDENTITY(0,1), and in every identity column whose rows could be compared with it. Decimals have 20
-    /// bytes each, whatever their precision ([`mark_decimal`]).
+    /// Current value, increment and seed, each as long as the type, and a byte of flags. The queues of Service Broker,
+    /// IDENTITY(0,1), have this form, and so does every identity column whose rows could be compared with it. Decimals
+    /// have 20 bytes each, whatever their precision ([`mark_decimal`]).
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
-        /// Seen in databases that SQL Server 2000 made.
+        /// Seen in databases created by SQL Server 2000.
         const OLD: u8 = 0x82;
         let width = match kind {
             xtype::TINYINT => 1,
@@ -127,16 +127,16 @@ impl IdentityMark {
 /// Bytes of a decimal in an identity mark.
 const MARK_DECIMAL_BYTES: usize = 20;
 
-/// A decimal as an identity mark keeps it: how many 4-byte words it takes (5), precision, scale (0, or it were no identity
-/// column), sign, and 16 bytes of digits. 71 of 71 marks of decimal columns in real files have this form.
+/// A decimal in an identity mark: its length in 4-byte words (5), precision, scale (0, as identity columns have none),
+/// sign, and 16 bytes of digits. 71 of 71 marks of decimal columns in real files have this form.
 fn mark_decimal(bytes: &[u8], precision: u8) -> Option<i64> {
     const WORDS: u8 = 5;
     let (&[words, digits, scale], value) = bytes.split_first_chunk()?;
     ((words, digits, scale) == (WORDS, precision, 0)).then(|| decimal(value))?
 }
 
-/// A decimal of scale 0 as rows store it: a byte of sign, 1 for positive, and 4 to 16 bytes of digits. `None` where it is
-/// no such value, or takes more than 64 bits.
+/// A decimal of scale 0 as stored in rows: a sign byte, 1 for positive, and 4 to 16 bytes of digits. `None` if it is no
+/// such value, or has more than 64 bits.
 pub fn decimal(bytes: &[u8]) -> Option<i64> {
     let (&sign, digits) = bytes.split_first()?;
     let (low, high) = digits.split_at_checked(digits.len().min(8))?;
@@ -194,7 +194,7 @@ fn identities(loader: &Loader<'_>, database: &mut Database) -> Vec<Identity> {
     identities
 }
 
-/// A foreign key as syssingleobjrefs tells it: columns by ordinal.
+/// A foreign key in syssingleobjrefs: columns by ordinal.
 #[derive(Clone, Default)]
 struct Key {
     referenced_id: i32,
@@ -211,7 +211,7 @@ impl Key {
 }
 
 fn foreign_keys(loader: &Loader<'_>, database: &mut Database) -> BTreeMap<i32, Key> {
-    /// The table referred to, then each column of the constraint and of that table (docs/format/catalog.md#references).
+    /// The referenced table, then each referencing and referenced column (docs/format/catalog.md#references).
     const TO_TABLE: u64 = 27;
     const FROM_COLUMN: u64 = 28;
     const TO_COLUMN: u64 = 29;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_a_decimal_column_has_twenty_bytes_a_number() {
+    fn a_mark_of_a_decimal_column_has_twenty_bytes_per_number() {
         let number = |value: u16, sign: u8| {
             let mut bytes = [0; 20];
             bytes[..6].copy_from_slice(&[5, 18, 0, sign, value.to_le_bytes()[0], value.to_le_bytes()[1]]);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constraint_is_trusted_only_if_no_bit_speaks_against_it() {
+    fn a_constraint_is_trusted_only_if_no_bit_says_otherwise() {
         let with = |status| Constraint { id: 1, name: "c".into(), table_id: 2, kind: ConstraintKind::Check, status };
         assert!([0, 0x4, 0x4000, 0x9000, 0x12_0000].map(with).iter().all(Constraint::is_trusted));
         assert!(![0x400, 0x12_0400, 0x600, 0x700, 0x100].map(with).iter().any(Constraint::is_trusted));

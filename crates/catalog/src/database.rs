@@ -1,359 +1,22 @@
-//! What a database is made of, as its catalogue tells it.
+//! A database as its catalog describes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use format::compressed::Expansion;
-use format::{AllocUnitId, Lsn, PageId};
+use format::AllocUnitId;
 use source::PageSource;
 
 use crate::chain::ChainFault;
 use crate::columnstore::Columnstore;
 use crate::constraints::{Constraint, Identity};
-use crate::layout::RowLayout;
 use crate::partitions::{PartitionFunction, Partitioned};
 
-/// What the boot page says.
-#[derive(Clone, Debug, Default)]
-pub struct Boot {
-    /// Database name.
-    pub name: String,
-    /// Internal version.
-    pub version: u16,
-    /// Version that created it.
-    pub create_version: u16,
-    /// Status bits, see [`format::boot::status`].
-    pub status: u32,
-    /// Database id on the server that wrote it.
-    pub database_id: u16,
-    /// Compatibility level.
-    pub compatibility_level: u16,
-    /// LSN of the last checkpoint.
-    pub checkpoint_lsn: Lsn,
-    /// Default collation id.
-    pub collation: u32,
-    /// Creation or attach date, if set.
-    pub created: Option<String>,
-    /// Last modification of the boot page, if set.
-    pub modified: Option<String>,
-    /// Last DBCC CHECKDB without errors, if known.
-    pub last_known_good: Option<String>,
-    /// Data purity is checked by default.
-    pub data_purity: bool,
-    /// Build of the engine that wrote it last: major, minor, build.
-    pub engine_build: (u8, u8, u16),
-    /// First page of sysallocunits.
-    pub first_sysallocunits: PageId,
-}
+mod tables;
 
-impl Boot {
-    /// Whether the log holds nothing that the files lack. Of tempdb, which every start of the server makes anew, nobody sees
-    /// to that, and much of what it holds is in no catalogue.
-    pub fn clean_shutdown(&self) -> bool {
-        const TEMPDB: u16 = 2;
-        let is_tempdb = self.database_id == TEMPDB && self.name == "tempdb";
-        self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !is_tempdb
-    }
-}
-
-/// What an allocation unit stores (sysallocunits.type).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum UnitKind {
-    /// Rows.
-    InRow,
-    /// LOB values.
-    Lob,
-    /// Variable columns pushed off the row.
-    Overflow,
-    /// A type number nobody has described.
-    Other(u8),
-}
-
-impl UnitKind {
-    /// The name that messages print.
-    pub fn message_name(self) -> &'static str {
-        match self {
-            Self::InRow => "In-row data",
-            Self::Lob => "LOB data",
-            Self::Overflow => "Row-overflow data",
-            Self::Other(_) => "Unknown",
-        }
-    }
-}
-
-/// A row of sysallocunits.
-#[derive(Clone, Debug)]
-pub struct AllocUnit {
-    /// Identity, as page headers name it.
-    pub id: AllocUnitId,
-    /// What it stores.
-    pub kind: UnitKind,
-    /// The rowset it belongs to, as the row says.
-    pub owner_id: u64,
-    /// Index into [`Database::rowsets`], if that rowset exists.
-    pub rowset: Option<usize>,
-    /// Filegroup.
-    pub filegroup: u16,
-    /// First page; not reliable.
-    pub first_page: PageId,
-    /// Root of the B-tree, or first page of a heap.
-    pub root: PageId,
-    /// First IAM page.
-    pub first_iam: PageId,
-    /// Pages in use, as kept by the engine.
-    pub used_pages: i64,
-    /// Data pages, as kept by the engine.
-    pub data_pages: i64,
-    /// Pages reserved, as kept by the engine.
-    pub reserved_pages: i64,
-}
-
-impl AllocUnit {
-    /// Dropped, its pages waiting to be given back: type 0, owner 0 (sys.allocation_units).
-    pub fn is_dropped(&self) -> bool {
-        self.kind == UnitKind::Other(0) || self.owner_id == 0
-    }
-}
-
-/// A row of sysrowsets: a partition of a heap or index.
-#[derive(Clone, Debug, Default)]
-pub struct Rowset {
-    /// Identity; "partition ID" in messages.
-    pub id: u64,
-    /// Object.
-    pub object_id: i32,
-    /// Index: 0 heap, 1 clustered.
-    pub index_id: i32,
-    /// Partition, from 1.
-    pub partition: i32,
-    /// Status bits.
-    pub status: u32,
-    /// Kind of owner: 1 for ordinary rowsets.
-    pub owner_type: u8,
-    /// Rows, as kept by the engine.
-    pub rows: i64,
-    /// 0 none, 1 row, 2 page, 3 columnstore, 4 columnstore archive.
-    pub compression: u8,
-    /// Largest null bit; 0 when not known.
-    pub max_null_bit: u16,
-    /// Fixed length of leaf records; 0 when not known.
-    pub min_leaf: u16,
-    /// Fixed length of non-leaf records; 0 when not known or none.
-    pub min_node: u16,
-    /// Its allocation units, indexes into [`Database::units`].
-    pub units: Vec<usize>,
-    /// Where its columns lie; empty when not known. Of a compressed rowset with [`Self::expansion`]: in expanded rows.
-    pub layout: RowLayout,
-    /// How its rows are made uncompressed ones; `None` when they are, or when the catalogue does not tell.
-    pub expansion: Option<Expansion>,
-}
-
-impl Rowset {
-    /// Whether rows are compressed one by one: CD records.
-    pub fn is_row_compressed(&self) -> bool {
-        matches!(self.compression, 1 | 2)
-    }
-
-    /// Whether every index row is unique by its key alone.
-    pub fn is_unique(&self) -> bool {
-        self.status & 0x4 != 0
-    }
-}
-
-/// A row of sysschobjs.
-#[derive(Clone, Debug)]
-pub struct Object {
-    /// Object id.
-    pub id: i32,
-    /// Name.
-    pub name: String,
-    /// Schema id.
-    pub schema_id: i32,
-    /// Type code without padding: "U", "S", "V", "IT" ...
-    pub type_code: String,
-    /// Parent object, 0 without.
-    pub parent_id: i32,
-    /// intprop: of a table the highest column id it ever had; of a default its column.
-    pub number: i32,
-}
-
-/// sysidxstats.type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IndexType {
-    /// No index.
-    Heap,
-    /// Clustered.
-    Clustered,
-    /// Nonclustered.
-    Nonclustered,
-    /// XML; its rows are in an internal table.
-    Xml,
-    /// Spatial; likewise.
-    Spatial,
-    /// Clustered columnstore.
-    ClusteredColumnstore,
-    /// Nonclustered columnstore.
-    NonclusteredColumnstore,
-    /// Hash index of a memory-optimized table.
-    Hash,
-    /// A number nobody has described.
-    Other(u8),
-}
-
-impl IndexType {
-    /// The type with this number.
-    pub fn from_byte(byte: u8) -> Self {
-        match byte {
-            0 => Self::Heap,
-            1 => Self::Clustered,
-            2 => Self::Nonclustered,
-            3 => Self::Xml,
-            4 => Self::Spatial,
-            5 => Self::ClusteredColumnstore,
-            6 => Self::NonclusteredColumnstore,
-            7 => Self::Hash,
-            other => Self::Other(other),
-        }
-    }
-
-    /// Name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Heap => "heap",
-            Self::Clustered => "clustered",
-            Self::Nonclustered => "nonclustered",
-            Self::Xml => "XML",
-            Self::Spatial => "spatial",
-            Self::ClusteredColumnstore => "clustered columnstore",
-            Self::NonclusteredColumnstore => "nonclustered columnstore",
-            Self::Hash => "hash",
-            Self::Other(_) => "unknown",
-        }
-    }
-
-    /// Whether rows lie in columnstore segments.
-    pub fn is_columnstore(self) -> bool {
-        matches!(self, Self::ClusteredColumnstore | Self::NonclusteredColumnstore)
-    }
-}
-
-/// A row of sysidxstats that is a heap or an index, not statistics.
-#[derive(Clone, Debug)]
-pub struct Index {
-    /// Object.
-    pub object_id: i32,
-    /// Index id.
-    pub index_id: i32,
-    /// Name; empty for a heap.
-    pub name: String,
-    /// Type.
-    pub index_type: IndexType,
-    /// Status bits (docs/format/catalog.md#sysidxstats).
-    pub status: u32,
-}
-
-impl Index {
-    /// UNIQUE.
-    pub fn is_unique(&self) -> bool {
-        self.status & 0x8 != 0
-    }
-
-    /// Disabled: its rows are not maintained.
-    pub fn is_disabled(&self) -> bool {
-        self.status & 0x80 != 0
-    }
-
-    /// Primary key constraint.
-    pub fn is_primary_key(&self) -> bool {
-        self.status & 0x20 != 0
-    }
-
-    /// Filtered.
-    pub fn is_filtered(&self) -> bool {
-        self.status & 0x20000 != 0
-    }
-}
-
-/// A row of syscolpars that is a column.
-#[derive(Clone, Debug)]
-pub struct TableColumn {
-    /// Column id.
-    pub id: u32,
-    /// Name.
-    pub name: String,
-    /// Its type in sysscalartypes; see [`format::types::user_type`] for those of the engine.
-    pub user_type: i32,
-    /// Status bits (docs/format/catalog.md#syscolpars).
-    pub status: u32,
-}
-
-impl TableColumn {
-    /// Declared NOT NULL: sysrscols says so of some columns that hold NULLs in every sound file
-    /// (docs/format/catalog.md#sysrscols).
-    pub fn is_not_null(&self) -> bool {
-        self.status & 0x1 != 0
-    }
-
-    /// Computed column.
-    pub fn is_computed(&self) -> bool {
-        self.status & 0x10 != 0
-    }
-
-    /// Sparse column.
-    pub fn is_sparse(&self) -> bool {
-        self.status & 0x0100_0000 != 0
-    }
-}
-
-/// What an expression text defines.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ExpressionKind {
-    /// A computed column; sub id is the column id.
-    ComputedColumn,
-    /// The filter of an index; sub id is the index id.
-    Filter,
-    /// The condition of a CHECK constraint, which is the object; sub id is 0.
-    Check,
-}
-
-/// T-SQL text that the catalogue stores.
-#[derive(Clone, Debug)]
-pub struct Expression {
-    /// What it defines.
-    pub kind: ExpressionKind,
-    /// Object.
-    pub object_id: i32,
-    /// Column or index.
-    pub sub_id: i32,
-    /// The text; `None` when it is stored off the row.
-    pub text: Option<String>,
-}
-
-/// A filegroup.
-#[derive(Clone, Debug)]
-pub struct Filegroup {
-    /// Id.
-    pub id: u16,
-    /// Name.
-    pub name: String,
-}
-
-/// A row of sysprufiles.
-#[derive(Clone, Debug)]
-pub struct FileRow {
-    /// File id.
-    pub file_id: u16,
-    /// Filegroup; 0 for logs.
-    pub filegroup: u16,
-    /// 0 data, 1 log, 2 FILESTREAM or memory-optimized container.
-    pub file_type: u8,
-    /// 0 online.
-    pub state: u8,
-    /// Logical name.
-    pub logical_name: String,
-    /// Path on the server.
-    pub physical_name: String,
-}
+pub use tables::{
+    AllocUnit, Boot, Expression, ExpressionKind, FileRow, Filegroup, Index, IndexType, Object, Rowset, TableColumn,
+    UnitKind,
+};
 
 /// A base table that could not be read to its end.
 #[derive(Clone, Debug)]
@@ -362,27 +25,27 @@ pub struct Gap {
     pub object_id: i32,
     /// Its name.
     pub table: &'static str,
-    /// Where and why reading ended; `None` when the table is missing from the catalogue itself.
+    /// Where and why reading ended; `None` if the table is missing from the catalog itself.
     pub fault: Option<ChainFault>,
-    /// Records skipped because they are not records.
+    /// Slots skipped because they hold no valid record.
     pub bad_records: u32,
-    /// Rows that the catalogue counts and that were not found, where tree and IAM chain do not prove that all were read: a
-    /// chain that ends too early looks whole.
+    /// Rows counted by the catalog but not found, unless tree and IAM chain prove that all were read: a chain that ends
+    /// too early looks complete.
     pub missing_rows: u64,
 }
 
-/// A database as its catalogue describes it, as far as that could be read.
+/// A database as its catalog describes it, as far as it could be read.
 #[derive(Debug, Default)]
 pub struct Database {
-    /// What the boot page says; `None` when it is damaged.
+    /// The boot page; `None` if it is damaged.
     pub boot: Option<Boot>,
-    /// Encrypted (TDE): nothing but the boot page was read, as all else is ciphertext.
+    /// Encrypted (TDE): only the boot page was read, as everything else is ciphertext.
     pub is_encrypted: bool,
     /// Schemas by id.
     pub schemas: BTreeMap<i32, String>,
     /// Objects by id.
     pub objects: BTreeMap<i32, Object>,
-    /// Ids of everything that sysschobjs has a row of, objects outside schemas included.
+    /// Ids of all rows in sysschobjs, objects outside schemas included.
     pub object_ids: BTreeSet<i32>,
     /// Heaps and indexes by object and index id.
     pub indexes: BTreeMap<(i32, i32), Index>,
@@ -398,11 +61,11 @@ pub struct Database {
     pub identities: Vec<Identity>,
     /// Partition functions by id.
     pub partition_functions: BTreeMap<i32, PartitionFunction>,
-    /// Partitioned heaps and indexes by object and index id, as far as their function is known.
+    /// Partitioned heaps and indexes by object and index id, if their function is known.
     pub partitioned: BTreeMap<(i32, i32), Partitioned>,
     /// Partitions of heaps and indexes, by id.
     pub rowsets: Vec<Rowset>,
-    /// Which rowsets an object has, made when it is first asked for.
+    /// The rowsets of each object, built on first use.
     pub rowsets_by_object: RowsetsByObject,
     /// Allocation units, by id.
     pub units: Vec<AllocUnit>,
@@ -416,7 +79,7 @@ pub struct Database {
     pub gaps: Vec<Gap>,
 }
 
-/// The places of all rowsets in [`Database::rowsets`], by object.
+/// Indexes into [`Database::rowsets`], by object.
 #[derive(Debug, Default)]
 pub struct RowsetsByObject(OnceLock<Vec<u32>>);
 
@@ -434,19 +97,19 @@ pub struct IndexColumn {
 }
 
 impl Database {
-    /// Whether every allocation unit is known: without that nobody can say who owns a page.
+    /// Whether every allocation unit is known: otherwise the owner of a page cannot be determined.
     pub fn units_are_complete(&self) -> bool {
         self.gap(7).is_none() && self.gap(5).is_none() && self.boot.is_some()
     }
 
-    /// Whether row layouts are known, and which columns of a key descend: 2005 has that in sysiscols.
+    /// Whether row layouts are known, and which key columns descend (in sysiscols for 2005).
     pub fn layouts_are_complete(&self) -> bool {
         let is_2005 = self.boot.as_ref().is_some_and(|boot| boot.version < 655);
         [3, 4, 13].iter().all(|&table| self.gap(table).is_none()) && !(is_2005 && self.gap(55).is_some())
     }
 
-    /// The base tables that tell which indexes there are and what their rows consist of: sysrscols and what stood for it in
-    /// 2005, sysrowsets, sysallocunits, sysidxstats, sysiscols.
+    /// The base tables that list indexes and the columns of their rows: sysrscols and its predecessors in 2005,
+    /// sysrowsets, sysallocunits, sysidxstats, sysiscols.
     pub const TABLES_OF_INDEXES: [i32; 7] = [3, 4, 5, 7, 13, 54, 55];
 
     /// Whether all indexes and their columns are known.
@@ -454,8 +117,8 @@ impl Database {
         self.boot.is_some() && Self::TABLES_OF_INDEXES.iter().all(|&table| self.gap(table).is_none())
     }
 
-    /// Whether the pages hold all that the log does: shut down cleanly, or from a backup whose log changes nothing more.
-    /// What does not fit in others, recovery may settle.
+    /// Whether the pages contain everything in the log: shut down cleanly, or from a backup whose log changes nothing
+    /// more. In other databases, recovery may explain a contradiction.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.backup().and_then(source::BackupPages::in_flight) {
             Some(in_flight) => in_flight.is_empty(),
@@ -478,7 +141,7 @@ impl Database {
         self.units.binary_search_by_key(&id, |unit| unit.id).ok()
     }
 
-    /// The rowsets of an object, by id. The list of rowsets must not change any more.
+    /// The rowsets of an object, by id. The list of rowsets must not change afterwards.
     pub fn rowsets_of(&self, object_id: i32) -> impl Iterator<Item = &Rowset> + Clone {
         let object = |at: &u32| self.rowsets.get(*at as usize).map_or(i32::MAX, |rowset| rowset.object_id);
         let places = self.rowsets_by_object.0.get_or_init(|| {
@@ -508,8 +171,8 @@ impl Database {
         self.objects.get(&object_id).is_some_and(|object| object.type_code == "S") || (1..100).contains(&object_id)
     }
 
-    /// Tables that are kept in memory, their rows in files of their own: they have a hash index, or a rowset that says so
-    /// and has no place in the data files (docs/format/other-features.md#memory-optimized-tables).
+    /// Memory-optimized tables, whose rows are in files of their own: they have a hash index, or a rowset that says so
+    /// and has no pages in the data files (docs/format/other-features.md#memory-optimized-tables).
     pub fn memory_optimized_tables(&self) -> BTreeSet<i32> {
         const IN_MEMORY: u32 = 0x100;
         let has_hash = self.indexes.values().filter(|index| index.index_type == IndexType::Hash);
@@ -519,7 +182,7 @@ impl Database {
         has_hash.map(|index| index.object_id).chain(unplaced).collect()
     }
 
-    /// The name by which messages call an object: schema and name, without the schema for dbo.
+    /// The name of an object in messages: schema and name, without the schema for dbo.
     pub fn object_name(&self, object_id: i32) -> String {
         let Some(object) = self.objects.get(&object_id) else { return format!("object ID {object_id}") };
         match self.schema_name(object) {

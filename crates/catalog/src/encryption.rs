@@ -6,15 +6,15 @@ use format::protection::{undo_torn_bits, verify};
 use format::{Page, PageId, PageType};
 use source::PageSource;
 
-/// Pages that are looked at where the allocation maps of the primary file are not at hand.
+/// Pages to examine if the allocation maps of the primary file are unavailable.
 const MOST_SAMPLES: u32 = 64;
-/// Pages that are read for them at most.
+/// Maximum number of pages read to find them.
 const MOST_READ: u32 = 4096;
 
-/// Whether the database is encrypted, or a part of it while a scan encrypts or decrypts it: PFS, GAM and SGAM page of the
-/// primary file all carry a flag that says so, or one does and its slot array cannot be read. On plain pages of these types
-/// none of these flags was ever met; on others 0x08 has another meaning. Where none of the three can be read, most of the
-/// first pages decide: one stripe of a backup may lack them.
+/// Whether the database is encrypted, or partly so during an encryption scan: the PFS, GAM and SGAM page of the primary
+/// file all have a flag that says so, or one has and its slot array is unreadable. Plain pages of these types have
+/// never been seen with any of these flags; on others 0x08 has another meaning. If none of the three can be read, most
+/// of the first pages decide: one stripe of a backup may lack them.
 pub(crate) fn is_encrypted(source: &dyn PageSource) -> bool {
     let maps = [(1, PageType::Pfs), (2, PageType::Gam), (3, PageType::Sgam)].map(|(page, kind)| {
         let id = PageId::new(PageId::BOOT.file, page);

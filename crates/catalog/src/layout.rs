@@ -1,4 +1,4 @@
-//! Where the columns of a rowset lie in its records (sysrscols; docs/format/catalog.md#sysrscols).
+//! Places of a rowset's columns in its records (sysrscols; docs/format/catalog.md#sysrscols).
 
 use format::collation::CollationId;
 use format::compressed::{CompressedColumn, Expansion};
@@ -17,7 +17,7 @@ pub mod column_status {
     pub const UNIQUIFIER: u32 = 0x10;
     /// FILESTREAM column.
     pub const FILESTREAM: u32 = 0x20;
-    /// Marks rows that an online build of the index has to take out again.
+    /// Marks rows that an online index build has to remove again.
     pub const ANTI_MATTER: u32 = 0x40;
     /// Declared NOT NULL.
     pub const NOT_NULL: u32 = 0x80;
@@ -27,7 +27,7 @@ pub mod column_status {
     pub const HAS_DEFAULT: u32 = 0x200;
 }
 
-/// Leaf or not: columns lie in different places there.
+/// Leaf or not: columns have different places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Leaf level.
@@ -41,15 +41,15 @@ pub enum Level {
 pub enum Stored<'a> {
     /// NULL.
     Null,
-    /// Nothing: the column was added after the record was written. Its value is the default of then, or NULL.
+    /// Nothing: the column was added after the record was written. Its value is the default at that time, or NULL.
     Absent,
     /// The value.
     Plain(&'a [u8]),
-    /// A pointer to the value, or a value in a form of its own.
+    /// A pointer to the value, or a value in a special form.
     Complex(&'a [u8]),
 }
 
-/// A column as a rowset stores it.
+/// A column in the storage of a rowset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowsetColumn {
     /// Column id in a base rowset (0 for the uniquifier); position in a nonclustered index.
@@ -62,7 +62,7 @@ pub struct RowsetColumn {
     pub collation: CollationId,
     /// See [`column_status`].
     pub status: u32,
-    /// Place in the sort order, from 1; 0 when not part of it. `None` when the catalogue does not tell.
+    /// Place in the sort order, from 1; 0 if not part of it. `None` if the catalog does not say.
     pub key_ordinal: u16,
     /// Place in leaf records: positive byte offset, negative variable column, 0 not stored.
     pub leaf_offset: i16,
@@ -72,7 +72,7 @@ pub struct RowsetColumn {
     pub leaf_null_bit: u16,
     /// Null bit above.
     pub node_null_bit: u16,
-    /// Value of records written before the column was added, if the catalogue keeps one.
+    /// Value of records written before the column was added, if the catalog has one.
     pub default: Option<Box<[u8]>>,
     /// Bit position of a bit column in its byte, leaf.
     pub leaf_bit: u8,
@@ -107,17 +107,17 @@ impl RowsetColumn {
         matches!(self.info.xtype, xtype::DECIMAL | xtype::NUMERIC) && self.leaf_offset < 0 && !self.is_sparse()
     }
 
-    /// Whether values of a type of fixed length are stored as a variable column, perhaps without their padding: decimals
-    /// of SQL Server 2005 SP2, strings that may be NULL of a table made with ANSI_PADDING OFF.
+    /// Whether values of a fixed-length type are stored as a variable column, possibly without their padding: decimals
+    /// of SQL Server 2005 SP2, nullable strings of a table created with ANSI_PADDING OFF.
     pub fn is_stored_shorter(&self) -> bool {
         let is_padded = matches!(self.info.xtype, xtype::CHAR | xtype::NCHAR | xtype::BINARY);
         self.is_vardecimal() || is_padded && self.leaf_offset < 0 && !self.is_sparse()
     }
 
-    /// What a record of `level` holds for the column.
+    /// The contents of the column in a record of `level`.
     #[inline]
     pub fn stored<'a>(&self, level: Level, record: &Record<'a>) -> Stored<'a> {
-        // Sparse columns of a table have their values in a vector; an index on one stores it as any other.
+        // Tables store sparse columns in a vector; an index on one stores it like any other.
         if self.is_sparse() && !matches!(record.kind(), RecordKind::Index | RecordKind::GhostIndex) {
             return self.sparse(record);
         }
@@ -126,22 +126,22 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
-            // Behind the columns of when the record was written, its bytes are others': a bit column shares those of
-            // older ones, and the number of a variable column may be that of a forwarded row's back pointer.
+            // Beyond the columns at the time of writing, the bytes belong to something else: a bit column shares those
+            // of older ones, and the number of a variable column may be that of a forwarded row's back pointer.
             _ if known.is_none() && null_bit > 0 && record.column_count() > 0 => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
                 Some((bytes, false)) => Stored::Plain(bytes),
-                // Trailing empty columns are left out, as are those added later, which have no null bit.
+                // Trailing empty columns are omitted, as are those added later, which have no null bit.
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
         }
     }
 
-    /// What a row's vector of sparse values has for the column (docs/format/sparse.md). NULL is what is not there. A
-    /// value of another length than its type has is in a form nobody has described.
+    /// The column's value in the row's sparse vector (docs/format/sparse.md); NULL if it is not in there. A value whose
+    /// length differs from its type's is in an undocumented form.
     fn sparse<'a>(&self, record: &Record<'a>) -> Stored<'a> {
         let (Some(vector), Ok(id)) = (SparseVector::of(record), u16::try_from(self.id)) else { return Stored::Null };
         match vector.value(id) {
@@ -164,7 +164,7 @@ impl RowsetColumn {
 
     fn key_column(&self, level: Level) -> KeyColumn {
         let (offset, null_bit, bit) = self.place(level);
-        // A fixed-size type in a variable column is stored in a form of its own (vardecimal); the uniquifier, an int, is not.
+        // A fixed-size type in a variable column has a special form (vardecimal), except the uniquifier, an int.
         let is_plain = offset >= 0 || fixed_length(self.info).is_none() || self.info.xtype == xtype::INT;
         KeyColumn {
             order: if is_plain { KeyOrder::of(self.info, self.collation, bit) } else { KeyOrder::Unknown },
@@ -184,7 +184,7 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// The columns that order the records of `level`, most significant first; empty when none is known.
+    /// The columns that order the records of `level`, most significant first; empty if none is known.
     pub fn key(&self, level: Level) -> Vec<KeyColumn> {
         let mut ordered: Vec<&RowsetColumn> =
             self.columns.iter().filter(|column| column.key_ordinal > 0 && column.place(level).0 != 0).collect();
@@ -192,9 +192,9 @@ impl RowLayout {
         ordered.iter().map(|column| column.key_column(level)).collect()
     }
 
-    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows have them by number: -1 is
-    /// the first, whatever its type (docs/format/compression.md#recognizing-it). `None`, and nothing changed, where the
-    /// catalogue says otherwise.
+    /// Gives the columns of a compressed rowset their places in expanded rows. Compressed rows number them: -1 is the
+    /// first, whatever its type (docs/format/compression.md#recognizing-it). `None`, with nothing changed, if the
+    /// catalog says otherwise.
     pub(crate) fn expand(&mut self) -> Option<Expansion> {
         let number = |column: &RowsetColumn| usize::try_from(-i32::from(column.leaf_offset)).ok()?.checked_sub(1);
         let count = self.columns.iter().filter_map(number).max()? + 1;
@@ -210,7 +210,7 @@ impl RowLayout {
         let expansion = Expansion::new(&stored)?;
         for column in &mut self.columns {
             let number = number(column).filter(|_| column.leaf_offset != 0);
-            // How the entries of non-leaf pages have them is not published.
+            // Their places in the entries of non-leaf pages are undocumented.
             (column.node_offset, column.node_null_bit, column.node_bit) = (0, 0, 0);
             (column.leaf_offset, column.leaf_null_bit) = match number {
                 Some(number) => (expansion.place(number)?, number as u16 + 1),
@@ -261,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_a_record_does_not_know_is_absent_whatever_lies_in_its_place() {
-        // One bit column, set, and a back pointer as only variable column.
+    fn a_column_that_a_record_does_not_know_is_absent_whatever_is_in_its_place() {
+        // One bit column, set, and a back pointer as the only variable column.
         let bytes = [0x32, 0, 5, 0, 0b11, 1, 0, 0, 1, 0, 22, 0x80, 0, 4, 7, 0, 0, 0, 1, 0, 3, 0];
         let record = Record::data(&bytes).unwrap();
         assert_eq!(column(xtype::BIT, 4, 1, 0).stored(Level::Leaf, &record), Stored::Plain(&[0b11]));

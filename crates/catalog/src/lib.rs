@@ -1,10 +1,10 @@
-//! The system catalogue: base tables read from their own pages into a typed [`Database`].
+//! The system catalog: base tables read from their own pages into a typed [`Database`].
 //!
-//! It starts at the boot page, which names the first page of sysallocunits; that table, sysrowsets and sysrscols are read
-//! by their fixed leading columns, and describe every other table, so that nothing else is hard-coded
-//! (docs/format/catalog.md#bootstrap). What cannot be read is told as a [`Gap`]; nothing here judges.
+//! It starts at the boot page, which names the first page of sysallocunits. That table, sysrowsets and sysrscols are
+//! read by their fixed leading columns and describe every other table, so that nothing else is hard-coded
+//! (docs/format/catalog.md#bootstrap). What cannot be read is recorded as a [`Gap`]; this crate makes no findings.
 
-// What indexes does so where a test before it proved the place: that is said there.
+// Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
 mod base_table;

@@ -1,9 +1,9 @@
-//! Partition functions, and the heaps and indexes that they partition.
+//! Partition functions, and the heaps and indexes partitioned by them.
 //!
-//! Which class numbers the base tables use for them is documented nowhere and no partitioned database was at hand, so none is
-//! taken for granted. Related rows are found by what the documentation says of the views over them: a function has type R, a
-//! scheme is a data space of type PS, boundaries are numbered from 1 and hold values of the column's type (sys.index_columns
-//! has the partitioning column). What is not found so, alone and whole, is not used.
+//! The class numbers that base tables use for them are undocumented and no partitioned database was available, so none
+//! is assumed. Related rows are found by the documentation of the views over them: a function has type R, a scheme is a
+//! data space of type PS, boundaries are numbered from 1 and hold values of the column's type (sys.index_columns has
+//! the partitioning column). A match is used only if it is complete and the only one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,8 @@ pub struct Boundary {
 pub struct PartitionFunction {
     /// Name.
     pub name: String,
-    /// Lists of values, by number, any of which may be its boundaries: one at most, unless something else has its id too.
+    /// Lists of values, by number, any of which may be its boundaries: at most one, unless something else has the same
+    /// id.
     pub candidates: Vec<Vec<Boundary>>,
 }
 
@@ -35,21 +36,21 @@ pub struct PartitionFunction {
 pub struct Partitioned {
     /// Its partition function, by id.
     pub function_id: i32,
-    /// The column of the table whose value tells the partition.
+    /// The column of the table whose value determines the partition.
     pub column_id: u32,
 }
 
-/// More boundaries than any function has (15,000 partitions) are a damaged catalogue's.
+/// More boundaries than any function has (15,000 partitions) come from a damaged catalog.
 const MAX_BOUNDARIES: usize = 14_999;
 
-/// Classes of sysobjvalues that hold something else: texts, settings, assembly files, statistics, filters, triggers, spatial
+/// Classes of sysobjvalues with other content: texts, settings, assembly files, statistics, filters, triggers, spatial
 /// indexes, ledger and others (docs/format/catalog.md#sysobjvalues).
 const OTHER_CLASSES: [u64; 17] = [1, 2, 4, 7, 10, 60, 63, 66, 70, 92, 93, 94, 113, 119, 123, 145, 153];
 
 /// A row of sysobjvalues of a function: subobjid, valnum, value.
 type Candidate = (i32, i32, Option<Boundary>);
 
-/// Such rows by class.
+/// Such rows, by class.
 type Candidates = BTreeMap<u64, Vec<Candidate>>;
 
 /// Reads the partition functions and what they partition.
@@ -94,8 +95,8 @@ fn load_boundaries(loader: &Loader<'_>, database: &mut Database, functions: &mut
     }
 }
 
-/// The rows of a class as a list of values of one type, NULL first at most, if one of their two numbers counts them from 1
-/// and the other, that of the parameter, is the same in all.
+/// The rows of a class as a list of values of one type, only the first of which may be NULL, if one of their two
+/// numbers counts them from 1 and the other, that of the parameter, is the same in all.
 fn list(mut rows: Vec<Candidate>) -> Option<Vec<Boundary>> {
     rows.sort_by_key(|(sub_id, number, _)| (*sub_id, *number));
     let sub_ids = || rows.iter().map(|(sub_id, ..)| *sub_id);
@@ -138,7 +139,7 @@ fn partitioned(
     functions: &BTreeMap<i32, PartitionFunction>,
     schemes: &BTreeSet<i32>,
 ) -> BTreeMap<(i32, i32), Partitioned> {
-    /// Where the LOB values and the FILESTREAM files of a table go (sys.tables).
+    /// Data spaces of a table's LOB values and FILESTREAM files (sys.tables).
     const OTHER_DATA_SPACES: [u64; 2] = [8, 42];
     let (mut function_of, mut scheme_of) = (BTreeMap::new(), BTreeMap::new());
     loader.scan(database, (74, "syssingleobjrefs"), |row| {
@@ -149,7 +150,7 @@ fn partitioned(
             only(&mut scheme_of, (from, row.int("depsubid")), to);
         }
     });
-    // Up to 2008 R2 the data space stands with the index (docs/format/catalog.md#sysidxstats).
+    // Up to 2008 R2 the data space is in the index's row (docs/format/catalog.md#sysidxstats).
     loader.scan(database, (54, "sysidxstats"), |row| {
         let scheme = row.int("dataspace");
         if schemes.contains(&scheme) {
@@ -171,7 +172,7 @@ fn partitioned(
     scheme_of.iter().filter_map(of).collect()
 }
 
-/// Remembers the one value of a key, or that there are several.
+/// Records the one value of a key, or that there are several.
 fn only<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Option<V>>, key: K, value: V) {
     match map.get_mut(&key) {
         None => drop(map.insert(key, Some(value))),

@@ -20,12 +20,12 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The bytes of a column; `None` when NULL, missing or unknown to this version.
+    /// The bytes of a column; `None` if NULL, missing or unknown to this version.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
         self.columns.get(name)?.leaf_bytes(&self.record)
     }
 
-    /// An integer column as unsigned; 0 when NULL.
+    /// An integer column as unsigned; 0 if NULL.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.bytes(name).map(unsigned).unwrap_or_default()
     }
@@ -35,20 +35,20 @@ impl<'a> Row<'a> {
         (self.number(name) as u32).cast_signed()
     }
 
-    /// An nvarchar column; empty when NULL.
+    /// An nvarchar column; empty if NULL.
     pub(crate) fn text(&self, name: &str) -> String {
         self.bytes(name).map(utf16).unwrap_or_default()
     }
 }
 
-/// Where the rows of a table are.
+/// The place of a table's rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// The unit that has them.
+    /// The unit that stores them.
     pub(crate) unit: AllocUnitId,
     /// Where the scan starts.
     pub(crate) start: Start,
-    /// How they are made uncompressed, if they are not.
+    /// How compressed rows are expanded; `None` if they are not compressed.
     pub(crate) expansion: Option<&'a Expansion>,
 }
 
@@ -57,16 +57,16 @@ pub(crate) struct Place<'a> {
 pub(crate) enum Start {
     /// At this leaf page.
     FirstPage(PageId),
-    /// At the leftmost leaf below this page; if no pointer leads there, at the leaf that the catalogue calls the first, if
-    /// that one is.
+    /// At the leftmost leaf below this page; if no pointer leads there, at the leaf that the catalog calls the first,
+    /// if it is.
     Root { root: PageId, first: PageId },
-    /// At this page, which is the leftmost leaf of a tree whose non-leaf pages cannot be read, if it is a leaf that has
-    /// nothing to its left.
+    /// At this page, the leftmost leaf of a tree whose non-leaf pages cannot be read, if it is a leaf without a left
+    /// neighbor.
     Leftmost(PageId),
 }
 
 impl Start {
-    /// The table has no pages.
+    /// Whether the table has no pages.
     pub(crate) fn is_nowhere(self) -> bool {
         match self {
             Self::FirstPage(page) | Self::Root { root: page, .. } | Self::Leftmost(page) => page.is_none(),
@@ -74,7 +74,7 @@ impl Start {
     }
 }
 
-/// Calls `visit` with each live row of the clustered index at `place`. Returns the number of slots that hold no readable
+/// Calls `visit` with each live row of the clustered index at `place`. Returns the number of slots without a readable
 /// record, and where reading ended if not at the end.
 pub(crate) fn scan(
     source: &dyn PageSource,
@@ -95,7 +95,7 @@ pub(crate) fn scan(
                 bad_records += 1;
                 continue;
             };
-            // No clustered index has moved rows, nor rows of index pages: such a row is lost, not deleted.
+            // A clustered index has neither moved rows nor rows of index pages: such a row is lost, not deleted.
             match RecordKind::of(record.status()) {
                 RecordKind::Primary => visit(place_of(page, entry), record),
                 RecordKind::GhostData | RecordKind::GhostVersion => {}
@@ -117,7 +117,7 @@ fn place_of(page: Page<'_>, entry: &SlotEntry) -> RecordId {
     RecordId { page: page.header().page_id(), slot: entry.slot }
 }
 
-/// The live rows of a compressed page, expanded. Returns the number of slots that hold no row that can be read.
+/// The live rows of a compressed page, expanded. Returns the number of slots without a readable row.
 fn compressed_rows(
     page: Page<'_>,
     order: &SlotOrder,

@@ -1,16 +1,16 @@
-//! What a catalogue takes in memory.
+//! The memory that a catalog takes.
 
 use std::collections::BTreeMap;
 
 use crate::constraints::ConstraintKind;
 use crate::database::Database;
 
-/// What the allocator adds to each piece, of which it makes a multiple of 16 bytes, 32 at least.
+/// The allocator's overhead per piece, which it rounds up to a multiple of 16 bytes, at least 32.
 const ALLOCATION_BYTES: usize = 8;
 const LEAST_BYTES: usize = 32;
 
 impl Database {
-    /// Bytes that it takes in memory, about.
+    /// Approximate bytes in memory.
     pub fn bytes(&self) -> u64 {
         let rowsets = exact(&self.rowsets, |rowset| {
             let columns =
@@ -56,18 +56,18 @@ fn text(text: &str) -> usize {
     piece(text.len())
 }
 
-/// A list that was made no longer than it is, and what its items hold.
+/// A list allocated at its exact length, and what its items hold.
 fn exact<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items)) + items.iter().map(held).sum::<usize>()
 }
 
-/// A list and what its items hold. As it grew, it took up to half as much again.
+/// A list and what its items hold. A grown list has up to half as much again.
 fn list<T>(items: &[T], held: impl Fn(&T) -> usize) -> usize {
     piece(size_of_val(items) * 3 / 2) + items.iter().map(held).sum::<usize>()
 }
 
-/// A map and what its values hold. As keys are added in ascending order, six of the eleven places of a node are taken; links
-/// and heads of nodes take some six bytes for each.
+/// A map and what its values hold. With keys added in ascending order, six of the eleven places of a node are used;
+/// links and node headers add some six bytes per entry.
 fn map<K, V>(map: &BTreeMap<K, V>, held: impl Fn(&V) -> usize) -> usize {
     map.len() * ((size_of::<K>() + size_of::<V>()) * 11 / 6 + 6) + map.values().map(held).sum::<usize>()
 }

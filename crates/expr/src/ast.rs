@@ -1,11 +1,11 @@
-//! What an expression says, before anything is known about its types.
+//! The syntax of an expression, before anything is known about its types.
 
-/// A parsed expression. Boolean and scalar expressions share one type: only the compiler can tell `(a)` from `(a=b)`.
+/// A parsed expression. Boolean and scalar expressions share one type: only the compiler distinguishes `(a)` from `(a=b)`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// `NULL`.
     Null,
-    /// A number as written, digits with perhaps a point and an exponent.
+    /// A number as written, digits with an optional point and exponent.
     Number(String),
     /// A money constant without its `$`.
     Money(String),
@@ -55,9 +55,9 @@ pub enum Expr {
     },
     /// `x [NOT] IN (..)`.
     In {
-        /// What is looked for.
+        /// What is searched for.
         value: Box<Expr>,
-        /// Where.
+        /// The list.
         list: Vec<Expr>,
         /// With NOT.
         negated: bool,
@@ -104,7 +104,7 @@ pub enum Expr {
     Collate(Box<Expr>, String),
 }
 
-/// A type as CONVERT and CAST name it.
+/// A type as named in CONVERT and CAST.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TypeName {
     /// The name in lower case.

@@ -6,7 +6,7 @@ pub(crate) use format::types::civil;
 
 /// Days from 0001-01-01 to 1900-01-01.
 pub(crate) const DAYS_TO_1900: i32 = 693_595;
-/// Last day that a date has: 9999-12-31.
+/// The last valid date: 9999-12-31.
 pub(crate) const LAST_DAY: i32 = 3_652_058;
 /// Days of datetime, counted from 1900-01-01: 1753-01-01 to 9999-12-31.
 pub(crate) const DATETIME_DAYS: RangeInclusive<i32> = -53_690..=2_958_463;
@@ -55,7 +55,7 @@ pub(crate) fn day_of_year(date: i32) -> i32 {
     days(year, 1, 1).map_or(0, |first| date - first + 1)
 }
 
-/// Week of ISO 8601: that of the year's Thursdays.
+/// Week of ISO 8601: the one with the year's Thursday.
 pub(crate) fn iso_week(date: i32) -> i32 {
     // 0001-01-01 was a Monday.
     let thursday = date - date.rem_euclid(7) + 3;

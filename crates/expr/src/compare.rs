@@ -1,9 +1,9 @@
 //! Equality and order of strings beyond `format::collation`: what is certain about single ASCII characters.
 //!
-//! Printable ASCII characters are all different from each other under every collation, but for case: none has a weight of
-//! zero. In locales that are known to have no contractions of them that decides most equalities. In others letters stay
-//! undecided unless they stand alone: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and everything
-//! outside ASCII, stays with the rule of docs/format/collations.md#comparing-without-tables.
+//! Printable ASCII characters all differ from each other in every collation, except for case: none has a weight of
+//! zero. In locales known to have no contractions of them, that decides most equalities. In others, letters stay
+//! undecided unless they are isolated: Hungarian reads `ddz` as `dzdz`, Spanish `ch` as one letter. Order, and
+//! everything outside ASCII, follows the rule of docs/format/collations.md#comparing-without-tables.
 
 use std::cmp::Ordering;
 
@@ -46,7 +46,7 @@ impl<'s> Chars<'s> {
         self.iter().all(|unit| (0x20..0x7F).contains(&unit))
     }
 
-    /// Without its last blanks.
+    /// Without trailing blanks.
     pub(crate) fn trimmed(self) -> Self {
         let blanks = self.iter().rev().take_while(|&unit| unit == 0x20).count();
         let width = if self.wide { 2 } else { 1 };
@@ -54,7 +54,7 @@ impl<'s> Chars<'s> {
     }
 }
 
-/// Locales in which the ASCII letters pair up as in English. Turkish and Azeri are not among them, nor any other that
+/// Locales in which ASCII letters pair up as in English. Excluded are Turkish, Azeri, and any other that
 /// `format::collation` does not know to be plain.
 fn pairs_case(id: CollationId) -> bool {
     matches!(id.locale(), 0x01 | 0x03 | 0x07 | 0x08 | 0x0B | 0x0C | 0x10 | 0x11 | 0x15 | 0x19 | 0x24)
@@ -76,7 +76,7 @@ fn folded(unit: u16) -> u16 {
     if (0x41..=0x5A).contains(&unit) { unit + 0x20 } else { unit }
 }
 
-/// Which characters a collation takes for equal, worked out once for many.
+/// Which characters are equal in a collation, computed once for many comparisons.
 #[derive(Clone, Copy)]
 pub(crate) struct CharKeys {
     is_binary: bool,
@@ -89,7 +89,7 @@ impl CharKeys {
         Self { is_binary: is_binary(id), pairs_case: pairs_case(id), ignores_case: ignores_case(id) }
     }
 
-    /// What is the same for equal characters and different for others; `None` where [`same_char`] is not certain.
+    /// A value that is the same for equal characters and differs for others; `None` if [`same_char`] is uncertain.
     #[inline]
     pub(crate) fn key(self, unit: u16) -> Option<u16> {
         if self.is_binary {
@@ -102,7 +102,7 @@ impl CharKeys {
     }
 }
 
-/// Whether two characters are equal, if that is certain.
+/// Whether two characters are equal, if certain.
 pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
     let printable = |unit: u16| (0x20..0x7F).contains(&unit);
     if is_binary(id) {
@@ -117,24 +117,24 @@ pub(crate) fn same_char(a: u16, b: u16, id: CollationId) -> Option<bool> {
     same_alone(a, b, id)
 }
 
-/// As [`same_char`], for printable characters that are no part of a contraction.
+/// Like [`same_char`], for printable characters that are not part of a contraction.
 fn same_alone(a: u16, b: u16, id: CollationId) -> Option<bool> {
     if a == b || folded(a) != folded(b) {
         return Some(a == b);
     }
     if !ignores_case(id) {
-        // Collation 0 is one that we don't know.
+        // Collation 0 is unknown.
         return (id.0 != 0).then_some(false);
     }
     pairs_case(id).then_some(true)
 }
 
-/// As what two strings are compared: as Unicode if one of them is.
+/// How two strings are compared: as Unicode if one of them is.
 fn encoding(a: Chars<'_>, b: Chars<'_>) -> Encoding {
     if a.wide || b.wide { Encoding::Unicode } else { Encoding::Ansi }
 }
 
-/// Whether two strings are equal, if that is certain. Trailing blanks don't count.
+/// Whether two strings are equal, if certain. Trailing blanks don't count.
 pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool> {
     if let Some(order) = collation::compare(a.iter(), b.iter(), id, encoding(a, b)) {
         return Some(order == Ordering::Equal);
@@ -164,13 +164,13 @@ pub(crate) fn equal(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<bool>
     (!unsure).then_some(true)
 }
 
-/// Order of two strings, if it is certain.
+/// Order of two strings, if certain.
 pub(crate) fn order(a: Chars<'_>, b: Chars<'_>, id: CollationId) -> Option<Ordering> {
     collation::compare(a.iter(), b.iter(), id, encoding(a, b))
         .or_else(|| equal(a, b, id).and_then(|equal| equal.then_some(Ordering::Equal)))
 }
 
-/// Whether a character lies in a range of a LIKE pattern, if that is certain.
+/// Whether a character is in a range of a LIKE pattern, if certain.
 pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Option<bool> {
     if is_binary(id) {
         return (id.is_bin2() || unit.max(low).max(high) < 0x80).then_some(low <= unit && unit <= high);

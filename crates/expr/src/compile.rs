@@ -1,4 +1,4 @@
-//! [`Expr`] to [`Program`]: every type is settled here, and whatever is not completely supported is refused by name.
+//! [`Expr`] to [`Program`]: resolves every type, and refuses by name whatever is not completely supported.
 
 mod calls;
 mod literal;
@@ -17,30 +17,29 @@ use crate::steps::{self, STEPS_PER_NODE};
 use crate::types::{ColumnType, Label, Ty, collate, common};
 use crate::value::Datum;
 
-/// Bytes of text that are compiled. SQL Server takes longer ones, but nobody has written one.
+/// Maximum bytes of text that are compiled. SQL Server accepts longer ones, but none has been seen.
 const MOST_TEXT_BYTES: usize = 1 << 17;
 
-/// Nodes that one expression may compile to, besides two for each byte of its text. CASE, BETWEEN and IN repeat their
+/// Nodes that one expression may compile to, in addition to two per byte of its text. CASE, BETWEEN and IN repeat their
 /// operand, so nesting them multiplies.
 const MOST_NODES: usize = 1000;
 
-/// Bytes of a constant that count as much as a node does.
+/// Bytes of a constant that count as one node.
 const BYTES_PER_NODE: usize = 32;
 
-/// The longest constant that a conversion is replaced by. `convert(char(8000),'')` is shorter than its value.
+/// The longest constant that replaces a conversion. `convert(char(8000),'')` is shorter than its value.
 const LONGEST_FOLDED: usize = 256;
 
-/// Compiles the text of an expression. `column` tells the type of a column by name, as the catalogue spells it; names are
-/// asked for as the expression spells them. `text` must be the true characters: single bytes of the catalogue mean those of
-/// the database's code page.
+/// Compiles the text of an expression. `column` returns the type of a column by name; names are passed as the
+/// expression spells them. `text` must be decoded: single bytes in the catalog are in the database's code page.
 ///
-/// Unless told otherwise ([`compile_within`]), a string literal has no collation of its own: in a comparison it takes that
-/// of the other side, and two literals compare only where every collation agrees.
+/// Without a default collation ([`compile_within`]), a string literal has no collation: in a comparison it takes that
+/// of the other side, and two literals compare only if every collation agrees.
 pub fn compile(text: &str, column: &dyn Fn(&str) -> Option<ColumnType>) -> Result<Program, Unsupported> {
     compile_within(text, CollationId(0), column)
 }
 
-/// As [`compile`], with the database's default collation for literals.
+/// Like [`compile`], with the database's default collation for literals.
 pub fn compile_within(
     text: &str,
     database: CollationId,
@@ -132,7 +131,7 @@ impl Compiler<'_> {
             Expr::Collate(value, name) => {
                 let mut value = self.scalar(value)?;
                 if !value.ty.is_string() {
-                    return no("COLLATE of a value that is no string");
+                    return no("COLLATE of a value that is not a string");
                 }
                 (value.ty.collation, value.ty.label) = (literal::collation(name), Label::Explicit);
                 Ok(value)
@@ -178,7 +177,7 @@ impl Compiler<'_> {
             Expr::Or(terms) => Ok(Pred::Or(self.conditions(terms)?)),
             Expr::Not(term) => Ok(Pred::Not(Box::new(self.condition(term)?))),
             Expr::IsNull { value, negated: not } => {
-                // Only the fact of NULL counts, so the type may be one that is not supported otherwise.
+                // Only NULL or not counts, so the type may be otherwise unsupported.
                 Ok(negated(Pred::IsNull(Box::new(self.tested(value)?)), *not))
             }
             Expr::Operation(BinaryOp::Compare(op), left, right) => self.comparison(*op, left, right),
@@ -277,15 +276,15 @@ impl Compiler<'_> {
                 Ok(number) => Some(number),
                 Err(_) => return no(format!("style {digits}")),
             },
-            Some(_) => return no("a style that is no constant"),
+            Some(_) => return no("a style that is not a constant"),
         };
-        // A conversion that fails is undecided, so TRY_ only differs where it would not be evaluated at all.
+        // A failed conversion is undecided, so TRY_ differs only where it would not be evaluated at all.
         let _ = attempt;
         explicit(value, to, style)
     }
 }
 
-/// CASE of compiled conditions and one value more.
+/// CASE of compiled conditions and one more value.
 fn choice(conditions: Vec<Pred>, values: Vec<Typed>) -> Result<Typed, Unsupported> {
     let mut shared = Ty::null();
     for value in &values {
@@ -316,7 +315,7 @@ fn explicit(value: Typed, mut to: Ty, style: Option<i32>) -> Result<Typed, Unsup
     Ok(Typed { node: folded(Node::Convert(Box::new(conversion))), ty: to })
 }
 
-/// The value as the type `to`, converted where that is not its own.
+/// The value as type `to`, converted if it has another type.
 fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
     if value.ty.is_null() || value.ty.info == to.info {
         return Ok(Typed { node: value.node, ty: *to });
@@ -332,7 +331,7 @@ fn implicit(value: Typed, to: &Ty) -> Result<Typed, Unsupported> {
     Ok(converted)
 }
 
-/// The string that an argument is converted to where a function wants one.
+/// The string to which an argument is converted if a function requires one.
 fn as_string(value: Typed) -> Result<Typed, Unsupported> {
     let length = match value.ty.kind() {
         _ if value.ty.is_string() => return Ok(value),
@@ -354,8 +353,8 @@ impl Row for NoRow {
     }
 }
 
-/// A conversion of a constant, done once. What can't be converted stays, to be undecided for each row; what makes a long
-/// text stays too, to be made for each row.
+/// A conversion of a constant, done once. One that fails stays, to be undecided for each row; one that makes a long
+/// text stays too, to be evaluated for each row.
 fn folded(node: Node) -> Node {
     let Node::Convert(conversion) = &node else { return node };
     if !matches!(conversion.value, Node::Const(_)) {

@@ -1,4 +1,4 @@
-//! CONVERT, CAST and implicit conversions: what is supported, and doing it.
+//! CONVERT, CAST and implicit conversions: which are supported, and their evaluation.
 
 mod from_text;
 mod to_text;
@@ -31,7 +31,7 @@ pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsup
         };
         return match style(wanted) {
             Some(style) if style.is_time_only() && from.kind() == xtype::DATE => no(pair()),
-            // Digits of a fraction under these two styles: only told for datetime.
+            // Digits of a fraction under these two styles: documented for datetime only.
             Some(style) if from.kind() == xtype::DATETIME2 && style.has_fraction() && number != 121 => {
                 no(format!("{} with style {wanted}", pair()))
             }
@@ -68,7 +68,7 @@ fn moments_convert(from: u8, to: u8) -> bool {
             && !(from == xtype::DATE && to == xtype::TIME)
 }
 
-/// Converts a value as `conversion` says.
+/// Converts a value according to `conversion`.
 pub(crate) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {
     let (from, to) = (&conversion.from, &conversion.to);
     env.look_at(&[value])?;
@@ -91,7 +91,7 @@ pub(crate) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut En
     }
 }
 
-/// The first bytes of a binary text, zeros after it up to `least`.
+/// The first bytes of a binary text, padded with zeros up to `least`.
 fn fill<'a>(
     env: &mut Env<'a>,
     text: crate::env::Text<'a>,
@@ -118,8 +118,8 @@ pub(crate) fn to_number(value: Cell<'_>, from: &Ty, to: &Ty) -> Outcome<'static>
     let (mantissa, scale) = match (value, exact(value)) {
         (_, Some(exact)) => exact,
         (Datum::Float(value), None) if kind == xtype::BIT => return Ok(Datum::Bit(value != 0.0)),
-        // Floats are cut to integers, rounded to decimals; the latter only where nothing is to be rounded, and in fewer
-        // digits than compatibility level 130 made a difference to.
+        // Floats are truncated to integers and rounded to decimals; the latter only if nothing is rounded away, and in
+        // fewer digits than compatibility level 130 affects.
         (Datum::Float(value), None)
             if value.abs() < 9e15 && to.is_integer() || value.abs() < 1e9 && value.trunc() == value =>
         {
@@ -174,7 +174,7 @@ pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
             if units % 10_000 != 0 {
                 return Err(THIRDS);
             }
-            // .000, .003 and .007 seconds: milliseconds become the nearest tick.
+            // .000, .003 and .007 seconds: milliseconds are rounded to the nearest tick.
             let ticks = (units / 10_000 * 3 + 5) / 10;
             let ticks = u32::try_from(ticks).ok().filter(|&ticks| ticks < TICKS_PER_DAY);
             Ok(Datum::DateTime(since_1900, ticks.ok_or(LATE)?))

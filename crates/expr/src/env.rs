@@ -1,4 +1,4 @@
-//! What an evaluation reads from and writes to: a row, and room for strings.
+//! Input and working memory of an evaluation: a row, and a buffer for strings.
 
 use std::fmt::{self, Write as _};
 
@@ -7,22 +7,22 @@ use crate::compare::Chars;
 use crate::steps::{MOST_BYTES_MADE, Steps, TOO_EXPENSIVE};
 use crate::value::Datum;
 
-/// What a row has in a column.
+/// The content of a column in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field<'a> {
     /// NULL.
     Null,
     /// The bytes that a FixedVar record stores; a bit is one byte, 0 or 1.
     Bytes(&'a [u8]),
-    /// A value that lies off the row: it is not NULL, and nothing else is known of it.
+    /// A value stored off the row: not NULL, otherwise unknown.
     OffRow,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
 /// A row's columns.
 pub trait Row {
-    /// The column at a place in [`crate::Program::columns`].
+    /// The column at an index of [`crate::Program::columns`].
     fn field(&self, index: usize) -> Field<'_>;
 }
 
@@ -38,28 +38,29 @@ impl<const N: usize> Row for [Option<&[u8]>; N] {
     }
 }
 
-/// Room for the strings that an evaluation makes, and a count of its steps. Kept from row to row, so that no row allocates.
+/// Buffer for the strings that an evaluation makes, and a count of its steps. Kept from row to row, so that no row
+/// allocates.
 #[derive(Default, Debug)]
 pub struct Scratch {
     pub(crate) bytes: Vec<u8>,
-    /// Of a search: see [`crate::like`].
+    /// For searches: see [`crate::like`].
     pub(crate) borders: Vec<u32>,
     pub(crate) steps: Steps,
 }
 
 impl Scratch {
-    /// Limits what the evaluations from now on may take together to so many steps, besides the limit that each has
-    /// ([`crate::STEPS_PER_ROW`]). Without it each has its own limit only.
+    /// Limits the total of the evaluations from now on to this many steps, in addition to the limit of each
+    /// ([`crate::STEPS_PER_ROW`]). Without it, only each one's own limit holds.
     pub fn allow(&mut self, steps: u64) {
         self.steps.allow(steps);
     }
 
-    /// What is left of the steps that were allowed.
+    /// Remaining steps of those allowed.
     pub fn allowed(&mut self) -> u64 {
         self.steps.allowed()
     }
 
-    /// Bytes that it holds: some hundred kB at most, whatever was evaluated.
+    /// Bytes held: at most some hundred kB, whatever was evaluated.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.borders.capacity() * size_of::<u32>()
     }
@@ -68,9 +69,9 @@ impl Scratch {
 /// A string or binary value while an expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Text<'a> {
-    /// Of the row or of the program.
+    /// In the row or in the program.
     Lent(&'a [u8]),
-    /// In the scratch room.
+    /// In the scratch buffer.
     Made(usize, usize),
 }
 
@@ -98,7 +99,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Begins a new text; what is appended until [`Env::made`] belongs to it.
+    /// Begins a new text, to which bytes appended until [`Env::made`] belong.
     pub(crate) fn begin(&self) -> usize {
         self.scratch.bytes.len()
     }
@@ -107,7 +108,7 @@ impl<'a> Env<'a> {
         Text::Made(start, self.scratch.bytes.len())
     }
 
-    /// Takes a step for each byte of the strings among values that are about to be looked at.
+    /// Takes a step for each byte of the strings among values about to be read.
     #[inline]
     pub(crate) fn look_at(&self, cells: &[Cell<'a>]) -> Result<(), Undecided> {
         for cell in cells {
@@ -118,7 +119,7 @@ impl<'a> Env<'a> {
         Ok(())
     }
 
-    /// Takes steps and room for so many bytes more.
+    /// Takes steps and room for this many bytes.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Undecided> {
         self.scratch.steps.take_bytes(bytes)?;
@@ -143,7 +144,7 @@ impl<'a> Env<'a> {
         self.scratch.bytes.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
     }
 
-    /// Cuts the text begun at `start` to so many bytes.
+    /// Cuts the text begun at `start` to this many bytes.
     pub(crate) fn cut(&mut self, start: usize, bytes: usize) {
         self.scratch.bytes.truncate(start + bytes);
     }
@@ -170,7 +171,7 @@ impl<'a> Env<'a> {
         Ok(self.made(start))
     }
 
-    /// ASCII text of some hundred characters at most as char or nchar.
+    /// ASCII text of at most some hundred characters as char or nchar.
     pub(crate) fn print(&mut self, wide: bool, text: fmt::Arguments<'_>) -> Result<Text<'a>, Undecided> {
         struct Printer<'b>(&'b mut Vec<u8>, bool);
         impl fmt::Write for Printer<'_> {

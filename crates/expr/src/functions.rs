@@ -61,7 +61,7 @@ pub(crate) enum Func {
 
 pub(crate) const WRONG: Undecided = Undecided { reason: "a value of an unexpected type" };
 
-/// Arguments of all but the variadic functions.
+/// Maximum arguments of all but the variadic functions.
 const MOST_ARGS: usize = 4;
 
 pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: &mut Env<'a>) -> Outcome<'a> {

@@ -1,4 +1,4 @@
-//! Expressions of nothing but integers, computed for many rows at a time.
+//! Expressions that consist of integers only, computed for many rows at a time.
 
 use std::ops::RangeInclusive;
 
@@ -9,26 +9,26 @@ use crate::program::{Node, Pred, Program, Root, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 
-/// Nodes that are computed so at most.
+/// Maximum number of nodes computed this way.
 const MAX_STEPS: usize = 32;
 
 /// An expression of integers: sums, differences and products of columns and constants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Integers {
-    /// In the order in which a stack computes them.
+    /// In the order of a stack machine.
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// A column's values, by its place in [`Program::columns`].
+    /// A column's values, by its index in [`Program::columns`].
     Column(usize),
     Constant(i64),
-    /// On the two values on top, with the least and greatest result.
+    /// On the two topmost values, with the least and greatest valid result.
     Arithmetic(Operation, i64, i64),
 }
 
-/// A condition on integers, and on what is NULL: terms that must all be TRUE.
+/// A condition on integers, and on NULLs: terms that must all be TRUE.
 #[derive(Clone, Debug)]
 pub struct Selection {
     terms: Vec<Term>,
@@ -36,9 +36,9 @@ pub struct Selection {
 
 #[derive(Clone, Debug)]
 enum Term {
-    /// A column, by its place in [`Program::columns`], is NULL, or is not.
+    /// A column, by its index in [`Program::columns`], is NULL, or is not.
     IsNull(usize, bool),
-    /// A column is to a constant what the operator says.
+    /// A comparison of a column with a constant.
     Compare(usize, CompareOp, i64),
 }
 
@@ -49,7 +49,7 @@ enum Operation {
     Multiply,
 }
 
-/// What evaluations need; kept from page to page.
+/// Buffers for evaluations; kept from page to page.
 #[derive(Default)]
 pub struct IntegerRoom {
     stack: Vec<Vec<i64>>,
@@ -58,7 +58,7 @@ pub struct IntegerRoom {
 }
 
 impl Integers {
-    /// The expression, if it is one of integers.
+    /// The expression, if it consists of integers.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Scalar(node) = &program.root else { return None };
         let mut steps = Vec::new();
@@ -66,8 +66,8 @@ impl Integers {
         Some(Self { steps })
     }
 
-    /// The value for each of `rows` rows; `None` where one overflows, which decides nothing here, or where `column` says
-    /// that it cannot put the values of a column into the room it gets.
+    /// The value for each of `rows` rows; `None` if one overflows, which decides nothing here, or if `column` cannot
+    /// provide a column's values.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -101,7 +101,7 @@ impl Integers {
 }
 
 impl Selection {
-    /// The condition, if it is such.
+    /// The condition, if it is of this kind.
     pub fn of(program: &Program) -> Option<Self> {
         let Root::Condition(condition) = &program.root else { return None };
         let mut terms = Vec::new();
@@ -109,7 +109,7 @@ impl Selection {
         Some(Self { terms })
     }
 
-    /// The column that must not be NULL, by its place in [`Program::columns`], if that is all it says.
+    /// The column that must not be NULL, by its index in [`Program::columns`], if that is the whole condition.
     pub fn not_null(&self) -> Option<usize> {
         match self.terms.as_slice() {
             [Term::IsNull(index, false)] => Some(*index),
@@ -117,8 +117,8 @@ impl Selection {
         }
     }
 
-    /// Which of `rows` rows satisfy it; `None` where `values` or `nulls` say that they cannot put what a column has into
-    /// the room they get: its values, of which none may be NULL, and whether it is NULL.
+    /// Which of `rows` rows satisfy it; `None` if `values` or `nulls` cannot provide what a column has: its values,
+    /// none of which may be NULL, and whether it is NULL.
     pub fn evaluate<'r>(
         &self,
         rows: usize,
@@ -189,7 +189,7 @@ fn is_integer(info: TypeInfo) -> bool {
 }
 
 impl Operation {
-    /// Puts results in place of the left operands; false if one lies outside its bounds.
+    /// Replaces the left operands by the results; false if one is outside its bounds.
     fn compute(self, left: &mut [i64], right: &[i64], least: i64, greatest: i64) -> bool {
         match self {
             Self::Add => compute(left, right, least..=greatest, i64::overflowing_add),
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::{ColumnType, Scratch, compile};
 
-    /// The same by both ways, for rows of two ints.
+    /// Evaluated both ways, for rows of two ints.
     fn compare(text: &str, rows: &[(i32, i32)]) -> bool {
         let int = ColumnType { info: TypeInfo::from_ti(xtype::INT.into()), nullable: true, ..ColumnType::default() };
         let program = compile(text, &|name| matches!(name, "a" | "b").then_some(int)).unwrap();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn other_expressions_are_not_taken() {
+    fn other_expressions_are_refused() {
         let int = ColumnType { info: TypeInfo::from_ti(xtype::INT.into()), nullable: true, ..ColumnType::default() };
         let text = ColumnType { info: TypeInfo::from_ti(0x0064_00E7), nullable: true, ..ColumnType::default() };
         for other in ["[a]/(2)", "[a]%(2)", "isnull([a],(1))", "[t]", "[a]*(1.5)", "[a]>(1)"] {

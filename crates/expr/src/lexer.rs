@@ -84,7 +84,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A string or name up to its closing character, which stands doubled for itself.
+    /// A string or name up to its closing character, which is doubled inside.
     fn delimited(&mut self, close: char) -> Result<String, Unsupported> {
         self.at += 1;
         let mut text = String::new();
@@ -142,10 +142,10 @@ impl<'t> Lexer<'t> {
         let digits: Vec<u8> = self.rest().bytes().skip(2).take_while(u8::is_ascii_hexdigit).collect();
         self.at += 2 + digits.len();
         if self.rest().chars().next().is_some_and(is_word) {
-            return Err(Unsupported::syntax("a binary constant goes on with letters"));
+            return Err(Unsupported::syntax("a binary constant continues with letters"));
         }
         let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
-        // An odd number of digits has a zero put in front: 0xA is 0x0A.
+        // An odd number of digits is preceded by a zero: 0xA is 0x0A.
         let odd = digits.len() % 2;
         let first = digits.get(..odd).unwrap_or_default().iter().map(|&digit| value(digit));
         let others = digits.get(odd..).unwrap_or_default().chunks_exact(2);
@@ -167,7 +167,7 @@ impl<'t> Lexer<'t> {
                 self.at += symbol.len();
                 Ok(Token::Symbol(symbol))
             }
-            None => Err(Unsupported::syntax(format!("a character nothing starts with at byte {}", self.at))),
+            None => Err(Unsupported::syntax(format!("an unexpected character at byte {}", self.at))),
         }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_and_quotes_stand_doubled_for_themselves() {
+    fn brackets_and_quotes_are_doubled_inside() {
         let quoted = |text: &str| Token::Name { text: text.into(), quoted: true };
         assert_eq!(tokens("[a]]b]").unwrap(), [quoted("a]b")]);
         assert_eq!(tokens("N'it''s'").unwrap(), [Token::Text { text: "it's".into(), unicode: true }]);

@@ -1,8 +1,8 @@
-//! T-SQL expressions as the catalogue stores them: computed columns, filters of indexes, check constraints.
+//! T-SQL expressions as stored in the catalog: computed columns, filters of indexes, check constraints.
 //!
-//! [`compile`] settles all types by SQL Server's rules and refuses, by name, whatever is not completely supported
-//! ([`Unsupported`]): the index or column is then *not verified*. [`Program::evaluate`] computes the value for a row from
-//! the bytes the row stores, or says that it can't be sure ([`Undecided`]). It never guesses: a wrong value would be a
+//! [`compile`] resolves all types by SQL Server's rules and refuses, by name, whatever is not completely supported
+//! ([`Unsupported`]): the index or column is then *not verified*. [`Program::evaluate`] computes the value for a row
+//! from the stored bytes, or reports that it is uncertain ([`Undecided`]). It never guesses: a wrong value would be a
 //! false alarm.
 //!
 //! ```
@@ -31,21 +31,23 @@
 //! * **Errors.** Overflow, division by zero and conversions that fail: SQL Server would have refused the row, or stored
 //!   NULL under the session options of its day. `TRY_CONVERT` and `TRY_CAST` that fail too: which spellings fail is not
 //!   documented completely.
-//! * **Collations.** Strings compare by tables that are not public. Certain are: equal strings; under locales without
-//!   contractions that have the English pairs of letters, printable ASCII characters are different or equal but for case;
-//!   elsewhere only digits, signs and single letters; the order of letters and digits (`format::collation`); everything
-//!   under BIN2.
+//! * **Collations.** Strings compare by tables that are not public. Certain are: equal strings; in locales without
+//!   contractions that have the English pairs of letters, printable ASCII characters, which differ or are equal except
+//!   for case; elsewhere only digits, signs and single letters; the order of letters and digits (`format::collation`);
+//!   everything in BIN2.
 //! * **Code pages.** Bytes from 0x80 in char values where characters count or the value becomes Unicode; char literals
 //!   outside ASCII; surrogate pairs.
 //! * **Language and session.** Month and weekday names, DATEFIRST, dates like `2020-01-02` as datetime (DATEFORMAT).
-//! * **Rounding that nobody documents.** Products of money at exactly half, negative quotients of money, sums of decimals
-//!   that lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
-//!   Whatever compatibility level 130 changed (Microsoft, KB 4010261): rows may be older. Arithmetic of floats that rounds.
-//! * **Values that are not at hand**: off-row columns, bytes that are no value of their type.
+//! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that
+//!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions.
+//!   Whatever compatibility level 130 changed (Microsoft, KB 4010261): rows may be older. Arithmetic of floats that
+//!   rounds.
+//! * **Unavailable values**: off-row columns, bytes that are no value of their type.
 //!
-//! What depends on the moment (`getdate()`) or on chance (`newid()`) is refused when compiled: it can't be checked.
+//! Expressions that depend on the time (`getdate()`) or on chance (`newid()`) are refused when compiled: they can't be
+//! checked.
 
-// What indexes does so where a test before it proved the place: that is said there.
+// Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 #![warn(missing_docs)]
 
@@ -104,12 +106,12 @@ impl std::error::Error for Unsupported {}
 /// Why an expression has no certain value for a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Undecided {
-    /// One of few reasons, fit to be counted.
+    /// One of few reasons, so that they can be counted.
     pub reason: &'static str,
 }
 
 impl Undecided {
-    /// Whether the value would have taken more steps than it may.
+    /// Whether the evaluation would have exceeded its limit of steps.
     pub fn is_too_expensive(self) -> bool {
         self == steps::TOO_EXPENSIVE
     }

@@ -1,8 +1,8 @@
-//! LIKE, as far as each single character comparison is certain.
+//! LIKE, if each single character comparison is certain.
 //!
-//! A pattern is taken in segments between its `%`: the first must stand at the beginning of the value, the last at its end,
-//! each other at the first place after the one before. Characters alone are looked for in linear time (Knuth, Morris, Pratt);
-//! segments with `_` or sets are tried place by place, which takes steps for each character tried.
+//! A pattern is split into segments at its `%`: the first must be at the start of the value, the last at its end, each
+//! other at the first place after its predecessor. Segments of plain characters are searched in linear time (Knuth,
+//! Morris, Pratt); segments with `_` or sets are tried at each place, which takes steps for each character tried.
 
 use format::collation::CollationId;
 
@@ -12,10 +12,10 @@ use crate::steps::{STEPS_PER_COMPARISON, Steps};
 
 pub(crate) const UNCERTAIN: Undecided = Undecided { reason: "a LIKE depends on the collation" };
 
-/// The longest segment that is looked for in linear time: it takes a table of that length.
+/// The longest segment searched in linear time, which needs a table of that length.
 const LONGEST_SEARCHED: usize = 8000;
 
-/// A shorter one is tried place by place: the table would take longer.
+/// A shorter segment is tried at each place: the table would take longer.
 const SHORTEST_SEARCHED: usize = 3;
 
 /// The right side of a LIKE.
@@ -27,7 +27,7 @@ pub(crate) struct Pattern<'s> {
     keys: CharKeys,
 }
 
-/// What stands at a place of a pattern.
+/// One element of a pattern.
 #[derive(Clone, Copy)]
 enum Piece {
     /// `%`
@@ -36,19 +36,19 @@ enum Piece {
     One,
     /// A character.
     Char(u16),
-    /// `[..]`: first and past-the-last unit of what is inside, negated.
+    /// `[..]`: first and past-the-last unit of its content, negated.
     Set(usize, usize, bool),
 }
 
-/// Pieces between two `%`. Each is a character of the value.
+/// The pieces between two `%`. Each matches one character of the value.
 #[derive(Clone, Copy)]
 struct Segment {
-    /// Where it begins in the pattern.
+    /// Its start in the pattern.
     start: usize,
     pieces: usize,
-    /// No `_`, set or escape in it: a piece is a unit of the pattern.
+    /// It has no `_`, set or escape: a piece is a unit of the pattern.
     is_plain: bool,
-    /// Where the pattern goes on after the `%`; `None` after the last segment.
+    /// Where the pattern continues after the `%`; `None` after the last segment.
     next: Option<usize>,
 }
 
@@ -57,15 +57,15 @@ impl<'s> Pattern<'s> {
         Self { text, escape, collation, keys: CharKeys::of(collation) }
     }
 
-    /// Whether `value` matches. `borders` is room for a table.
+    /// Whether `value` matches. `borders` is a buffer for a table.
     pub(crate) fn matches(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         let full = self.run(value, steps, borders)?;
         let trimmed = value.trimmed();
         if full || trimmed.len() == value.len() {
             return Ok(full);
         }
-        // Trailing blanks of the value: char patterns ignore them, nchar ones count them, says one half of Microsoft's page
-        // on LIKE; the other half ignores them always.
+        // Trailing blanks of the value: according to one half of Microsoft's page on LIKE, char patterns ignore them
+        // and nchar ones count them; according to the other half, they are always ignored.
         match self.run(trimmed, steps, borders)? {
             true if !value.wide => Ok(true),
             true => Err(UNCERTAIN),
@@ -80,7 +80,7 @@ impl<'s> Pattern<'s> {
         last.is_some_and(|unit| unit != u16::from(b'_') && unit != u16::from(b']') && unit != 0x20)
     }
 
-    /// The piece at `at`, and where the next begins. `None`: not a valid pattern, or one we don't know.
+    /// The piece at `at`, and the start of the next. `None`: an invalid pattern, or one with unknown meaning.
     #[inline(always)]
     fn piece(self, at: usize) -> Option<(Piece, usize)> {
         let unit = self.text.get(at)?;
@@ -95,7 +95,7 @@ impl<'s> Pattern<'s> {
                 let start = at + 1 + usize::from(negated);
                 let mut end = start;
                 while self.text.get(end)? != u16::from(b']') {
-                    // An escape inside a set is rare and its rules are told in half a sentence.
+                    // An escape inside a set is rare and its rules are barely documented.
                     if self.escape.is_some() && self.text.get(end) == self.escape {
                         return None;
                     }
@@ -126,7 +126,7 @@ impl<'s> Pattern<'s> {
     }
 
     fn run(self, value: Chars<'_>, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
-        // What stands before the first `%`.
+        // The part before the first `%`.
         let (mut at, mut from) = (0, 0);
         let mut next = None;
         while from < self.text.len() {
@@ -163,11 +163,11 @@ impl<'s> Pattern<'s> {
             let Some(end) = found else { return Ok(false) };
             at = end;
         }
-        // A pattern with `%` that comes here ends with it.
+        // A pattern with `%` that reaches this point ends with it.
         Ok(is_open || at == value.len())
     }
 
-    /// Whether a character of the value is what a piece wants.
+    /// Whether a piece matches a character of the value.
     #[inline(always)]
     fn fits(self, piece: Piece, unit: u16) -> Result<bool, Undecided> {
         let fits = match piece {
@@ -200,7 +200,7 @@ impl<'s> Pattern<'s> {
         (!unsure).then_some(false)
     }
 
-    /// Whether the segment stands at a place of the value.
+    /// Whether the segment matches at a place of the value.
     #[inline]
     fn stands_at(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let mut from = segment.start;
@@ -220,8 +220,8 @@ impl<'s> Pattern<'s> {
         Ok(stands)
     }
 
-    /// Whether the value ends with the last segment, which begins at `at` or later. Each character of the rest is compared
-    /// with some piece: one that is not certain may be several characters.
+    /// Whether the value ends with the last segment, which begins at `at` or later. Each character of the rest is
+    /// compared with some piece: an uncertain one may be several characters.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
@@ -239,7 +239,7 @@ impl<'s> Pattern<'s> {
         Ok(fits)
     }
 
-    /// As [`Self::ends`] by trying each place, which may do without the character that is not certain.
+    /// Like [`Self::ends`], by trying each place, which may not need the uncertain character.
     fn ends_somewhere(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         for start in at..value.len() {
             if self.stands_at(segment, value, start, steps)? && start + segment.pieces == value.len() {
@@ -249,7 +249,7 @@ impl<'s> Pattern<'s> {
         Ok(false)
     }
 
-    /// Where the segment ends that begins first at `at` or later; by trying each place.
+    /// The end of the segment's first match at `at` or later; by trying each place.
     fn try_each(
         self,
         segment: Segment,
@@ -269,8 +269,8 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the longest border of each beginning of a segment: of what it begins and ends with. False for a
-    /// segment that is not plain, too long or too short for it, or whose characters are not certain.
+    /// The length of the longest border of each prefix of a segment: what it both begins and ends with. False for a
+    /// segment that is not plain, too long or too short for it, or has uncertain characters.
     fn borders(self, segment: Segment, steps: &Steps, borders: &mut Vec<u32>) -> Result<bool, Undecided> {
         if !segment.is_plain || !(SHORTEST_SEARCHED..=LONGEST_SEARCHED).contains(&segment.pieces) {
             return Ok(false);
@@ -287,7 +287,7 @@ impl<'s> Pattern<'s> {
         Ok(true)
     }
 
-    /// As [`Self::try_each`], with the table of borders.
+    /// Like [`Self::try_each`], with the table of borders.
     fn search(
         self,
         segment: Segment,
@@ -307,7 +307,7 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// How much of the segment ends with a character, where `found` of it end before.
+    /// How much of the segment ends with a character, if `found` of it end before.
     #[inline(always)]
     fn longer(
         self,

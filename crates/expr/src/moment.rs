@@ -11,11 +11,11 @@ use crate::value::Datum;
 pub(crate) struct Moment {
     pub(crate) days: i32,
     pub(crate) units: i64,
-    /// False where a datetime's third of a millisecond was rounded.
+    /// False if a datetime's third of a millisecond was rounded.
     pub(crate) exact: bool,
 }
 
-/// The moment a date or time value means, in its own time zone.
+/// The moment of a date or time value, in its own time zone.
 pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
     let (days, units, exact) = match cell {
         Datum::Date(days) => (days, 0, true),
@@ -36,7 +36,7 @@ pub(crate) fn moment(cell: Cell<'_>) -> Option<Moment> {
     ((0..=LAST_DAY).contains(&days) && (0..UNITS_PER_DAY).contains(&units)).then_some(Moment { days, units, exact })
 }
 
-/// What CONVERT prints for a style, as far as no month name is in it: date, time, and the sign between them.
+/// The output format of a CONVERT style without month names: date, time, and the separator.
 pub(crate) struct Style {
     date: Option<(&'static str, bool)>,
     /// Between date and time.
@@ -44,11 +44,11 @@ pub(crate) struct Style {
     time: bool,
     /// Digits of the fraction: of milliseconds, or of the type's own scale.
     fraction: Option<&'static str>,
-    /// No fraction when it is zero.
+    /// No fraction if it is zero.
     terse: bool,
 }
 
-/// The format of a style; `None` for those that are not supported.
+/// The format of a style; `None` for unsupported ones.
 pub(crate) fn style(number: i32) -> Option<Style> {
     let date =
         |order, century| Style { date: Some((order, century)), joint: "", time: false, fraction: None, terse: false };
@@ -74,12 +74,12 @@ pub(crate) fn style(number: i32) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether it shows a time, which a date doesn't have.
+    /// Whether it has a time, which a date lacks.
     pub(crate) fn is_time_only(&self) -> bool {
         self.date.is_none()
     }
 
-    /// Whether it shows a fraction of a second.
+    /// Whether it has a fraction of a second.
     pub(crate) fn has_fraction(&self) -> bool {
         self.fraction.is_some()
     }
@@ -127,7 +127,7 @@ impl fmt::Display for Styled<'_> {
     }
 }
 
-/// What a text says about date and time.
+/// The date and time in a text.
 pub(crate) struct Parsed {
     pub(crate) days: i32,
     pub(crate) units: i64,
@@ -137,7 +137,7 @@ pub(crate) struct Parsed {
     pub(crate) ambiguous: bool,
 }
 
-/// Reads a date, a time or both in the formats that are certain; `style` as CONVERT's, 0 for none.
+/// Reads a date, a time or both in unambiguous formats; `style` as in CONVERT, 0 for none.
 pub(crate) fn parse(text: &str, style: i32) -> Option<Parsed> {
     let text = text.trim_matches(' ');
     let nothing = Parsed { days: DAYS_TO_1900, units: 0, digits: 0, ambiguous: false };

@@ -1,11 +1,11 @@
-//! Tokens to an [`Expr`]. Both forms of the catalogue are read: what SQL Server 2005 and later print, and what was typed
-//! in SQL Server 2000 (docs/format/expressions.md#form).
+//! Tokens to an [`Expr`]. Reads both forms in the catalog: the normalized text of SQL Server 2005 and later, and text
+//! as typed in SQL Server 2000 (docs/format/expressions.md#form).
 
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName, UnaryOp};
 use crate::lexer::{Token, tokens};
 
-/// Parentheses, calls and cases inside each other, and operators in a chain. Deeper text is refused: it would only
+/// Maximum nesting of parentheses, calls and cases, and of operators in a chain. Deeper text is refused, as it would
 /// exhaust the stack.
 pub const MAX_DEPTH: u16 = 96;
 
@@ -39,7 +39,7 @@ struct Parser {
     nesting: u16,
 }
 
-/// A node above others, unless the tree grows too high.
+/// A node above others, unless the tree becomes too high.
 fn above(depth: u16, expr: Expr) -> Result<Parsed, Unsupported> {
     if depth >= MAX_DEPTH { Err(too_deep()) } else { Ok(Parsed { expr, depth: depth + 1 }) }
 }
@@ -117,7 +117,7 @@ impl Parser {
         Ok(left)
     }
 
-    /// The operator ahead, if it binds at least as strongly as `weakest`.
+    /// The next operator, if it binds at least as strongly as `weakest`.
     fn operator(&self, weakest: u8) -> Option<(u8, Option<BinaryOp>)> {
         let (level, op) = match self.tokens.get(self.at)? {
             Token::Symbol(symbol) => {
@@ -205,7 +205,7 @@ impl Parser {
         let signs = [("-", UnaryOp::Minus), ("+", UnaryOp::Plus), ("~", UnaryOp::BitNot)];
         for (symbol, op) in signs {
             if self.take_symbol(symbol) {
-                // A minus belongs to the number it stands before: -2147483648 has no positive counterpart.
+                // A minus belongs to the number after it: -2147483648 has no positive counterpart.
                 let next = self.tokens.get(self.at).cloned();
                 if let (UnaryOp::Minus, Some(Token::Number(digits))) = (op, next) {
                     self.at += 1;

@@ -17,11 +17,11 @@ use crate::{Undecided, convert, like, numeric};
 #[derive(Debug)]
 pub(crate) enum Node {
     Const(Datum<Box<[u8]>>),
-    /// Of which nothing is known but its type.
+    /// Unknown except for its type.
     Unknown(&'static str),
     Column(usize, TypeInfo),
     Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
-    /// With the most bytes that the result has.
+    /// With the maximum bytes of the result.
     Concat(Box<(Node, Node)>, usize),
     Convert(Box<Conversion>),
     /// WHENs and the ELSE.
@@ -29,7 +29,7 @@ pub(crate) enum Node {
     Call(Func, Vec<Node>, Box<CallTypes>),
 }
 
-/// What a function must know of the types of its arguments and result.
+/// The types of a function's arguments and result.
 #[derive(Debug)]
 pub(crate) struct CallTypes {
     pub(crate) args: Vec<Ty>,
@@ -76,18 +76,18 @@ pub struct Program {
     pub(crate) root: Root,
     pub(crate) columns: Vec<String>,
     pub(crate) ty: Ty,
-    /// Steps that each evaluation takes for the nodes; 0 for what cannot be expensive.
+    /// Steps per evaluation for the nodes; 0 if it cannot be expensive.
     pub(crate) steps: u64,
 }
 
 impl Program {
-    /// Names of the columns it reads; [`Row::field`] is asked for their places in this list.
+    /// Names of the columns it reads; [`Row::field`] takes indexes into this list.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The type of the result; `None` for a condition and for a bare NULL. When it differs from the type that the
-    /// catalogue has for a computed column, one of the typing rules does not hold there: don't compare values then.
+    /// The type of the result; `None` for a condition and for a bare NULL. If it differs from the catalog's type of a
+    /// computed column, a typing rule does not hold there: don't compare values then.
     pub fn result_type(&self) -> Option<TypeInfo> {
         (matches!(self.root, Root::Scalar(_)) && !self.ty.is_null()).then_some(self.ty.info)
     }
@@ -97,8 +97,8 @@ impl Program {
         matches!(self.root, Root::Condition(_))
     }
 
-    /// Whether evaluations take steps. What [`crate::Integers`] and [`crate::Selection`] compute takes none, so that it is
-    /// never too expensive, in whichever way rows are looked at.
+    /// Whether evaluations take steps. What [`crate::Integers`] and [`crate::Selection`] compute takes none, so that it
+    /// is never too expensive, whether rows are processed in batches or one by one.
     pub fn takes_steps(&self) -> bool {
         self.steps > 0
     }
@@ -145,7 +145,7 @@ impl Program {
 }
 
 impl Node {
-    /// The value. Leaves, which most operands are, without another call.
+    /// The value. Leaves, the most common operands, without another call.
     #[inline]
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Outcome<'a> {
         match self {
@@ -197,8 +197,8 @@ impl Node {
 }
 
 impl Node {
-    /// The value of an integer column or constant, `Some(None)` for NULL: most operands, without the room that a value of
-    /// any type takes. `None` for all other nodes.
+    /// The value of an integer column or constant, `Some(None)` for NULL: the most common operands, without the size of
+    /// a general value. `None` for all other nodes.
     #[inline]
     fn integer(&self, env: &Env<'_>) -> Option<Option<i64>> {
         match self {
@@ -236,14 +236,14 @@ fn lend(value: &Datum<Box<[u8]>>) -> Cell<'_> {
     }
 }
 
-const NOT_KNOWN: Undecided = Undecided { reason: "a column's value is not known" };
+const NOT_KNOWN: Undecided = Undecided { reason: "a column's value is unknown" };
 
 #[inline]
 fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
     let bytes = match env.row.field(index) {
         Field::Null => return Ok(Datum::Null),
         Field::Bytes(bytes) => bytes,
-        Field::OffRow => return Err(Undecided { reason: "a column's value lies off the row" }),
+        Field::OffRow => return Err(Undecided { reason: "a column's value is stored off the row" }),
         Field::Unknown => return Err(NOT_KNOWN),
     };
     match decode(bytes, info) {
@@ -253,14 +253,14 @@ fn column<'a>(index: usize, info: TypeInfo, env: &mut Env<'a>) -> Outcome<'a> {
 }
 
 impl Pred {
-    /// Three-valued logic; `None` is UNKNOWN. An undecided operand decides nothing, but needs not to be decided when the
-    /// others settle the matter.
+    /// Three-valued logic; `None` is UNKNOWN. An undecided operand decides nothing, but does not matter if the others
+    /// determine the result.
     pub(crate) fn evaluate<'a>(&'a self, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
         match self {
             Self::And(terms) => junction(terms, false, env),
             Self::Or(terms) => junction(terms, true, env),
             Self::Not(term) => Ok(term.evaluate(env)?.map(|truth| !truth)),
-            // A column is NULL or not whatever its bytes are.
+            // A column is NULL or not, whatever its bytes are.
             Self::IsNull(node) => match **node {
                 Node::Column(index, _) => match env.row.field(index) {
                     Field::Unknown => Err(NOT_KNOWN),
@@ -293,7 +293,7 @@ impl Pred {
     }
 }
 
-/// AND and OR: `settles` is the truth value of one term that settles all.
+/// AND and OR: a term with the truth value `settles` determines the result.
 fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
     let (mut undecided, mut unknown) = (None, false);
     for term in terms {

@@ -1,13 +1,13 @@
-//! What a compiled expression takes in memory: many times its text, so that it must be counted.
+//! The memory that a compiled expression takes: many times its text, so it must be counted.
 
 use crate::program::{Conversion, Node, Pred, Program, Root};
 use crate::value::Datum;
 
-/// What an allocation takes besides its bytes, and the least that it takes.
+/// Overhead of an allocation, and its minimum size.
 const ALLOCATION_BYTES: usize = 24;
 
 impl Program {
-    /// Bytes that it takes in memory, about.
+    /// Approximate bytes in memory.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(|name| size_of::<String>() + name.len() + ALLOCATION_BYTES);
         let root = match &self.root {
@@ -18,12 +18,12 @@ impl Program {
     }
 }
 
-/// A value with an allocation of its own.
+/// A value in its own allocation.
 fn boxed<T>(held: usize) -> usize {
     size_of::<T>() + ALLOCATION_BYTES + held
 }
 
-/// A list and what its items hold. As it grew, it took up to twice as much.
+/// A list and what its items hold. A grown list has up to twice the size.
 fn list<T>(items: &Vec<T>, held: impl Fn(&T) -> usize) -> usize {
     items.capacity() * size_of::<T>() + ALLOCATION_BYTES + items.iter().map(held).sum::<usize>()
 }

@@ -1,26 +1,26 @@
-//! What an evaluation may cost. Expressions come from the file, and a few bytes of text (`replicate`, LIKE with `%`) can
-//! ask for hours of work, so that all work is counted.
+//! The cost limit of an evaluation. Expressions come from the file, and a few bytes of text (`replicate`, LIKE with
+//! `%`) can ask for hours of work, so all work is counted.
 //!
-//! A step is a byte that is looked at, copied or made: one to three nanoseconds. How many steps an evaluation takes depends on the
-//! expression and the values alone.
+//! A step is a byte that is read, copied or made: one to three nanoseconds. The number of steps of an evaluation
+//! depends only on the expression and the values.
 
 use std::cell::Cell;
 
 use crate::Undecided;
 use crate::program::{Node, Pred, Root};
 
-/// Steps that the evaluation of one expression for one row may take. An ordinary one takes fewer than a thousand; a value of
-/// 8000 bytes can go through eight REPLACEs.
+/// Steps allowed for evaluating one expression for one row. An ordinary one takes fewer than a thousand; this suffices
+/// for eight REPLACEs of a value of 8000 bytes.
 pub const STEPS_PER_ROW: u64 = 1 << 19;
 
-/// Bytes of the strings that one evaluation may make, those that it only needs on its way included.
+/// Bytes of strings that one evaluation may make, intermediate ones included.
 pub(crate) const MOST_BYTES_MADE: usize = 1 << 17;
 
 /// Steps for a node of an expression.
 pub(crate) const STEPS_PER_NODE: u64 = 2;
 
-/// Steps for a function and for arithmetic on all but integers, besides those for bytes: a decimal quotient takes some 60
-/// nanoseconds.
+/// Steps for a function and for arithmetic on anything but integers, in addition to those for bytes: a decimal quotient
+/// takes some 60 nanoseconds.
 const STEPS_PER_OPERATION: u64 = 32;
 
 /// Steps for a conversion: a date and time becomes a string in some 300 nanoseconds, with its bytes and nodes.
@@ -29,10 +29,10 @@ const STEPS_PER_CONVERSION: u64 = 128;
 /// Steps for comparing two characters in a search.
 pub(crate) const STEPS_PER_COMPARISON: u64 = 4;
 
-/// Why an expression that takes more steps than it may has no value.
+/// The reason if an expression exceeds its limit of steps.
 pub(crate) const TOO_EXPENSIVE: Undecided = Undecided { reason: "too expensive to evaluate" };
 
-/// Steps that the operations of an expression take whatever the row holds; each that is written once is counted once.
+/// Steps of an expression's operations, whatever the row holds; each operation in the text counts once.
 pub(crate) fn of_operations(root: &Root) -> u64 {
     match root {
         Root::Scalar(node) => of_node(node),
@@ -67,12 +67,12 @@ fn of_condition(pred: &Pred) -> u64 {
     }
 }
 
-/// A count of steps that only falls.
+/// A count of steps that only decreases.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Left of the evaluation that is under way.
+    /// Left for the current evaluation.
     left: Cell<u64>,
-    /// Left for those that follow.
+    /// Left for later ones.
     allowed: u64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// Limits what the evaluations from now on may take together.
+    /// Limits the total of the evaluations from now on.
     pub(crate) fn allow(&mut self, steps: u64) {
         self.end();
         self.allowed = steps;
@@ -105,13 +105,13 @@ impl Steps {
         self.left.set(left);
     }
 
-    /// Gives back what the last evaluation left over.
+    /// Returns the steps that the last evaluation did not use.
     #[inline]
     fn end(&mut self) {
         self.allowed = self.allowed.saturating_add(self.left.take());
     }
 
-    /// Takes so many steps.
+    /// Takes this many steps.
     #[inline]
     pub(crate) fn take(&self, steps: u64) -> Result<(), Undecided> {
         match self.left.get().checked_sub(steps) {

@@ -1,4 +1,4 @@
-//! What is supported, as one table: of it come the documentation and the tests that it is true.
+//! What is supported, as one table: the source of the documentation and of the tests that prove it.
 
 use format::collation::CollationId;
 
@@ -7,13 +7,13 @@ use crate::{Scratch, compile_within};
 /// A supported operator, function or conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// As one writes it.
+    /// Its notation.
     pub form: &'static str,
     /// Its limits.
     pub limits: &'static str,
     /// An expression that uses it.
     pub example: &'static str,
-    /// What that gives in SQL Server.
+    /// The result in SQL Server.
     pub result: &'static str,
 }
 
@@ -54,7 +54,7 @@ pub const OPERATORS: &[Feature] = &[
         "AND OR NOT",
         "NULL IS NULL OR (1)=(0)",
         "1",
-        "three-valued; an undecided term doesn't matter when the others settle it",
+        "three-valued; an undecided term doesn't matter if the others determine the result",
     ),
     f("IS [NOT] NULL", "(1) IS NOT NULL", "1", "columns of any type"),
     f(
@@ -194,8 +194,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// What an expression without columns gives in a database of SQL_Latin1_General_CP1_CI_AS, as text; or why it gives
-/// nothing.
+/// The value, as text, of an expression without columns in a database of SQL_Latin1_General_CP1_CI_AS; or why it has
+/// none.
 pub fn show(text: &str) -> String {
     match compile_within(text, CollationId(0x3400_D008), &|_| None) {
         Err(unsupported) => format!("unsupported: {unsupported}"),

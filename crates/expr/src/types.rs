@@ -7,21 +7,21 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use crate::Unsupported;
 use crate::ast::BinaryOp;
 
-/// What the compiler must know of a column.
+/// What the compiler must know about a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ColumnType {
     /// Its type.
     pub info: TypeInfo,
-    /// Its collation; 0 for types that have none.
+    /// Its collation; 0 for types without one.
     pub collation: CollationId,
     /// Whether it may be NULL.
     pub nullable: bool,
 }
 
-/// How strongly an operand insists on its collation.
+/// The collation label of an operand, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Label {
-    /// A literal: takes that of the other side.
+    /// A literal: takes the collation of the other side.
     #[default]
     Coercible,
     /// A column.
@@ -37,7 +37,7 @@ pub(crate) struct Ty {
     pub(crate) collation: CollationId,
     pub(crate) label: Label,
     pub(crate) nullable: bool,
-    /// Digits of an integer constant, which is numeric of just these digits next to a decimal; else 0.
+    /// Digits of an integer constant, which beside a decimal is numeric with exactly these digits; else 0.
     pub(crate) digits: u8,
 }
 
@@ -55,7 +55,7 @@ impl Ty {
         Self::with(TypeInfo { xtype: xtype::NUMERIC, precision, scale, length: 0 })
     }
 
-    /// A string or binary type of so many bytes; 0 is (max).
+    /// A string or binary type of this many bytes; 0 is (max).
     pub(crate) fn bytes(kind: u8, length: u16) -> Self {
         Self::with(TypeInfo { xtype: kind, length, ..TypeInfo::default() })
     }
@@ -109,12 +109,12 @@ impl Ty {
         matches!(self.info.length, 0 | 0xFFFF)
     }
 
-    /// Characters a string type holds; `None` for (max).
+    /// Maximum characters of a string type; `None` for (max).
     pub(crate) fn characters(&self) -> Option<u16> {
         (!self.is_max()).then_some(if self.is_unicode() { self.info.length / 2 } else { self.info.length })
     }
 
-    /// Precision and scale of a number where a decimal is wanted.
+    /// Precision and scale of a number converted to decimal.
     pub(crate) fn precision(&self) -> (u8, u8) {
         match self.kind() {
             xtype::BIT => (1, 0),
@@ -129,7 +129,7 @@ impl Ty {
         }
     }
 
-    /// The variable-length type of the same characters.
+    /// The variable-length type with the same characters.
     pub(crate) fn varying(mut self, characters: Option<u16>) -> Self {
         let unicode = self.is_unicode();
         self.info.xtype = if unicode { xtype::NVARCHAR } else { xtype::VARCHAR };
@@ -139,7 +139,8 @@ impl Ty {
     }
 }
 
-/// Microsoft's list of data type precedence, lowest first; 0 for types that it does not rank or we don't support.
+/// Microsoft's list of data type precedence, lowest first; 0 for types that it does not rank or that are unsupported
+/// here.
 pub(crate) fn rank(kind: u8) -> u8 {
     match kind {
         xtype::BINARY => 1,
@@ -180,13 +181,13 @@ pub(crate) fn collate(a: &Ty, b: &Ty) -> Result<(CollationId, Label), Unsupporte
     if rivals && a.label != Label::Coercible {
         return Err(Unsupported { what: "strings of two collations".into() });
     }
-    // Of literals all have the database's collation, even where we were not told it.
+    // Literals all have the database's collation, even if it was not passed here.
     let unknown = rivals && a.collation == CollationId(0);
     let chosen = if !b.is_string() || (a.is_string() && a.label >= b.label && !unknown) { a } else { b };
     Ok((chosen.collation, chosen.label))
 }
 
-/// The type two expressions have in common: of CASE, COALESCE and comparisons.
+/// The common type of two expressions: for CASE, COALESCE and comparisons.
 pub(crate) fn common(a: &Ty, b: &Ty) -> Result<Ty, Unsupported> {
     let nullable = a.nullable || b.nullable;
     if a.is_null() || b.is_null() {
@@ -282,7 +283,7 @@ mod tests {
         // Both examples of "Precision, scale, and length".
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 20), (30, 20)), (38, 17));
         assert_eq!(decimal_result(BinaryOp::Multiply, (30, 10), (30, 10)), (38, 6));
-        // The division that everybody asks about: decimal(38,10) / decimal(38,10) is decimal(38,6).
+        // The best-known case: decimal(38,10) / decimal(38,10) is decimal(38,6).
         assert_eq!(decimal_result(BinaryOp::Divide, (38, 10), (38, 10)), (38, 6));
         // 2147483649 / 2 gives 1073741824.500000 ("int, bigint, smallint, and tinyint").
         assert_eq!(decimal_result(BinaryOp::Divide, (10, 0), (1, 0)).1, 6);

@@ -44,7 +44,7 @@ pub enum Datum<B> {
     Guid([u8; 16]),
 }
 
-/// What an expression gives.
+/// The result of an expression.
 pub type Value<'a> = Datum<&'a [u8]>;
 
 impl<B> Datum<B> {
@@ -53,7 +53,7 @@ impl<B> Datum<B> {
         matches!(self, Self::Null)
     }
 
-    /// The same value with its bytes held otherwise.
+    /// The same value with its bytes held in another type.
     #[inline]
     pub(crate) fn map<C>(self, f: impl FnOnce(B) -> C) -> Datum<C> {
         match self {
@@ -82,11 +82,11 @@ pub(crate) fn time_unit(scale: u8) -> i64 {
     10i64.pow(u32::from(7 - scale.min(7)))
 }
 
-/// Reads the bytes a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` when they are
+/// Reads the bytes a FixedVar record stores for a column of type `info`; a bit is one byte, 0 or 1. `None` if they are
 /// not a value of that type.
 #[inline]
 pub fn decode(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
-    // The most common columns first, without asking for their length.
+    // The most common columns first, without looking up their length.
     match (info.xtype, bytes) {
         (xtype::INT, &[a, b, c, d]) => Some(Datum::Int(i32::from_le_bytes([a, b, c, d]).into())),
         (xtype::SMALLINT, &[a, b]) => Some(Datum::Int(i16::from_le_bytes([a, b]).into())),
@@ -100,7 +100,7 @@ fn decode_other(bytes: &[u8], info: TypeInfo) -> Option<Value<'_>> {
     let fixed = format::types::fixed_length(info);
     let fits = match fixed {
         Some(length) => usize::from(length) == bytes.len(),
-        // Without ANSI_PADDING even char columns hold less than they declare.
+        // Without ANSI_PADDING even char columns may be shorter than declared.
         None => matches!(info.length, 0 | 0xFFFF) || bytes.len() <= usize::from(info.length),
     };
     if !fits {
@@ -179,7 +179,7 @@ pub fn encode(value: Value<'_>, target: TypeInfo) -> Option<Vec<u8>> {
     encode_into(value, target, &mut bytes).map(|()| bytes)
 }
 
-/// As [`encode`], appended to `out`; what it holds when nothing can be encoded means nothing.
+/// Like [`encode`], appended to `out`; its content is meaningless if nothing can be encoded.
 pub fn encode_into(value: Value<'_>, target: TypeInfo, out: &mut Vec<u8>) -> Option<()> {
     let length = usize::from(target.length);
     let days = |days: i32| Little(i64::from(days), 3);
@@ -266,7 +266,7 @@ pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
 }
 
 impl fmt::Display for Datum<&[u8]> {
-    /// As a query tool prints it; characters outside ASCII of a code page as `?`.
+    /// As query tools print it; characters of a code page outside ASCII as `?`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Null => f.write_str("NULL"),

@@ -1,4 +1,4 @@
-//! Every shape of expression that real catalogues hold (docs/format/expressions.md#inventory) parses; all that depend
+//! Every shape of expression that real catalogs hold (docs/format/expressions.md#inventory) parses; all that depend
 //! on the row alone compile.
 
 use expr::{ColumnType, compile, parse};
@@ -94,7 +94,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn expressions_of_real_catalogues_compile() {
+fn expressions_of_real_catalogs_compile() {
     for text in COMPILED {
         assert!(parse(text).is_ok(), "{text}");
         if let Err(unsupported) = compile(text, &column) {
@@ -112,7 +112,7 @@ fn what_is_refused_is_named() {
 }
 
 #[test]
-fn results_have_the_types_that_catalogues_store() {
+fn results_have_the_types_that_catalogs_store() {
     let declared = |text: &str| compile(text, &column).unwrap().result_type().unwrap().declaration();
     // AdventureWorks: TotalDue, LineTotal, SalesOrderNumber.
     assert_eq!(declared(COMPILED[3]), "money");

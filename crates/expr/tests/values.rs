@@ -234,7 +234,7 @@ fn floats_are_told_where_nothing_is_rounded() {
 fn three_values() {
     let max = ty(xtype::VARCHAR, 0, 0, 0);
     assert_eq!(off_row("([c] IS NOT NULL)", max), "1");
-    assert_eq!(off_row("([c]='a')", max), "undecided: a column's value lies off the row");
+    assert_eq!(off_row("([c]='a')", max), "undecided: a column's value is stored off the row");
     gives(&[
         ("NULL=NULL", "NULL"),
         ("NULL=1 OR 1=1", "1"),

@@ -11,7 +11,7 @@ use crate::program::{CallTypes, Node};
 use crate::types::{Label, Ty, common};
 use crate::value::Datum;
 
-/// Functions whose value is another at every call.
+/// Functions whose value differs at every call.
 const NOW_OR_NEW: [&str; 11] = [
     "getdate",
     "getutcdate",
@@ -225,7 +225,7 @@ fn numbers(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
             let length = match others.first().map(|arg| &arg.node) {
                 None => 10,
                 Some(Node::Const(Datum::Int(length))) => u16::try_from(*length).unwrap_or(0).clamp(1, 8000),
-                Some(_) => return no("str with a length that is no constant"),
+                Some(_) => return no("str with a length that is not a constant"),
             };
             Ty::bytes(xtype::VARCHAR, length)
         }
@@ -250,7 +250,7 @@ fn constant(arg: Option<&Typed>) -> Option<u16> {
 }
 
 fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
-    // Which arguments are strings, by letter: s, i an integer, a anything.
+    // The arguments, one letter each: s for a string, i for an integer, a for any.
     let (func, shape) = match name {
         "ascii" => (Func::Ascii, "s"),
         "char" => (Func::Char, "i"),
@@ -298,7 +298,7 @@ fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     let result = match func {
         Func::Ascii | Func::Unicode | Func::IsNumeric => Ty::of(xtype::INT),
         Func::Len | Func::DataLength if source.is_max() && (source.is_string() || func == Func::DataLength) => {
-            // bigint for (max) types, of which a length of 0 is one; other types have a fixed length.
+            // bigint for (max) types, which have a length of 0; other types have a fixed length.
             Ty::of(if fixed_length(source.info).is_some() { xtype::INT } else { xtype::BIGINT })
         }
         Func::DataLength if source.is_decimal() => return no("datalength of decimal"),

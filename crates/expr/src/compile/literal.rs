@@ -54,7 +54,7 @@ fn constant(value: Datum<Box<[u8]>>, ty: Ty) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Const(value), ty: Ty { nullable: false, ..ty } })
 }
 
-/// Digits with perhaps a sign and a point: unscaled value, scale, precision.
+/// Digits with an optional sign and point: unscaled value, scale, precision.
 fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     let (negative, digits) = match digits.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -74,7 +74,7 @@ fn fixed(digits: &str) -> Option<(i128, u8, u8)> {
     Some((if negative { -value } else { value }, fraction.len() as u8, precision))
 }
 
-/// int, numeric of the digits that it takes, or float when there is an exponent. An integer beyond int is numeric too.
+/// int; numeric with just the digits needed; or float if there is an exponent. An integer beyond int is numeric too.
 fn number(digits: &str) -> Result<Typed, Unsupported> {
     if digits.contains(['e', 'E']) {
         return match digits.parse::<f64>() {
@@ -91,7 +91,7 @@ fn number(digits: &str) -> Result<Typed, Unsupported> {
     }
 }
 
-/// A type as CONVERT and CAST name it.
+/// A type as named in CONVERT and CAST.
 pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     let args = &target.args;
     let unknown = || no(format!("type {}", target.name));
@@ -156,7 +156,7 @@ pub(super) fn type_named(target: &TypeName) -> Result<Ty, Unsupported> {
     }
 }
 
-/// A collation by name, as far as comparisons here need it: binary or not, sensitive to what, and the Latin1 locale.
+/// A collation by name, in the detail that comparisons need: binary or not, its sensitivities, and the Latin1 locale.
 /// Others get an id that decides little.
 pub(super) fn collation(name: &str) -> CollationId {
     let name = name.to_ascii_lowercase();

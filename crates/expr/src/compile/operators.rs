@@ -16,7 +16,7 @@ pub(super) fn unary(op: UnaryOp, value: Typed) -> Result<Typed, Unsupported> {
     let refused = || no(format!("unary operator of {}", ty.info.name()));
     let func = match op {
         UnaryOp::Plus if ty.is_number() => return Ok(value),
-        // What a negated tinyint becomes is not documented.
+        // The type of a negated tinyint is undocumented.
         UnaryOp::Minus if ty.is_number() && !matches!(ty.kind(), xtype::TINYINT | xtype::BIT) => Func::Negate,
         UnaryOp::BitNot if ty.is_integer() || ty.kind() == xtype::BIT => Func::BitNot,
         _ => return refused(),
@@ -46,7 +46,7 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // A string next to an integer becomes one; next to other numbers its precision would be a guess.
+    // A string beside an integer becomes an integer; beside other numbers its precision would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;
@@ -58,7 +58,7 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
     Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty })
 }
 
-/// `+` of strings: the lengths add up, to 8000 bytes at most unless one is (max).
+/// `+` of strings: the lengths add up, to at most 8000 bytes unless one is (max).
 fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     let (collation, label) = collate(&left.ty, &right.ty)?;
     let unicode = left.ty.is_unicode() || right.ty.is_unicode();
@@ -84,7 +84,7 @@ fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
 }
 
-/// A char value as nchar where one is wanted.
+/// A char value as nchar if required.
 pub(super) fn widened(value: Typed, unicode: bool) -> Result<Typed, Unsupported> {
     if !unicode || value.ty.is_unicode() || value.ty.is_null() {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! char and nchar to everything else. Only spellings that leave no doubt; the others are undecided.
+//! char and nchar to everything else. Only unambiguous spellings; others are undecided.
 
 use format::types::xtype;
 
@@ -14,7 +14,7 @@ use crate::value::Datum;
 const FAILED: Undecided = Undecided { reason: "a conversion of text that is not certain to succeed" };
 const CODE_PAGE: Undecided = Undecided { reason: "a code page is needed to convert text" };
 
-/// The longest text that a number, date or guid is read from.
+/// The longest text read as a number, date or guid.
 const LONGEST: usize = 64;
 
 pub(super) fn convert<'a>(value: Cell<'a>, conversion: &Conversion, env: &mut Env<'a>) -> Outcome<'a> {

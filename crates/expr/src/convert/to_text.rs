@@ -87,8 +87,8 @@ fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<T
     }
 }
 
-/// What is too long: integers become `*` in char, dates are cut, all others are errors (Microsoft, CAST and CONVERT,
-/// "Truncating and rounding results").
+/// Values that are too long: integers become `*` in char, dates are cut, all others are errors (Microsoft, CAST and
+/// CONVERT, "Truncating and rounding results").
 fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();
@@ -105,7 +105,7 @@ fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a>
     pad(text, to, env)
 }
 
-/// The text as a string of the type `to`: fixed ones are filled with blanks.
+/// The text as a string of the type `to`: fixed-length ones are padded with blanks.
 pub(super) fn pad<'a>(text: Text<'a>, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();

@@ -22,12 +22,12 @@ pub(crate) enum Part {
     Second,
     Millisecond,
     IsoWeek,
-    /// Day of the week: as long as it is only added.
+    /// Day of the week: only for addition.
     WeekDay,
 }
 
 impl Part {
-    /// The part by its names (Microsoft, DATEADD, DATEPART, DATEDIFF).
+    /// The part with this name (Microsoft, DATEADD, DATEPART, DATEDIFF).
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "year" | "yy" | "yyyy" => Self::Year,
@@ -46,7 +46,7 @@ impl Part {
         })
     }
 
-    /// Whether it is part of the time of day.
+    /// Whether it is a part of the time of day.
     pub(crate) fn is_time(self) -> bool {
         self.units().is_some()
     }
@@ -128,7 +128,7 @@ fn add_time(units: i64, value: Cell<'_>) -> Outcome<'static> {
     };
     match value {
         Datum::DateTime(days, ticks) => {
-            // 10 ms are 3 ticks; what lies between is rounded in a way nobody documents.
+            // 10 ms are 3 ticks; the rounding of what is in between is undocumented.
             if units % 100_000 != 0 {
                 return Err(Undecided { reason: "milliseconds between the ticks of a datetime" });
             }

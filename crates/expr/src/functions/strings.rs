@@ -1,5 +1,5 @@
-//! String functions. They count characters, so text outside ASCII is evaluated only where a character is one byte, or one
-//! code unit outside of surrogate pairs.
+//! String functions. They count characters, so text outside ASCII is evaluated only if a character is one byte, or one
+//! code unit that is no surrogate.
 
 use format::collation::CollationId;
 
@@ -26,12 +26,12 @@ fn rewrap(text: Text<'_>, wide: bool) -> Cell<'_> {
     if wide { Datum::Unicode(text) } else { Datum::Ansi(text) }
 }
 
-/// Whether every byte, or code unit, is a character of its own.
+/// Whether every byte, or code unit, is one character.
 fn countable(chars: Chars<'_>, id: CollationId) -> bool {
     if chars.wide {
         return chars.iter().all(|unit| !(0xD800..0xE000).contains(&unit));
     }
-    // Code pages with one byte a character, by locale (docs/format/collations.md#code-pages); no bit of unknown
+    // Locales whose code page has one byte per character (docs/format/collations.md#code-pages); no bit of unknown
     // meaning, none of UTF-8.
     let single = matches!(id.locale(), 0x01 | 0x07 | 0x08 | 0x0C | 0x13 | 0x15 | 0x19 | 0x1A | 0x1F);
     chars.is_ascii() || (single && id.0 & 0x500 == 0)
@@ -42,7 +42,7 @@ fn counted<'e>(cell: Cell<'e>, id: CollationId, env: &'e Env<'_>) -> Result<Char
     if countable(chars, id) { Ok(chars) } else { Err(NOT_ASCII) }
 }
 
-/// A concatenation, cut to the most bytes that its type has.
+/// A concatenation, cut to the maximum bytes of its type.
 pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> Outcome<'a> {
     let mut wide = false;
     let start = env.begin();
@@ -60,7 +60,7 @@ pub(crate) fn concat<'a>(parts: &[Cell<'a>], most: usize, env: &mut Env<'a>) -> 
 
 /// CONCAT: NULL is the empty string.
 pub(super) fn concat_all<'a>(args: &'a [Node], types: &CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
-    // An argument may make text of its own, so all pieces are gathered one after the other.
+    // An argument may produce text itself, so all pieces are gathered one after another.
     let wide = types.result.is_unicode();
     let mut all = rewrap(Text::Lent(b""), wide);
     for arg in args {
@@ -120,7 +120,7 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
     if !text.is_ascii() {
         return Err(NOT_ASCII);
     }
-    // i and I are no pair in Turkish and Azeri; a locale of which that is not known to be false is left alone.
+    // i and I are not a pair in Turkish and Azeri; a locale is skipped unless known to pair them.
     let plain = matches!(id.locale(), 0x01..=0x19 | 0x24) && id.locale() != 0;
     let dotted = |unit: u16| unit == u16::from(if up { b'i' } else { b'I' });
     if !plain && text.iter().any(dotted) {
@@ -180,7 +180,7 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
     let most = most_bytes(types);
     let length = env.bytes(text).len();
     let start = env.begin();
-    // Once more than fits: the last one is cut.
+    // One more than fits: the last one is cut.
     let enough = most.checked_div(length).map_or(0, |whole| (whole as i64).saturating_add(1));
     for _ in 0..times.min(enough) {
         env.append(text)?;
@@ -233,7 +233,7 @@ pub(super) fn stuff<'a>(args: [Cell<'a>; 4], types: &CallTypes, env: &mut Env<'a
     Ok(rewrap(made, wide))
 }
 
-/// Where `what` begins in `text` from a place on; an error when a character on the way is not certain.
+/// Where `what` begins in `text`, from a place on; an error if a character before it is uncertain.
 fn find(
     what: Chars<'_>,
     text: Chars<'_>,
@@ -286,7 +286,7 @@ pub(super) fn replace<'a>(
     if step == 0 {
         return Ok(value);
     }
-    // Pieces are found before they are copied: the text may lie in the room that grows.
+    // Pieces are found before they are copied: the text may be in the buffer that grows.
     let start = env.begin();
     let mut from = 0;
     loop {
@@ -324,7 +324,7 @@ pub(super) fn char_index(
     Ok(Datum::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 
-/// ISNUMERIC, for what is plainly a number and what is plainly none.
+/// ISNUMERIC, for what is clearly a number or clearly none.
 pub(super) fn is_numeric(value: Cell<'_>, env: &Env<'_>) -> Outcome<'static> {
     let chars = match value {
         Datum::Null => return Ok(Datum::Int(0)),

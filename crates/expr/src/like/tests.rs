@@ -8,7 +8,7 @@ const CS: CollationId = CollationId(0x0000_C008);
 const TURKISH: CollationId = CollationId(0x0000_D01A);
 const BIN2: CollationId = CollationId(0x0808);
 
-/// What comes of it, `None` where that is not certain, and how many steps that took.
+/// The result, `None` if uncertain, and the number of steps.
 fn counted(value: &[u8], pattern: &[u8], escape: Option<u8>, collation: CollationId) -> (Option<bool>, u64) {
     let text = |bytes| Chars { bytes, wide: false };
     let pattern = Pattern::new(text(pattern), escape.map(u16::from), collation);
@@ -62,7 +62,7 @@ fn keys_of_characters_are_equal_where_the_characters_are() {
 
 #[test]
 fn a_character_that_may_be_several_leaves_the_end_undecided() {
-    // 0xE6 is the letter ae, which some collations take for two.
+    // 0xE6 is the letter ae, which some collations treat as two.
     for pattern in [&b"%ae"[..], b"%abc", b"%e", b"%a%e", b"%_"] {
         assert_eq!(counted(b"\xE6", pattern, None, CI).0, None, "{pattern:?}");
         assert_eq!(counted(b"5\xE6", pattern, None, CI).0, None, "{pattern:?}");
@@ -101,7 +101,7 @@ fn what_cannot_be_linear_ends_with_the_steps() {
     assert_eq!(pattern.matches(text, &steps, &mut Vec::new()), Err(crate::steps::TOO_EXPENSIVE));
 }
 
-/// The meaning of LIKE in as few words as possible, without the rule of trailing blanks; where characters are certain.
+/// The meaning of LIKE in as few words as possible, without the rule of trailing blanks; for certain characters.
 fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     let Some((first, rest)) = pattern.split_first() else { return Some(value.is_empty()) };
     let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
@@ -142,7 +142,7 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     }
 }
 
-/// The usual walk with one way back, to the last `%`: it tells what it is certain of, and takes no care how long it takes.
+/// The usual algorithm with one way back, to the last `%`: returns what is certain, without regard to time.
 fn walk(value: &[u8], pattern: Pattern<'_>) -> Option<bool> {
     let (mut at, mut from) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -214,7 +214,7 @@ proptest! {
         if walked.is_some() {
             prop_assert_eq!(run.ok(), walked, "{:?} {:?}", value, String::from_utf8_lossy(&text));
         }
-        // Nothing is decided that depends on what an uncertain character is.
+        // Nothing is decided that depends on the meaning of an uncertain character.
         if let (Ok(decided), false) = (run, collation == BIN2) {
             for other in [&b"ae"[..], b"a", b"b1", b"1", b"ab"] {
                 let resolved: Vec<u8> = value.iter().flat_map(|unit| {
