@@ -1,6 +1,8 @@
 //! The list of all checks, of pages and of rows, as the sweep sees it: a trait, and the macro that makes a list. Calls are
 //! resolved at compile time.
 
+use std::io::{Read, Write};
+
 use catalog::Database;
 
 use crate::context::Context;
@@ -10,6 +12,7 @@ use crate::row_check::{Row, RowPage, TextPage};
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
+use crate::wire::{Input, Output, SumsError, Wire};
 
 /// The checks that want the pages of a unit, and those that want its rows; a bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -28,6 +31,22 @@ impl<S: CheckSums> Swept<S> {
     /// Nothing yet.
     pub(crate) fn new(checks: &impl CheckList<Sums = S>, units: usize) -> Self {
         Self { tallies: Tallies::new(units), sums: checks.sums(units) }
+    }
+
+    /// Writes them.
+    pub(crate) fn write(&self, context: &Context<'_>, to: &mut dyn Write) -> Result<(), SumsError> {
+        let mut to = Output::new(&context.hash, context.space, to);
+        self.tallies.write(&mut to)?;
+        self.sums.write(&mut to)?;
+        to.finish()
+    }
+
+    /// Reads what a run over the same database with the same seed wrote.
+    pub(crate) fn read(context: &Context<'_>, from: &mut dyn Read) -> Result<Self, SumsError> {
+        let mut from = Input::new(&context.hash, context.space, context.units.list().len(), from);
+        let (tallies, sums) = Wire::read(&mut from)?;
+        from.finish()?;
+        Ok(Self { tallies, sums })
     }
 
     /// Adds what another thread, or another batch, has.
@@ -203,6 +222,8 @@ macro_rules! check_list {
                 Some(finding)
             }
         }
+
+        $crate::wire::wire!($sums { $($of_pages,)* $($of_rows,)* });
 
         impl $crate::sums::CheckSums for $sums {
             fn merge(&mut self, other: Self) {

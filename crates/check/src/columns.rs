@@ -17,6 +17,7 @@ use format::record::{Record, RecordKind, VERSION_TAG_BYTES, status};
 use format::sparse::SparseVector;
 use format::types::xtype;
 
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -30,6 +31,7 @@ use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
+use crate::wire::wire;
 
 pub(crate) use anti_matter::metadata as anti_matter;
 pub(crate) use program::Plans;
@@ -46,7 +48,7 @@ pub(crate) struct Sums {
     /// By unit ordinal.
     units: PerUnit<UnitSums>,
     /// Values that were not verified, by counter of the programs.
-    unverified: Vec<u64>,
+    unverified: ByPlan<u64>,
     /// Values that lie off the row, to be read.
     heads: heads::Heads,
 }
@@ -62,16 +64,7 @@ struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: PerUnit::new(units), unverified: Vec::new(), heads: heads::Heads::default() }
-    }
-
-    fn add_unverified(&mut self, counts: Vec<u64>) {
-        if self.unverified.len() < counts.len() {
-            self.unverified.resize(counts.len(), 0);
-        }
-        for (mine, more) in self.unverified.iter_mut().zip(counts) {
-            *mine += more;
-        }
+        Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::Heads::default() }
     }
 
     /// Rows whose columns were checked; values in them that were verified, and that were not.
@@ -96,15 +89,13 @@ impl Sums {
         }
     }
 
-    fn not_verified(&mut self, plans: &Plans, column: &Column) {
-        if self.unverified.is_empty() {
-            self.unverified.resize(plans.counters(), 0);
-        }
-        if let Some(counter) = self.unverified.get_mut(column.counter) {
-            *counter += 1;
-        }
+    fn not_verified(&mut self, column: &Column) {
+        *self.unverified.get_mut(column.counter) += 1;
     }
 }
+
+wire!(Sums { units, unverified, heads });
+wire!(UnitSums { rows, values, kept });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
@@ -113,7 +104,7 @@ impl CheckSums for Sums {
             mine.values += theirs.values;
             mine.kept += theirs.kept;
         });
-        self.add_unverified(other.unverified);
+        self.unverified.merge(other.unverified, |mine, more| *mine += more);
         self.heads.merge(other.heads);
     }
 
@@ -176,7 +167,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     tally.rows += 1;
     tally.values += present(program, record.column_count());
     let nulls = record.null_word(0);
-    let mut check = RowLook { plans, context, program, unit, at, record, nulls, sums, findings };
+    let mut check = RowLook { context, program, unit, at, record, nulls, sums, findings };
     if record.is_versioned() {
         check.version_tag();
     }
@@ -209,14 +200,14 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
     let Some(program) = plans.get(unit as usize) else { return };
     for (null_bit, doubt) in row.doubts() {
         let Some(column) = program.columns.iter().find(|column| column.null_bit == null_bit) else { continue };
-        let mut check = RowLook { plans, context, program, unit, at, record, nulls: 0, sums, findings };
+        let mut check = RowLook { context, program, unit, at, record, nulls: 0, sums, findings };
         match doubt {
             Doubt::OutOfDomain if !context.options.checks_purity() => {}
             Doubt::OutOfDomain if column.not_verified.is_none() => check.report(&registry::COLUMN_PURITY, column),
             Doubt::TooLong { length, most } if length < MIN_ENCRYPTED_BYTES => {
                 check.record_check(format!("Valid length of column '{}'", column.name), length, most);
             }
-            _ => check.sums.not_verified(plans, column),
+            _ => check.sums.not_verified(column),
         }
     }
 }
@@ -236,7 +227,6 @@ fn is_possible(tag: &[u8; VERSION_TAG_BYTES]) -> bool {
 }
 
 struct RowLook<'a, 'r> {
-    plans: &'a Plans,
     context: &'a Context<'a>,
     program: &'a Program,
     unit: UnitIndex,
@@ -367,7 +357,7 @@ impl RowLook<'_, '_> {
         }
         match verdict {
             Some(_) => self.report(&registry::COLUMN_PURITY, column),
-            None => self.sums.not_verified(self.plans, column),
+            None => self.sums.not_verified(column),
         }
     }
 
@@ -408,7 +398,7 @@ impl RowLook<'_, '_> {
         match verdict {
             Some(true) => {}
             Some(false) => self.report(&registry::COLUMN_PURITY, column),
-            None => self.sums.not_verified(self.plans, column),
+            None => self.sums.not_verified(column),
         }
     }
 
@@ -417,7 +407,7 @@ impl RowLook<'_, '_> {
         let excess = bytes.get(expected.into()..).unwrap_or(b"short");
         // Blanks and zeros at the end are nothing to most of the engine.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
-            self.sums.not_verified(self.plans, column);
+            self.sums.not_verified(column);
         } else {
             let test = format!("Valid length of column '{}'", column.name);
             self.record_check(test, bytes.len() as i64, expected);
@@ -434,7 +424,7 @@ impl RowLook<'_, '_> {
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
             Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
                 if self.begins(check, column, pointer) => {}
-            Some(_) => self.sums.not_verified(self.plans, column),
+            Some(_) => self.sums.not_verified(column),
         }
     }
 
@@ -500,7 +490,7 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums, c
             if let Some(limit) = column.not_verified {
                 coverage.note(limit, scope(), sums.rows);
             }
-            let undecided = of_rows.unverified.get(column.counter).copied().unwrap_or_default();
+            let undecided = of_rows.unverified.get(column.counter);
             if undecided > 0 {
                 coverage.note(undecided_limit(column), scope(), undecided);
             }

@@ -10,6 +10,7 @@ use expr::Undecided;
 use format::record::Record;
 
 use crate::budget::{self, Purse};
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -24,6 +25,7 @@ use crate::survey::Survey;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
+use crate::wire::wire;
 
 /// A persisted computed column of a rowset.
 struct Persisted {
@@ -54,7 +56,7 @@ pub(crate) struct Plans {
 #[derive(Default)]
 pub(crate) struct Sums {
     /// By counter.
-    values: Vec<Values>,
+    values: ByPlan<Values>,
 }
 
 /// What a thread needs to compute values; kept from row to row.
@@ -113,16 +115,16 @@ impl Plans {
     }
 }
 
+wire!(Sums { values });
+wire!(Values { known, uncertain, too_expensive });
+
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        if self.values.len() < other.values.len() {
-            self.values.resize(other.values.len(), Values::default());
-        }
-        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
+        self.values.merge(other.values, |mine, theirs| {
             mine.known += theirs.known;
             mine.uncertain += theirs.uncertain;
             mine.too_expensive += theirs.too_expensive;
-        }
+        });
     }
 
     fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
@@ -172,7 +174,6 @@ fn row(
 ) {
     let Row { unit, at, ref record, .. } = *row;
     let columns = plans.of(unit);
-    sums.values.resize(plans.counters, Values::default());
     for (place, column) in columns.iter().enumerate() {
         let reads = |null_bit| column.formula.reads(null_bit) || column.column.column.leaf_null_bit == null_bit;
         let verdict = match row.doubts().any(|(null_bit, _)| reads(null_bit)) {
@@ -184,12 +185,11 @@ fn row(
                 verdict
             }
         };
-        if let Some(values) = sums.values.get_mut(column.counter) {
-            match verdict {
-                Ok(Some(_)) => values.known += 1,
-                Err(undecided) if undecided.is_too_expensive() => values.too_expensive += 1,
-                Ok(None) | Err(_) => values.uncertain += 1,
-            }
+        let values = sums.values.get_mut(column.counter);
+        match verdict {
+            Ok(Some(_)) => values.known += 1,
+            Err(undecided) if undecided.is_too_expensive() => values.too_expensive += 1,
+            Ok(None) | Err(_) => values.uncertain += 1,
         }
         if let (Ok(Some(false)), Some(unit)) = (verdict, context.units.get(unit)) {
             let finding = Finding::new(&registry::COMPUTED_VALUE).owner(unit.owner).at_record(at);
@@ -227,7 +227,7 @@ fn note(plans: &Plans, context: &Context<'_>, swept: &Tallies, sums: &Sums, cove
         }
     }
     for column in plans.units.touched().flat_map(|(_, columns)| columns) {
-        let values = sums.values.get(column.counter).copied().unwrap_or_default();
+        let values = sums.values.get(column.counter);
         if values.uncertain > 0 {
             coverage.note(&limits::COMPUTED_UNCERTAIN, &column.name, values.uncertain);
         }

@@ -7,12 +7,14 @@ mod foreign_key;
 mod key;
 mod plan;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use format::RecordId;
 
 use crate::beyond::ConstraintResult;
 use crate::budget::Purse;
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
@@ -27,6 +29,7 @@ use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::values::Room;
+use crate::wire::wire;
 
 pub(crate) use plan::Plans;
 use plan::{Demand, Plan};
@@ -37,7 +40,7 @@ const MAX_LISTED: usize = 200;
 /// What one thread, or all, learned of each constraint.
 #[derive(Default)]
 pub(crate) struct Sums {
-    plans: Vec<Verdict>,
+    plans: ByPlan<Verdict>,
 }
 
 /// What a thread needs to evaluate conditions; kept from row to row.
@@ -48,7 +51,7 @@ pub(crate) struct Scratch {
 }
 
 /// Why it is not certain whether a row obeys: the limit, and the value that its reason names.
-type Undecided = (&'static Limit, &'static str);
+type Undecided = (&'static Limit, Cow<'static, str>);
 
 /// What the rows say of a constraint.
 #[derive(Clone, Default, Debug)]
@@ -90,21 +93,12 @@ impl Verdict {
     }
 }
 
-impl Sums {
-    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
-    fn verdict(&mut self, plan: usize) -> &mut Verdict {
-        if self.plans.len() <= plan {
-            self.plans.resize(plan + 1, Verdict::default());
-        }
-        &mut self.plans[plan]
-    }
-}
+wire!(Sums { plans });
+wire!(Verdict { rows, violations, listed, undecided });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        for (at, verdict) in other.plans.into_iter().enumerate() {
-            self.verdict(at).merge(verdict);
-        }
+        self.plans.merge(other.plans, Verdict::merge);
     }
 
     fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
@@ -149,16 +143,16 @@ fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums, scratch: &mut Scratch) {
         scratch.room.allow(scratch.purse.left(at.page, place, work.share));
         let truth = work.formula.truth(record, &mut scratch.room);
         scratch.purse.put_back(place, work.share, scratch.room.allowed());
-        let verdict = sums.verdict(work.plan);
+        let verdict = sums.plans.get_mut(work.plan);
         verdict.rows += 1;
         match truth {
             Ok(Some(false)) => verdict.violation(at, || key::place(&work.shown, record)),
             Ok(_) => {}
             Err(undecided) if undecided.is_too_expensive() => {
-                *verdict.undecided.entry((&limits::EXPRESSION_TOO_EXPENSIVE, "")).or_default() += 1;
+                *verdict.undecided.entry((&limits::EXPRESSION_TOO_EXPENSIVE, Cow::default())).or_default() += 1;
             }
             Err(undecided) => {
-                *verdict.undecided.entry((&limits::CONSTRAINT_UNCERTAIN, undecided.reason)).or_default() += 1;
+                *verdict.undecided.entry((&limits::CONSTRAINT_UNCERTAIN, undecided.reason.into())).or_default() += 1;
             }
         }
     }
@@ -197,7 +191,7 @@ fn reckon(
                 continue;
             }
             None => match &plan.demand {
-                Demand::Condition => std::mem::take(sums.verdict(at)),
+                Demand::Condition => std::mem::take(sums.plans.get_mut(at)),
                 Demand::Key(key) => foreign_key::verdict(context, swept, plan, key, &places),
             },
         };

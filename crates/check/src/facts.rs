@@ -14,11 +14,14 @@ use crate::coverage::Coverage;
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::progress::Silent;
+use crate::report::Report;
+use crate::run::run_with;
 use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::survey;
 use crate::sweep::{Target, sweep};
 use crate::units::Units;
+use crate::wire::SumsError;
 
 /// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
 /// the options fix the seed of the hash.
@@ -63,6 +66,24 @@ pub fn facts_of_pages(
     });
 }
 
+/// A run whose sums were written after the sweep, changed by `change`, and read again.
+///
+/// # Errors
+/// They cannot be written, or not be read.
+pub fn run_with_sums_carried(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    mut change: impl FnMut(&mut Vec<u8>),
+) -> Result<Report, SumsError> {
+    run_with(source, database, options, &Silent, |context, swept| {
+        let mut bytes = Vec::new();
+        swept.write(context, &mut bytes)?;
+        change(&mut bytes);
+        Swept::read(context, &mut bytes.as_slice())
+    })
+}
+
 /// Facts, one a line.
 fn text(swept: Swept<impl CheckSums>, findings: Ledger, space: &Space) -> String {
     let Swept { tallies: mut swept, sums } = swept;
@@ -83,3 +104,6 @@ fn text(swept: Swept<impl CheckSums>, findings: Ledger, space: &Space) -> String
     put("pages", &(swept.pages_read, swept.pages_allocated, swept.unclaimed_pages, &swept.unread));
     text
 }
+
+#[cfg(test)]
+mod tests;

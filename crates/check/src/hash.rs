@@ -280,6 +280,11 @@ impl Sum {
 }
 
 impl Sum {
+    /// Both halves.
+    pub(crate) fn parts(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+
     /// Takes a fact away.
     pub(crate) fn remove(&mut self, fact: Sum) {
         self.0 = self.0.wrapping_sub(fact.0);

@@ -19,13 +19,18 @@ use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, Unit, UnitIndex};
+use crate::wire::wire;
 
 /// The check of rows that moved.
 #[derive(Default)]
 pub(crate) struct Heaps;
 
 /// What one thread, or all, added up, by unit ordinal.
-pub(crate) struct Sums(PerUnit<HeapSums>);
+pub(crate) struct Sums {
+    units: PerUnit<HeapSums>,
+}
+
+wire!(Sums { units });
 
 #[derive(Clone, Copy, Default, Debug)]
 struct HeapSums {
@@ -37,9 +42,11 @@ struct HeapSums {
     unexplained: u64,
 }
 
+wire!(HeapSums { stubs, forwards, unexplained });
+
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        self.0.merge(other.0, |mine, theirs| {
+        self.units.merge(other.units, |mine, theirs| {
             mine.stubs.add(theirs.stubs);
             mine.forwards.add(theirs.forwards);
             mine.unexplained += theirs.unexplained;
@@ -47,7 +54,7 @@ impl CheckSums for Sums {
     }
 
     fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
-        &self.0
+        &self.units
     }
 }
 
@@ -56,7 +63,7 @@ impl PageCheck for Heaps {
     type Scratch = ();
 
     fn sums(&self, units: usize) -> Sums {
-        Sums(PerUnit::new(units))
+        Sums { units: PerUnit::new(units) }
     }
 
     fn wants(&self, _context: &Context<'_>, unit: &Unit) -> bool {
@@ -71,7 +78,7 @@ impl PageCheck for Heaps {
         _: &mut Vec<Finding>,
     ) {
         if page.content.stubs + page.content.forwarded + page.content.ghosts > 0
-            && let Some(sums) = sums.0.get_mut(page.index as usize)
+            && let Some(sums) = sums.units.get_mut(page.index as usize)
         {
             add(context, page, sums);
         }
@@ -85,7 +92,7 @@ impl PageCheck for Heaps {
         sums: &mut Sums,
         to: &mut Results<'_>,
     ) {
-        for (at, heap) in sums.0.touched().filter(|(_, heap)| heap.unexplained > 0) {
+        for (at, heap) in sums.units.touched().filter(|(_, heap)| heap.unexplained > 0) {
             if let Some(tally) = swept.units.get_mut(at) {
                 tally.unexplained_forwards = heap.unexplained;
             }
@@ -96,7 +103,7 @@ impl PageCheck for Heaps {
         let differs = |unit: &UnitIndex| {
             let is_known = |heap: &&HeapSums| heap.unexplained == 0;
             let is_plain = context.units.get(*unit).is_some_and(|unit| unit.shape == Shape::Heap && !unit.compressed);
-            let heap = sums.0.get(*unit as usize).filter(is_known);
+            let heap = sums.units.get(*unit as usize).filter(is_known);
             is_plain && heap.is_some_and(|heap| heap.stubs != heap.forwards)
         };
         if !context.options.physical_only {

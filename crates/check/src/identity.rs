@@ -7,6 +7,7 @@ use catalog::{Database, Identity, Rowset, Stored};
 use format::types::xtype;
 
 use crate::beyond::IdentityResult;
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::damage::partly_known_units;
 use crate::finding::Finding;
@@ -20,6 +21,7 @@ use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
 use crate::values::{Column, is_sparse_and_padded};
+use crate::wire::wire;
 
 /// An identity column that can be looked at.
 pub(crate) struct Plan {
@@ -39,7 +41,7 @@ pub(crate) struct Plans {
 /// Lowest and highest value that one thread, or all, saw, by plan; and how many could not be read.
 #[derive(Default)]
 pub(crate) struct Sums {
-    plans: Vec<Seen>,
+    plans: ByPlan<Seen>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -112,25 +114,15 @@ fn result(database: &Database, identity: &Identity) -> IdentityResult {
     }
 }
 
-impl Sums {
-    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
-    fn seen(&mut self, plan: usize) -> &mut Seen {
-        if self.plans.len() <= plan {
-            self.plans.resize(plan + 1, Seen::default());
-        }
-        &mut self.plans[plan]
-    }
-}
+wire!(Sums { plans });
+wire!(Seen { range, unread });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        for (at, seen) in other.plans.into_iter().enumerate() {
-            let mine = self.seen(at);
+        self.plans.merge(other.plans, |mine, seen| {
             mine.unread += seen.unread;
-            if let Some(range) = seen.range {
-                mine.add(range);
-            }
-        }
+            seen.range.into_iter().for_each(|range| mine.add(range));
+        });
     }
 
     fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
@@ -171,7 +163,7 @@ impl RowCheck for Plans {
 fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums) {
     let Row { unit, ref record, locator: Some(_), .. } = *row else { return };
     let Some(Some((plan, column))) = plans.work.get(unit as usize) else { return };
-    let seen = sums.seen(*plan);
+    let seen = sums.plans.get_mut(*plan);
     let value = match (column.value(record), column.column.info.xtype) {
         (Stored::Plain(bytes), xtype::DECIMAL | xtype::NUMERIC) => catalog::decimal(bytes),
         (Stored::Plain(bytes), kind) => Some(catalog::integer(bytes, kind != xtype::TINYINT)),
@@ -200,7 +192,7 @@ fn reckon(
         if !context.constraints_in_scope(&plan.units) {
             continue;
         }
-        let Seen { range, unread } = *sums.seen(at);
+        let Seen { range, unread } = sums.plans.get(at);
         let obstacle = match &plan.obstacle {
             Some(reason) => Some(reason.clone()),
             None if plan.units.iter().any(|unit| damaged.contains(unit)) => Some((&limits::IDENTITY_TABLE).into()),

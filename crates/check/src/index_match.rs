@@ -10,6 +10,7 @@ mod together;
 
 use catalog::Database;
 
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::damage::{damaged_units, named};
 use crate::finding::{Finding, Owner};
@@ -22,6 +23,7 @@ use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::Side;
+use crate::wire::wire;
 
 use hash::{Desk, Standing, standing};
 pub(crate) use plan::Plans;
@@ -29,7 +31,7 @@ pub(crate) use plan::Plans;
 /// What one thread, or all, added up, by plan.
 #[derive(Default)]
 pub(crate) struct Sums {
-    plans: Vec<PlanSums>,
+    plans: ByPlan<PlanSums>,
     /// Bytes of values off the row that were read.
     bytes_read: u64,
 }
@@ -51,19 +53,6 @@ pub(crate) struct PlanSums {
     off_row: u64,
 }
 
-impl Sums {
-    fn get(&self, plan: usize) -> PlanSums {
-        self.plans.get(plan).copied().unwrap_or_default()
-    }
-
-    fn get_mut(&mut self, plan: usize) -> Option<&mut PlanSums> {
-        if self.plans.len() <= plan {
-            self.plans.resize(plan + 1, PlanSums::default());
-        }
-        self.plans.get_mut(plan)
-    }
-}
-
 /// Plans of a unit for which the rows of a page were added, a bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Added(u64);
@@ -74,12 +63,12 @@ impl Added {
     }
 }
 
+wire!(Sums { plans, bytes_read });
+wire!(PlanSums { table, index, table_rows, index_rows, unhashed, too_expensive, off_row });
+
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        if self.plans.len() < other.plans.len() {
-            self.plans.resize(other.plans.len(), PlanSums::default());
-        }
-        for (mine, theirs) in self.plans.iter_mut().zip(other.plans) {
+        self.plans.merge(other.plans, |mine, theirs| {
             mine.table.add(theirs.table);
             mine.index.add(theirs.index);
             mine.table_rows += theirs.table_rows;
@@ -87,7 +76,7 @@ impl CheckSums for Sums {
             mine.unhashed += theirs.unhashed;
             mine.too_expensive += theirs.too_expensive;
             mine.off_row += theirs.off_row;
-        }
+        });
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
     }
 
@@ -149,7 +138,7 @@ fn page(
             is_whole = false;
             continue;
         };
-        let Some(sums) = sums.get_mut(work.plan) else { continue };
+        let sums = sums.plans.get_mut(work.plan);
         match work.side {
             Side::Table => {
                 sums.table.add(sum);
@@ -186,7 +175,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
         };
         sums.bytes_read = desk.reader.bytes_read;
         let off_row = u64::from(desk.has_off_row);
-        let Some(sums) = sums.get_mut(work.plan) else { continue };
+        let sums = sums.plans.get_mut(work.plan);
         sums.off_row += off_row;
         match (standing, work.side) {
             (Standing::LeftOut, _) => continue,
@@ -239,7 +228,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         if !in_scope(context, &plan.index_units) {
             continue;
         }
-        let sums = of_rows.get(at);
+        let sums = of_rows.plans.get(at);
         outcome.indexes_in_scope += 1;
         let off_row_is_damaged = sums.off_row > 0 && plan.text_units.iter().any(|unit| damaged_off_row.contains(unit));
         if let rows @ 1.. = unread_rows(swept, units()) {
@@ -265,7 +254,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
     }
     for at in differing {
         let Some(plan) = plans.plans().get(at) else { continue };
-        match pinpoint::index_rows((context, plans), plan, at, of_rows.get(at), findings) {
+        match pinpoint::index_rows((context, plans), plan, at, of_rows.plans.get(at), findings) {
             Ok(true) => coverage.note(&limits::INDEX_MORE_UNMATCHED, &plan.name, 0),
             Ok(false) => {}
             Err(_) => coverage.note_as(what, &limits::PAGES_UNREADABLE, &plan.name, 1),

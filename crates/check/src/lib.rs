@@ -8,6 +8,7 @@ mod audit;
 mod beyond;
 mod broker;
 mod budget;
+mod by_plan;
 mod catalog_rules;
 mod check_list;
 mod checks;
@@ -71,13 +72,14 @@ mod tree;
 mod units;
 mod unmatched;
 mod values;
+mod wire;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
 pub use coverage::NotVerified;
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
-pub use facts::{facts, facts_of_pages};
+pub use facts::{facts, facts_of_pages, run_with_sums_carried};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{ErrorCounts, Findings, Group};
 pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, Scope};
@@ -87,3 +89,5 @@ pub use report::{
     UnitTotals,
 };
 pub use run::{database_name, run};
+#[doc(hidden)]
+pub use wire::SumsError;

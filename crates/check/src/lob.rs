@@ -28,6 +28,7 @@ use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
+use crate::wire::wire;
 
 use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::FreeSpace;
@@ -80,6 +81,9 @@ impl Sums {
         }
     }
 }
+
+wire!(Sums { units, parity });
+wire!(UnitSums { named, found, expected, actual, references, fragments, undescribed });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
@@ -209,13 +213,14 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
 /// After the sweep: what the sums say.
 fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums, to: &mut Results<'_>) {
     let mut planned = vec![false; context.units.list().len()];
+    let suspects = sums.parity.suspects();
     for plan in plans.rowsets() {
         for unit in &plan.text_units {
             if let Some(planned) = planned.get_mut(*unit as usize) {
                 *planned = true;
             }
         }
-        if rowset((plans, plan), context, swept, sums, to).is_err() {
+        if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
             // Which of its pages it was means nothing: what leads to its values is not known as a whole.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
@@ -239,7 +244,7 @@ fn rowset(
     (plans, plan): (&Plans, &RowsetPlan),
     context: &Context<'_>,
     swept: &Tallies,
-    of_rows: &Sums,
+    (of_rows, suspects): (&Sums, Option<&[RecordId]>),
     Results { findings, coverage, .. }: &mut Results<'_>,
 ) -> Result<(), Unread> {
     let sums = |unit: &UnitIndex| of_rows.get(*unit);
@@ -264,7 +269,7 @@ fn rowset(
         }
         parity::note_damaged(context, plans, plan, coverage);
     } else {
-        parity::reckon(context, (plans, plan), &of_rows.parity, findings, coverage)?;
+        parity::reckon(context, (plans, plan), suspects, findings, coverage)?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use catalog::{Boundary, Stored};
 use format::key::compare_values;
 
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Value};
@@ -22,6 +23,7 @@ use crate::spill::Space;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
+use crate::wire::wire;
 
 pub(crate) use plan::Plans;
 use plan::Work;
@@ -29,7 +31,7 @@ use plan::Work;
 /// What one thread, or all, saw of each partitioned heap or index.
 #[derive(Default)]
 pub(crate) struct Sums {
-    plans: Vec<Seen>,
+    plans: ByPlan<Seen>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -90,21 +92,12 @@ impl Seen {
     }
 }
 
-impl Sums {
-    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
-    fn seen(&mut self, plan: usize) -> &mut Seen {
-        if self.plans.len() <= plan {
-            self.plans.resize(plan + 1, Seen::default());
-        }
-        &mut self.plans[plan]
-    }
-}
+wire!(Sums { plans });
+wire!(Seen { inside, on_low, on_high, outside, undecided });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
-        for (at, seen) in other.plans.into_iter().enumerate() {
-            self.seen(at).add(seen);
-        }
+        self.plans.merge(other.plans, Seen::add);
     }
 
     fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
@@ -149,7 +142,7 @@ impl RowCheck for Plans {
 fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let Some(work) = plans.work(unit) else { return };
-    let seen = sums.seen(work.plan);
+    let seen = sums.plans.get_mut(work.plan);
     let null_bit = work.column.column.leaf_null_bit;
     let value = match work.column.value(record) {
         _ if row.doubts().any(|(of, _)| of == null_bit) => {
@@ -251,7 +244,7 @@ fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Co
         }
     }
     for (at, plan) in plans.plans().iter().enumerate() {
-        let seen = *sums.seen(at);
+        let seen = sums.plans.get(at);
         if seen.undecided > 0 {
             coverage.note(&limits::PARTITION_ORDER, &plan.name, seen.undecided);
         }
@@ -278,7 +271,7 @@ fn proven(
     }
     let unit = finding.owner.and_then(|owner| context.units.index_of(owner.alloc_unit))?;
     let plan = plans.work(unit)?.plan;
-    let seen = sums.plans.get(plan).filter(|seen| !seen.is_contradicted())?;
+    let seen = Some(sums.plans.get(plan)).filter(|seen| !seen.is_contradicted())?;
     let Some(at) = finding.evidence.iter().position(|(name, _)| *name == BOUNDARY) else { return Some(finding) };
     let (_, value) = finding.evidence.remove(at);
     let next = match seen.side() {

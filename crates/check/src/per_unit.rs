@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::wire::{Input, Output, SumsError, Wire};
+
 /// Units whose values are made together. Those of a table lie side by side.
 const TOGETHER: usize = 8;
 
@@ -70,6 +72,30 @@ impl<T: Default> PerUnit<T> {
 impl<T: Default> Default for PerUnit<T> {
     fn default() -> Self {
         Self::new(0)
+    }
+}
+
+/// The number of units, then each value that was touched after a byte that says that there is one.
+impl<T: Default + Wire> Wire for PerUnit<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.units as u64).write(to)?;
+        for (unit, value) in self.touched() {
+            (true, unit as u32).write(to)?;
+            value.write(to)?;
+        }
+        false.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        if u64::read(from)? != from.units as u64 {
+            return Err(from.damaged("the number of units"));
+        }
+        let mut values = Self::new(from.units);
+        while bool::read(from)? {
+            let unit = u32::read(from)?;
+            *values.get_mut(unit as usize).ok_or_else(|| from.damaged("a unit"))? = T::read(from)?;
+        }
+        Ok(values)
     }
 }
 

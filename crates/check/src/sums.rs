@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 
 use crate::spill::Space;
+use crate::wire::Wire;
 
 /// What one thread, or all, added up.
-pub(crate) trait CheckSums: Send + Sized {
+pub(crate) trait CheckSums: Wire + Send + Sized {
     /// Adds what another thread, or another part of the tables, has; in any order.
     fn merge(&mut self, other: Self);
 

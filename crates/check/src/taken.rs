@@ -3,6 +3,7 @@
 use format::PageId;
 
 use crate::units::UnitIndex;
+use crate::wire::wire;
 
 /// Pages that are kept. Whether all are does not depend on how they are spread over threads and batches.
 const MOST: usize = 1 << 14;
@@ -51,6 +52,8 @@ impl Taken {
         self.pages.get(at).map(|(_, unit)| *unit)
     }
 }
+
+wire!(Taken { pages, seen });
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use format::PageId;
 use crate::finding::Finding;
 use crate::per_unit::PerUnit;
 use crate::taken::Taken;
+use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// What one thread, or all, counted and added up of pages.
 pub(crate) struct Tallies {
@@ -96,28 +97,51 @@ impl UnitTally {
     }
 }
 
+wire!(UnitTally {
+    data_pages,
+    index_pages,
+    text_pages,
+    bad_pages,
+    unread_pages,
+    unknown_pages,
+    pages_in_transit,
+    taken_pages,
+    unexplained_forwards,
+    rows,
+    ghosts,
+    forwarded,
+    unaudited_rows,
+    unaudited_entries,
+    uncounted_pages,
+    doubtful_rows,
+});
+
 /// Pages that could not be read: of each file the first, why, and how many.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct UnreadPages(BTreeMap<u16, (PageId, String, u64)>);
+pub(crate) struct UnreadPages {
+    files: BTreeMap<u16, (PageId, String, u64)>,
+}
+
+wire!(UnreadPages { files });
 
 impl UnreadPages {
     /// Adds a page.
     pub(crate) fn add(&mut self, page: PageId, why: impl FnOnce() -> String) {
-        match self.0.get_mut(&page.file) {
+        match self.files.get_mut(&page.file) {
             Some((first, error, pages)) => {
                 *pages += 1;
                 if page < *first {
                     (*first, *error) = (page, why());
                 }
             }
-            None => _ = self.0.insert(page.file, (page, why(), 1)),
+            None => _ = self.files.insert(page.file, (page, why(), 1)),
         }
     }
 
     fn merge(&mut self, other: Self) {
         for (page, error, pages) in other.into_files() {
             self.add(page, || error);
-            if let Some((.., all)) = self.0.get_mut(&page.file) {
+            if let Some((.., all)) = self.files.get_mut(&page.file) {
                 *all += pages - 1;
             }
         }
@@ -125,7 +149,7 @@ impl UnreadPages {
 
     /// By file.
     pub(crate) fn into_files(self) -> impl Iterator<Item = (PageId, String, u64)> {
-        self.0.into_values()
+        self.files.into_values()
     }
 }
 
@@ -163,5 +187,26 @@ impl Tallies {
             self.units.touched_mut().for_each(|(_, tally)| tally.taken_pages = 0);
         }
         taken
+    }
+}
+
+/// Without findings: a thread hands them over before it ends.
+impl Wire for Tallies {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let Self { units, findings: _, taken, unread, pages_read, pages_allocated, unclaimed_pages, has_unread_shared } =
+            self;
+        units.write(to)?;
+        taken.write(to)?;
+        unread.write(to)?;
+        (*pages_read, *pages_allocated, *unclaimed_pages).write(to)?;
+        has_unread_shared.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (units, taken, unread) = Wire::read(from)?;
+        let (pages_read, pages_allocated, unclaimed_pages) = Wire::read(from)?;
+        let has_unread_shared = Wire::read(from)?;
+        let findings = Vec::new();
+        Ok(Self { units, findings, taken, unread, pages_read, pages_allocated, unclaimed_pages, has_unread_shared })
     }
 }

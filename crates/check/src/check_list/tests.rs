@@ -30,7 +30,17 @@ pub(crate) struct CountsPages;
 /// How often each row, or page, came.
 pub(crate) struct Seen<T>(BTreeMap<T, u32>);
 
-impl<T: Ord + Send + std::fmt::Debug> CheckSums for Seen<T> {
+impl<T: Wire + Ord> Wire for Seen<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.0.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Self(Wire::read(from)?))
+    }
+}
+
+impl<T: Wire + Ord + Send + std::fmt::Debug> CheckSums for Seen<T> {
     fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|(at, times)| *self.0.entry(at).or_default() += times);
     }

@@ -7,10 +7,12 @@ use format::lob::Pointer;
 
 use super::program::{Column, Plans};
 use super::{Sums, purity_finding};
+use crate::by_plan::ByPlan;
 use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::off_row::Reader;
 use crate::units::UnitIndex;
+use crate::wire::wire;
 
 /// Values that are read; more would cost a second look at the whole of the off-row data.
 const MOST: usize = 1 << 14;
@@ -25,7 +27,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Heads {
     list: Vec<Head>,
     /// All of them, by counter of the programs.
-    seen: Vec<u64>,
+    seen: ByPlan<u64>,
 }
 
 /// A value.
@@ -37,6 +39,9 @@ struct Head {
     column: u16,
     pointer: Box<[u8]>,
 }
+
+wire!(Heads { list, seen });
+wire!(Head { unit, row, column, pointer });
 
 /// Bytes that so many values take in a thread, at most.
 pub(super) fn bytes_at_most(values: u64) -> u64 {
@@ -57,12 +62,7 @@ impl Heads {
         {
             return false;
         }
-        if self.seen.len() <= counter {
-            self.seen.resize(counter + 1, 0);
-        }
-        if let Some(seen) = self.seen.get_mut(counter) {
-            *seen += 1;
-        }
+        *self.seen.get_mut(counter) += 1;
         if self.list.len() < MOST {
             self.list.push(Head { unit, row, column, pointer: pointer.into() });
         }
@@ -70,18 +70,13 @@ impl Heads {
     }
 
     /// All values, by counter of the programs.
-    pub(super) fn seen(&self) -> &[u64] {
+    pub(super) fn seen(&self) -> &ByPlan<u64> {
         &self.seen
     }
 
     /// Adds what another thread has.
     pub(super) fn merge(&mut self, other: Self) {
-        if self.seen.len() < other.seen.len() {
-            self.seen.resize(other.seen.len(), 0);
-        }
-        for (mine, theirs) in self.seen.iter_mut().zip(other.seen) {
-            *mine += theirs;
-        }
+        self.seen.merge(other.seen, |mine, theirs| *mine += theirs);
         if self.is_whole() {
             self.list.extend(other.list);
         }
@@ -96,7 +91,7 @@ impl Heads {
 pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut Ledger) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {
-        return sums.add_unverified(heads.seen);
+        return sums.unverified.merge(heads.seen, |mine, more| *mine += more);
     }
     heads.list.sort_unstable();
     let mut reader = Reader::default();
@@ -106,7 +101,7 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
         match judge(context, &mut reader, &head, column) {
             Some(true) => {}
             Some(false) => findings.push(purity_finding(context, head.unit, head.row, column)),
-            None => sums.not_verified(plans, column),
+            None => sums.not_verified(column),
         }
     }
 }

@@ -28,13 +28,12 @@ const MAX_VARIANT_BYTES: u16 = 8016;
 pub(crate) struct Plans {
     /// For the units that have pages.
     programs: PerUnit<Option<Box<Program>>>,
-    /// Columns whose undecided values are counted, in all programs.
-    counters: usize,
 }
 
 impl Plans {
     /// Plans for the units of a database that have pages.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
+        // Columns whose undecided values are counted, in all programs.
         let mut counters = 0;
         let mut programs = PerUnit::new(units.list().len());
         for (at, unit) in survey.units_with_pages(units) {
@@ -42,17 +41,12 @@ impl Plans {
                 *place = program(database, unit, &mut counters).map(Box::new);
             }
         }
-        Self { programs, counters }
+        Self { programs }
     }
 
     /// What is checked of the rows of a unit.
     pub(super) fn get(&self, unit: usize) -> Option<&Program> {
         self.programs.get(unit)?.as_deref()
-    }
-
-    /// Number of counters in all programs.
-    pub(super) fn counters(&self) -> usize {
-        self.counters
     }
 }
 

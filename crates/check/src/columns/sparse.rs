@@ -67,7 +67,7 @@ impl RowLook<'_, '_> {
         let Some(column) = self.program.columns.get(usize::from(check.column)) else { return };
         let length = value.bytes.len();
         if check.is_off_row(value) {
-            return self.sums.not_verified(self.plans, column);
+            return self.sums.not_verified(column);
         }
         if length > usize::from(check.max_length) || check.length.is_some_and(|exact| length != usize::from(exact)) {
             return self.wrong_length(check.max_length, column, value.bytes);
@@ -108,7 +108,7 @@ impl RowLook<'_, '_> {
 
     fn nobodys(&mut self) {
         if let Some(column) = self.program.columns.last() {
-            self.sums.not_verified(self.plans, column);
+            self.sums.not_verified(column);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use format::same_shape::Rows;
 
-use super::{Persisted, Plans, Scratch, Sums, Values};
+use super::{Persisted, Plans, Scratch, Sums};
 use crate::integers::{IntegerColumn, IntegerFormula, IntegerRoom};
 use crate::units::UnitIndex;
 use crate::values::{Column, Formula};
@@ -43,13 +43,8 @@ pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Su
     if !columns.iter().all(&mut holds) {
         return false;
     }
-    if !columns.is_empty() {
-        sums.values.resize(plans.counters, Values::default());
-    }
     for column in columns {
-        if let Some(values) = sums.values.get_mut(column.counter) {
-            values.known += rows.plain_count() as u64;
-        }
+        sums.values.get_mut(column.counter).known += rows.plain_count() as u64;
     }
     true
 }

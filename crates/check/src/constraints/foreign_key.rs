@@ -4,6 +4,7 @@
 //! number, and looks up the keys of the other table that have it too. A table with more keys takes more passes. Hashes are
 //! keyed and 128 bits long, so that no file can be made in which two keys are taken for one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use format::RecordId;
@@ -54,7 +55,11 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: 
         return verdict;
     }
     // Of the keys that were read some may lead to rows that were not.
-    let unread = || Verdict { rows, undecided: [((&limits::PAGES_UNREADABLE, ""), rows)].into(), ..Verdict::default() };
+    let unread = || Verdict {
+        rows,
+        undecided: [((&limits::PAGES_UNREADABLE, Cow::default()), rows)].into(),
+        ..Verdict::default()
+    };
     let memory = context.bytes_for_facts() as u64;
     let keys_per_pass = (memory / 2 / BYTES_PER_KEY).clamp(*KEYS_PER_PASS.start(), *KEYS_PER_PASS.end());
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
@@ -90,7 +95,7 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: 
                 KeyValue::Value { .. } => None,
             };
             match undecided {
-                Some(limit) => *verdict.undecided.entry((limit, "")).or_default() += 1,
+                Some(limit) => *verdict.undecided.entry((limit, Cow::default())).or_default() += 1,
                 None => verdict.violation(at, || place(columns, record)),
             }
         });

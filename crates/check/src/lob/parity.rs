@@ -1,7 +1,6 @@
 //! Values of ntext columns have an even number of bytes (2570). Off the row, only the row tells whose column a value is, and
 //! only the root how long it is: what leads to roots is met with the roots of odd length.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use catalog::Database;
@@ -16,6 +15,7 @@ use crate::forwarding::is_live;
 use crate::ledger::Ledger;
 use crate::pinpoint::{self, Unread};
 use crate::registry::{self, limits};
+use crate::wire::wire;
 
 /// Addresses that are kept of each side of a run. Beyond, rows are asked again.
 const MOST: usize = 1 << 17;
@@ -29,8 +29,6 @@ pub(super) struct Parity {
     ntext: Addresses,
     /// Roots of values with an odd number of bytes.
     odd: Addresses,
-    /// What came of it.
-    suspects: OnceCell<Option<Vec<RecordId>>>,
 }
 
 /// Addresses, all of them as long as they are few. Whether they are does not depend on how they are spread over threads.
@@ -61,6 +59,9 @@ impl Addresses {
     }
 }
 
+wire!(Parity { ntext, odd });
+wire!(Addresses { kept, seen });
+
 impl Parity {
     /// A column of an ntext type leads to this root.
     pub(super) fn ntext(&mut self, root: RecordId) {
@@ -79,19 +80,13 @@ impl Parity {
     }
 
     /// The odd roots among which an ntext column may have its value, in order; `None` when they are too many.
-    fn suspects(&self) -> Option<&[RecordId]> {
-        let find = || {
-            let mut odd = self.odd.all()?.to_vec();
-            odd.sort_unstable();
-            if let Some(ntext) = self.ntext.all() {
-                let mut found: Vec<RecordId> =
-                    ntext.iter().filter(|root| odd.binary_search(root).is_ok()).copied().collect();
-                found.sort_unstable();
-                odd = found;
-            }
-            Some(odd)
-        };
-        self.suspects.get_or_init(find).as_deref()
+    pub(super) fn suspects(&self) -> Option<Vec<RecordId>> {
+        let mut odd = self.odd.all()?.to_vec();
+        odd.sort_unstable();
+        let Some(ntext) = self.ntext.all() else { return Some(odd) };
+        let mut found: Vec<RecordId> = ntext.iter().filter(|root| odd.binary_search(root).is_ok()).copied().collect();
+        found.sort_unstable();
+        Some(found)
     }
 }
 
@@ -99,7 +94,7 @@ impl Parity {
 pub(super) fn reckon(
     context: &Context<'_>,
     (plans, plan): (&Plans, &RowsetPlan),
-    parity: &Parity,
+    suspects: Option<&[RecordId]>,
     findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> Result<(), Unread> {
@@ -107,7 +102,7 @@ pub(super) fn reckon(
     let Some(rows) = plans.rows(plan.in_row).filter(|rows| rows.has_ntext && context.options.checks_purity()) else {
         return Ok(());
     };
-    let Some(suspects) = parity.suspects() else {
+    let Some(suspects) = suspects else {
         let scope = format!("{}: ntext", context.index_name(unit));
         coverage.note(&limits::COLUMN_NTEXT_TOO_MANY, scope, 0);
         return Ok(());

@@ -12,6 +12,7 @@ use crate::per_unit::PerUnit;
 use crate::spill::{Fact, Run, Space};
 use crate::sums::CheckSums;
 use crate::units::UnitIndex;
+use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// A level of a tree: data pages, or index pages of a level number. Data pages of a level other than 0 stay apart, so
 /// that no sum comes out right for them.
@@ -64,6 +65,8 @@ impl Sums {
         }
     }
 }
+
+wire!(Sums { units, nodes, bounds });
 
 impl CheckSums for Sums {
     fn merge(&mut self, other: Self) {
@@ -122,6 +125,27 @@ impl TreeSums {
     /// The sums of a level.
     pub(crate) fn get(&self, level: TreeLevel) -> LevelSums {
         self.levels.iter().find(|(other, _)| *other == level).map(|(_, sums)| *sums).unwrap_or_default()
+    }
+}
+
+wire!(TreeSums { levels, undecided });
+wire!(LevelSums { pages, selves, next, prev, children, child_links });
+
+/// The type of the pages, then their number.
+impl Wire for TreeLevel {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        match *self {
+            Self::Data(number) => (0u8, number).write(to),
+            Self::Index(number) => (1u8, number).write(to),
+        }
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        match Wire::read(from)? {
+            (0u8, number) => Ok(Self::Data(number)),
+            (1, number) => Ok(Self::Index(number)),
+            _ => Err(from.damaged("a level")),
+        }
     }
 }
 

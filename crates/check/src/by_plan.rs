@@ -1,0 +1,63 @@
+//! A value for each plan of a check, by its place in the list of plans: the default where nothing was put.
+
+use crate::wire::wire;
+
+/// Values by plan; as many as the last one that was touched needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByPlan<T> {
+    values: Vec<T>,
+}
+
+impl<T> Default for ByPlan<T> {
+    fn default() -> Self {
+        Self { values: Vec::new() }
+    }
+}
+
+impl<T: Clone + Default> ByPlan<T> {
+    /// The value of a plan.
+    pub(crate) fn get(&self, plan: usize) -> T {
+        self.values.get(plan).cloned().unwrap_or_default()
+    }
+
+    /// The value of a plan, made if it is the first time.
+    #[inline]
+    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
+    pub(crate) fn get_mut(&mut self, plan: usize) -> &mut T {
+        if self.values.len() <= plan {
+            self.values.resize(plan + 1, T::default());
+        }
+        &mut self.values[plan]
+    }
+
+    /// The values, by plan, as far as any was touched.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
+    /// Adds the values of another thread to these.
+    pub(crate) fn merge(&mut self, other: Self, mut add: impl FnMut(&mut T, T)) {
+        for (plan, value) in other.values.into_iter().enumerate() {
+            add(self.get_mut(plan), value);
+        }
+    }
+}
+
+wire!(ByPlan<T> { values });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_up_by_plan_whichever_thread_saw_more_of_them() {
+        let mut mine: ByPlan<u64> = ByPlan::default();
+        let mut theirs = mine.clone();
+        *mine.get_mut(1) = 1;
+        *theirs.get_mut(1) = 10;
+        *theirs.get_mut(4) = 40;
+        mine.merge(theirs, |mine, value| *mine += value);
+        assert_eq!([0, 1, 4, 9].map(|plan| mine.get(plan)), [0, 11, 40, 0]);
+        assert_eq!(mine.iter().sum::<u64>(), 51);
+    }
+}

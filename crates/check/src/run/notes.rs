@@ -1,0 +1,133 @@
+//! What a run says of its input: files that were cut or not given, pages that could not be read, and what is not checked.
+
+use catalog::{Database, UnitKind, column_status};
+use format::page::PAGE_BYTES;
+use source::PageSource;
+
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::registry::limits;
+use crate::survey;
+use crate::tallies::{Tallies, UnreadPages};
+use crate::units::Shape;
+
+/// Files shorter than their header says: each a line for stderr, and pages that cannot be verified.
+pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
+    let mut errors = Vec::new();
+    for file in source.files() {
+        let claimed = file.header_pages.unwrap_or(file.pages);
+        // What lies behind the size in the header is no part of the database.
+        if file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none() {
+            let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+            errors.push(format!(
+                "{}: has {bytes} bytes, but its header says {claimed} pages ({} bytes): the file was cut; \
+                 copy or restore it again",
+                file.path.display(),
+                u64::from(claimed) * PAGE_BYTES as u64
+            ));
+            let lost = u64::from(claimed.saturating_sub(file.pages)).max(1);
+            coverage.note(&limits::PAGES_BEYOND_END, format!("file {}", file.file_id), lost);
+        }
+    }
+    errors
+}
+
+/// Pages that the system could not read.
+pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Vec<String> {
+    for &page in &context.survey.unread {
+        let mut bytes = [0; PAGE_BYTES];
+        if let Err(error) = context.source.read(page, &mut bytes) {
+            unread.add(page, || error.to_string());
+        }
+    }
+    lines(context.source, unread)
+}
+
+/// A line per file whose reads failed: the first page that could not be read, with its cause, and how many. Whatever became
+/// of a read that failed, and whichever phase asked for it, it is an error of the run.
+pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
+    let (mut lines, mut files) = (Vec::new(), Vec::new());
+    for (page, error, pages) in unread.into_files() {
+        lines.push(match pages {
+            1 => format!("{error} (page {page})"),
+            pages => format!("{error} (page {page}; {pages} pages in all)"),
+        });
+        files.extend(source.file(page.file).map(|file| file.path.clone()));
+    }
+    let others = source.read_faults().failed.into_iter().filter(|failed| !files.contains(&failed.path));
+    lines.extend(others.map(|failed| failed.text));
+    lines
+}
+
+/// Data files that the catalogue names and that were not given.
+pub(super) fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) {
+    for row in &database.files {
+        if survey::is_missing(source, database, row.file_id) {
+            let scope = format!("file {} ({})", row.file_id, row.logical_name);
+            coverage.note(limits::FILE_NOT_GIVEN.with(&[&row.physical_name]), scope, 0);
+        }
+    }
+    if let Some(boot) = &database.boot
+        && format::version::product(boot.version).is_none()
+    {
+        coverage.note(limits::VERSION_UNKNOWN.with(&[&boot.version]), "database", 0);
+    }
+}
+
+/// What the options ask for and this program does not check, or cannot.
+pub(super) fn note_unchecked(context: &Context<'_>, swept: &Tallies, coverage: &mut Coverage) {
+    if !context.options.scope.reads_pages() {
+        return;
+    }
+    if swept.unclaimed_pages > 0 {
+        coverage.note(&limits::PAGES_UNCLAIMED, "database", swept.unclaimed_pages);
+    }
+    for (at, tally) in swept.units.touched().filter(|(_, tally)| tally.pages() > 0) {
+        let Some(unit) = context.units.list().get(at).filter(|unit| context.in_scope(unit)) else { continue };
+        let name = context.index_name(unit);
+        if tally.unaudited_rows > 0 {
+            let is_dropped =
+                unit.row.and_then(|row| context.database.units.get(row)).is_some_and(|row| row.is_dropped());
+            let limit = if unit.compressed && unit.shape != Shape::Unknown {
+                &limits::RECORDS_COMPRESSED_FORM
+            } else if unit.row.is_none() {
+                &limits::RECORDS_UNIT_UNKNOWN
+            } else if is_dropped {
+                &limits::RECORDS_DROPPED
+            } else {
+                &limits::RECORDS_FORM_UNKNOWN
+            };
+            coverage.note(limit, &name, tally.unaudited_rows);
+        }
+        if unit.compressed && unit.shape.is_rows() && unit.shape != Shape::Unknown {
+            coverage.note(&limits::HEADERS_COUNTS_COMPRESSED, &name, tally.pages());
+        } else if tally.uncounted_pages > 0 {
+            coverage.note(&limits::HEADERS_COUNTS_GHOSTS, &name, tally.uncounted_pages);
+        }
+    }
+    if context.options.physical_only {
+        return;
+    }
+    note_features(context, coverage);
+}
+
+/// Checks of whole kinds that are still to be built.
+fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
+    let database = context.database;
+    let in_scope = |rowset: &&catalog::Rowset| {
+        rowset.units.iter().any(|unit| context.units.list().get(*unit).is_some_and(|unit| context.in_scope(unit)))
+    };
+    let rowsets = || database.rowsets.iter().filter(in_scope);
+    for object in database.memory_optimized_tables() {
+        coverage.note(&limits::TABLE_MEMORY_OPTIMIZED, database.object_name(object), 0);
+    }
+    let unknown_units = database.units.iter().filter(|unit| matches!(unit.kind, UnitKind::Other(_))).count();
+    if unknown_units > 0 {
+        coverage.note(&limits::ALLOCATION_UNIT_TYPE, "database", unknown_units as u64);
+    }
+    let is_filestream = |column: &catalog::RowsetColumn| column.status & column_status::FILESTREAM != 0;
+    for rowset in rowsets().filter(|rowset| rowset.layout.columns.iter().any(is_filestream)) {
+        let name = database.object_name(rowset.object_id);
+        coverage.note(&limits::FILESTREAM_FILES, name, 0);
+    }
+}

@@ -1,0 +1,529 @@
+//! Sums as bytes, so that those of several machines can be merged.
+//!
+//! They come in frames, each with a hash under the run's key: bytes that were cut or changed, or that another run wrote, are an
+//! error. Reading makes nothing larger than what was read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use format::{PageId, RecordId};
+use thiserror::Error;
+
+use crate::hash::{FactHash, Sum};
+use crate::registry::limits::Limit;
+use crate::spill::{Fact, Run, Space};
+
+/// Why sums cannot be read or written.
+#[derive(Debug, Error)]
+pub enum SumsError {
+    /// The system could not read or write, or there is nothing more to read.
+    #[error("sums, byte {at}: {error}; write them again")]
+    Io {
+        /// Bytes read or written before.
+        at: u64,
+        /// The cause.
+        error: io::Error,
+    },
+    /// They were changed, or another run wrote them.
+    #[error("sums, byte {at}: not what this run wrote: {what}; write them again, with the same seed and files")]
+    Damaged {
+        /// Bytes read before.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// What can be written and read again.
+pub(crate) trait Wire: Sized {
+    /// Writes it.
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError>;
+
+    /// Reads what [`Self::write`] wrote.
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError>;
+}
+
+/// Bytes of a frame, but for the last ones.
+const FRAME_BYTES: usize = 1 << 16;
+/// Length and hash of a frame.
+const LENGTH_BYTES: usize = 4;
+const HASH_BYTES: usize = 16;
+
+/// The hash of the frame of a number.
+fn hash_of(hash: &FactHash, number: u64, frame: &[u8]) -> [u8; HASH_BYTES] {
+    let mut hasher = hash.hasher();
+    hasher.add_bytes(&number.to_le_bytes());
+    hasher.add_bytes(frame);
+    let (first, second) = hasher.finish();
+    (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
+}
+
+/// Where sums are written to.
+pub(crate) struct Output<'a> {
+    hash: &'a FactHash,
+    /// Where facts lie that are written too.
+    space: &'a Space,
+    to: &'a mut dyn Write,
+    frame: Vec<u8>,
+    frames: u64,
+    written: u64,
+}
+
+impl<'a> Output<'a> {
+    /// Nothing written yet.
+    pub(crate) fn new(hash: &'a FactHash, space: &'a Space, to: &'a mut dyn Write) -> Self {
+        Self { hash, space, to, frame: Vec::new(), frames: 0, written: 0 }
+    }
+
+    /// Writes bytes.
+    pub(crate) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SumsError> {
+        while let Some((now, later)) = bytes.split_at_checked(bytes.len().min(FRAME_BYTES - self.frame.len()))
+            && !bytes.is_empty()
+        {
+            self.frame.extend_from_slice(now);
+            bytes = later;
+            if self.frame.len() == FRAME_BYTES {
+                self.end_frame()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_frame(&mut self) -> Result<(), SumsError> {
+        let length = (self.frame.len() as u32).to_le_bytes();
+        let hash = hash_of(self.hash, self.frames, &self.frame);
+        for part in [&length[..], &self.frame, &hash] {
+            self.to.write_all(part).map_err(|error| SumsError::Io { at: self.written, error })?;
+            self.written += part.len() as u64;
+        }
+        self.frames += 1;
+        self.frame.clear();
+        Ok(())
+    }
+
+    /// Ends it: an empty frame is the last one.
+    pub(crate) fn finish(mut self) -> Result<(), SumsError> {
+        if !self.frame.is_empty() {
+            self.end_frame()?;
+        }
+        self.end_frame()
+    }
+}
+
+/// Where sums are read from.
+pub(crate) struct Input<'a> {
+    hash: &'a FactHash,
+    /// Where facts go that do not fit into memory.
+    space: &'a Space,
+    /// Units of the run.
+    pub(crate) units: usize,
+    from: &'a mut dyn Read,
+    frame: Vec<u8>,
+    /// Bytes of the frame that were taken.
+    taken: usize,
+    frames: u64,
+    read: u64,
+}
+
+impl<'a> Input<'a> {
+    /// Nothing read yet, of a run of so many units.
+    pub(crate) fn new(hash: &'a FactHash, space: &'a Space, units: usize, from: &'a mut dyn Read) -> Self {
+        Self { hash, space, units, from, frame: Vec::new(), taken: 0, frames: 0, read: 0 }
+    }
+
+    /// What was read is not what a run like this one writes.
+    pub(crate) fn damaged(&self, what: &'static str) -> SumsError {
+        SumsError::Damaged { at: self.read, what }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), SumsError> {
+        self.from.read_exact(bytes).map_err(|error| SumsError::Io { at: self.read, error })?;
+        self.read += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn next_frame(&mut self) -> Result<(), SumsError> {
+        let mut length = [0; LENGTH_BYTES];
+        self.fill(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > FRAME_BYTES {
+            return Err(self.damaged("the length of a frame"));
+        }
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.resize(length, 0);
+        self.fill(&mut frame)?;
+        let mut hash = [0; HASH_BYTES];
+        self.fill(&mut hash)?;
+        if hash != hash_of(self.hash, self.frames, &frame) {
+            return Err(self.damaged("the hash of a frame"));
+        }
+        (self.frame, self.taken) = (frame, 0);
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Reads so many bytes.
+    pub(crate) fn take(&mut self, mut length: usize, mut visit: impl FnMut(&[u8])) -> Result<(), SumsError> {
+        while length > 0 {
+            if self.taken == self.frame.len() {
+                self.next_frame()?;
+                if self.frame.is_empty() {
+                    return Err(self.damaged("an early end"));
+                }
+            }
+            let rest = self.frame.get(self.taken..).unwrap_or_default();
+            let now = rest.get(..length.min(rest.len())).unwrap_or_default();
+            visit(now);
+            self.taken += now.len();
+            length -= now.len();
+        }
+        Ok(())
+    }
+
+    /// Reads as many bytes as the array has.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], SumsError> {
+        let mut bytes = [0; N];
+        let mut places = bytes.iter_mut();
+        self.take(N, |piece| places.by_ref().zip(piece).for_each(|(place, byte)| *place = *byte))?;
+        Ok(bytes)
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn finish(mut self) -> Result<(), SumsError> {
+        if self.taken == self.frame.len() {
+            self.next_frame()?;
+        }
+        if self.frame.is_empty() { Ok(()) } else { Err(self.damaged("what follows the end")) }
+    }
+}
+
+/// Makes a struct of parts that can be written one that can. It names all of them: none is forgotten.
+macro_rules! wire {
+    ($name:ident $(<$of:ident>)? { $($field:ident),* $(,)? }) => {
+        impl $(<$of: $crate::wire::Wire>)? $crate::wire::Wire for $name $(<$of>)? {
+            fn write(&self, to: &mut $crate::wire::Output<'_>) -> Result<(), $crate::wire::SumsError> {
+                let Self { $($field),* } = self;
+                $($crate::wire::Wire::write($field, to)?;)*
+                Ok(())
+            }
+
+            fn read(from: &mut $crate::wire::Input<'_>) -> Result<Self, $crate::wire::SumsError> {
+                Ok(Self { $($field: $crate::wire::Wire::read(from)?),* })
+            }
+        }
+    };
+}
+
+pub(crate) use wire;
+
+impl Wire for () {
+    fn write(&self, _: &mut Output<'_>) -> Result<(), SumsError> {
+        Ok(())
+    }
+
+    fn read(_: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(())
+    }
+}
+
+/// More is no count: sums of many machines must not overflow.
+const MOST: u64 = 1 << 56;
+
+/// A count: seven bits per byte, the last byte below 128.
+impl Wire for u64 {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let mut rest = *self;
+        while rest >= 0x80 {
+            to.put(&[rest as u8 | 0x80])?;
+            rest >>= 7;
+        }
+        to.put(&[rest as u8])
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let mut value = 0;
+        for shift in (0..).step_by(7).take(9) {
+            let [byte] = from.array()?;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return if value <= MOST { Ok(value) } else { Err(from.damaged("a count")) };
+            }
+        }
+        Err(from.damaged("a count"))
+    }
+}
+
+/// Integers of fixed length.
+macro_rules! wire_fixed {
+    ($($integer:ty),*) => {$(
+        impl Wire for $integer {
+            fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+                to.put(&self.to_le_bytes())
+            }
+
+            fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+                Ok(Self::from_le_bytes(from.array()?))
+            }
+        }
+    )*};
+}
+
+wire_fixed!(u8, u16, u32, i64);
+
+impl Wire for bool {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        u8::from(*self).write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(u8::read(from)? != 0)
+    }
+}
+
+impl Wire for PageId {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.file, self.page).write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (file, page) = Wire::read(from)?;
+        Ok(Self::new(file, page))
+    }
+}
+
+impl Wire for RecordId {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.page, self.slot).write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (page, slot) = Wire::read(from)?;
+        Ok(Self { page, slot })
+    }
+}
+
+impl Wire for Sum {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let (first, second) = self.parts();
+        to.put(&first.to_le_bytes())?;
+        to.put(&second.to_le_bytes())
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (first, second) = (from.array()?, from.array()?);
+        Ok((u64::from_le_bytes(first), u64::from_le_bytes(second)).into())
+    }
+}
+
+impl Wire for &'static Limit {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.id.to_owned().write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let id = String::read(from)?;
+        Limit::find(&id).ok_or_else(|| from.damaged("the id of a limit"))
+    }
+}
+
+impl Wire for Box<[u8]> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.len() as u64).write(to)?;
+        to.put(self)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let mut bytes = Vec::new();
+        let length = u64::read(from)? as usize;
+        from.take(length, |piece| bytes.extend_from_slice(piece))?;
+        Ok(bytes.into())
+    }
+}
+
+impl Wire for String {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.len() as u64).write(to)?;
+        to.put(self.as_bytes())
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let bytes = Box::<[u8]>::read(from)?;
+        Self::from_utf8(bytes.into()).map_err(|_| from.damaged("a text"))
+    }
+}
+
+impl Wire for Cow<'static, str> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.clone().into_owned().write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Self::Owned(String::read(from)?))
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.is_some().write(to)?;
+        self.iter().try_for_each(|value| value.write(to))
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(if bool::read(from)? { Some(T::read(from)?) } else { None })
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.len() as u64).write(to)?;
+        self.iter().try_for_each(|value| value.write(to))
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        // It grows with what is read, not with what its length claims.
+        let length = u64::read(from)?;
+        let mut list = Self::new();
+        for _ in 0..length {
+            list.push(T::read(from)?);
+        }
+        Ok(list)
+    }
+}
+
+impl<K: Wire + Ord, V: Wire> Wire for BTreeMap<K, V> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        (self.len() as u64).write(to)?;
+        self.iter().try_for_each(|(key, value)| {
+            key.write(to)?;
+            value.write(to)
+        })
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Vec::<(K, V)>::read(from)?.into_iter().collect())
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.0.write(to)?;
+        self.1.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok((A::read(from)?, B::read(from)?))
+    }
+}
+
+impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.0.write(to)?;
+        self.1.write(to)?;
+        self.2.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok((A::read(from)?, B::read(from)?, C::read(from)?))
+    }
+}
+
+/// Facts of a run that are kept while others are read, of the bytes that facts may take: a sixteenth.
+const SHARE: usize = 16;
+
+/// Each fact after a byte that says that there is one.
+impl<F: Fact> Wire for Run<F> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let mut bytes = vec![0; F::BYTES];
+        let mut result = Ok(());
+        self.each(to.space, |fact| {
+            if result.is_ok() {
+                fact.write(&mut bytes);
+                result = to.put(&[1]).and_then(|()| to.put(&bytes));
+            }
+        });
+        result?;
+        if let Some(error) = to.space.error() {
+            return Err(SumsError::Io { at: to.written, error: io::Error::other(error) });
+        }
+        to.put(&[0])
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let limit = (from.space.memory_bytes() / SHARE / size_of::<F>()).max(1);
+        let mut run = Self::default();
+        let mut bytes = Vec::with_capacity(F::BYTES);
+        while bool::read(from)? {
+            bytes.clear();
+            from.take(F::BYTES, |piece| bytes.extend_from_slice(piece))?;
+            run.push(F::read(&bytes).ok_or_else(|| from.damaged("a fact"))?);
+            run.bound(limit, from.space);
+        }
+        Ok(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Parts = (Vec<(u64, String)>, BTreeMap<RecordId, Option<i64>>, (Sum, bool, &'static Limit));
+
+    fn parts() -> Parts {
+        let texts = (0..20_000).map(|number| (number * number * 977, format!("text {number}"))).collect();
+        let at = |slot| RecordId { page: PageId::new(3, u32::MAX), slot };
+        let map = BTreeMap::from([(at(1), None), (at(2), Some(i64::MIN))]);
+        (texts, map, (FactHash::new(Some(5)).page(PageId::new(1, 9)), true, &crate::registry::limits::PAGES_UNREADABLE))
+    }
+
+    fn written(seed: u64) -> Vec<u8> {
+        let (mut bytes, space) = (Vec::new(), Space::new(None, 1 << 20));
+        let hash = FactHash::new(Some(seed));
+        let mut output = Output::new(&hash, &space, &mut bytes);
+        parts().write(&mut output).unwrap();
+        output.finish().unwrap();
+        bytes
+    }
+
+    fn read(mut bytes: &[u8]) -> Result<Parts, SumsError> {
+        let (space, hash) = (Space::new(None, 1 << 20), FactHash::new(Some(5)));
+        let mut input = Input::new(&hash, &space, 0, &mut bytes);
+        let parts = Parts::read(&mut input)?;
+        input.finish()?;
+        Ok(parts)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let bytes = written(5);
+        assert!(bytes.len() > 3 * FRAME_BYTES);
+        assert_eq!(read(&bytes).unwrap(), parts());
+        assert_eq!(bytes, written(5), "the same bytes each time");
+    }
+
+    #[test]
+    fn bytes_that_were_cut_or_changed_are_an_error_and_so_are_those_of_another_run() {
+        let bytes = written(5);
+        for cut in (0..bytes.len()).step_by(997).chain([bytes.len() - 1]) {
+            assert!(read(&bytes[..cut]).is_err(), "cut at {cut}");
+        }
+        for at in (0..bytes.len()).step_by(997).chain(0..64).chain(bytes.len() - 64..bytes.len()) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            assert!(read(&changed).is_err(), "changed at {at}");
+        }
+        let error = read(&written(6)).unwrap_err().to_string();
+        assert!(error.contains("the hash of a frame") && error.contains("the same seed"), "{error}");
+    }
+
+    #[test]
+    fn a_length_that_no_data_backs_takes_no_memory() {
+        let (space, hash) = (Space::new(None, 1 << 20), FactHash::new(Some(5)));
+        let mut bytes = Vec::new();
+        let mut output = Output::new(&hash, &space, &mut bytes);
+        MOST.write(&mut output).unwrap();
+        output.finish().unwrap();
+        assert!(Vec::<u64>::read(&mut Input::new(&hash, &space, 0, &mut &bytes[..])).is_err());
+        assert!(String::read(&mut Input::new(&hash, &space, 0, &mut &bytes[..])).is_err());
+    }
+}
