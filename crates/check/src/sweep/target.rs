@@ -3,7 +3,7 @@
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::protection::undo_torn_bits;
 use format::same_shape::Rows;
-use format::{Page, PageBytes, PageId, PageType, RecordId};
+use format::{Page, PageBytes, PageHeader, PageId, PageType, RecordId};
 
 use crate::audit::{self, PageContent};
 use crate::check_list::{CheckList, Swept};
@@ -16,7 +16,7 @@ use crate::registry;
 use crate::row_check::{Row, RowPage, TextPage};
 use crate::survey::{Allocation, FileMap};
 use crate::tallies::{Tallies, UnitTally};
-use crate::units::{Shape, UnitIndex};
+use crate::units::{Shape, Unit, UnitIndex};
 
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
@@ -114,8 +114,7 @@ impl Target {
         if !covers_owner && !context.survey.is_shared(id) {
             return Verdict::Passed;
         }
-        let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
-        if FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart) {
+        if was_surveyed(context, id) {
             partial.pages_allocated += u64::from(covers_owner && byte.is_some());
             return Verdict::Passed;
         }
@@ -161,11 +160,7 @@ impl Target {
             return bad(tally);
         }
         if !context.belongs(unit, header) {
-            findings.push(Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id));
-            let named = context.units.owner_of(header.alloc_unit());
-            if named.object_id != 0 {
-                findings.push(Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
-            }
+            findings.extend(of_other_unit(context, unit, id, header));
             return bad(tally);
         }
         let is_encrypted = header.is_encrypted();
@@ -250,6 +245,19 @@ fn rows<C: CheckList>(
         checks.row(context, &row, (wanted, handled), (&mut *sums, &mut *scratch), findings);
     }
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
+}
+
+/// Whether the survey has read a page: allocation maps and other pages whose places are fixed, and IAM pages.
+fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
+    let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
+    FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart)
+}
+
+/// The findings for a page of a unit whose header names another one.
+fn of_other_unit(context: &Context<'_>, unit: &Unit, id: PageId, header: &PageHeader) -> impl Iterator<Item = Finding> {
+    let named = Some(context.units.owner_of(header.alloc_unit())).filter(|named| named.object_id != 0);
+    let of_other = named.map(|named| Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
+    [Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id)].into_iter().chain(of_other)
 }
 
 fn bad(tally: Option<&mut UnitTally>) -> Verdict {

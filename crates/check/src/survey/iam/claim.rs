@@ -1,0 +1,215 @@
+//! What IAM pages claim: their units, the intervals that they map, extents and single pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, PfsByte, bitmap, set_bits};
+use format::protection::undo_torn_bits;
+use format::{AllocUnitId, Page, PageBytes, PageId};
+
+use super::links::out_of_range;
+use super::{Follower, IamPage, MAX_BEYOND_PER_PAGE, is_missing};
+use crate::finding::{Finding, Owner};
+use crate::registry::{self, limits};
+use crate::spill::Sorter;
+use crate::survey::claims::{Claim, Interval, Intervals};
+use crate::survey::maps::{FileMap, Single};
+use crate::units::UnitIndex;
+
+impl Follower<'_> {
+    /// Pages of a chain that carry another unit's id: 8959. They count for the chain's unit, unless that other unit's
+    /// own chain has them.
+    pub(super) fn assign_units(&mut self) {
+        let mut in_own_chain = BTreeSet::new();
+        let mut foreign = Vec::new();
+        let mut visited = BTreeSet::new();
+        for (unit, head) in self.heads() {
+            let (mut from, mut at) = (PageId::NONE, head);
+            while let Some(page) = self.sound(at) {
+                if !visited.insert(at) {
+                    // Another walk, or this one, has been here: of a unit that is not this one's, once is enough.
+                    if page.unit != unit {
+                        foreign.push((unit, from, at));
+                    }
+                    break;
+                }
+                if page.unit == unit {
+                    in_own_chain.insert(at);
+                } else {
+                    foreign.push((unit, from, at));
+                }
+                (from, at) = (at, page.next);
+            }
+        }
+        for (unit, from, at) in foreign {
+            let (Some(chain), Some(page)) = (self.units.get(unit), self.sound(at)) else { continue };
+            let named = self.units.owner_of(page.named);
+            let finding = Finding::new(&registry::IAM_OTHER_UNIT).owner(named).page(at).ref_page(from);
+            self.findings.push(finding.other_owner(chain.owner));
+            if in_own_chain.contains(&at) {
+                self.broken.insert(unit);
+            } else if let Some(page) = self.sound.get_mut(&at) {
+                page.unit = unit;
+            }
+        }
+    }
+
+    /// The filegroup of each file by the units that have an IAM page for it, if there are several and all agree.
+    fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
+        let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
+        for page in self.sound.values() {
+            let row = self.units.get(page.unit).and_then(|unit| self.database.units.get(unit.row?));
+            if let Some(row) = row {
+                units.entry(page.header.start.file).or_default().insert((row.filegroup, page.unit));
+            }
+        }
+        let agreed = |units: BTreeSet<(u16, UnitIndex)>| {
+            let (&(first, _), &(last, _)) = (units.first()?, units.last()?);
+            (units.len() > 1 && first == last).then_some(first)
+        };
+        units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
+    }
+
+    /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalogue and all
+    /// who use the file is the one that is wrong (5250).
+    pub(super) fn check_intervals(&mut self) -> Intervals {
+        let mut wrong_headers = BTreeSet::new();
+        let agreed = self.filegroups_by_units();
+        for (&id, page) in &self.sound {
+            let Some(unit) = self.units.get(page.unit) else { continue };
+            let row = unit.row.and_then(|row| self.database.units.get(row));
+            let file = self.source.file(page.header.start.file);
+            if let (Some(row), Some(file)) = (row, file)
+                && file.header_is_sound
+                && row.filegroup != file.filegroup
+            {
+                let is_of =
+                    |known: &catalog::FileRow| known.file_id == file.file_id && known.filegroup == row.filegroup;
+                if self.database.files.iter().any(is_of) || agreed.get(&file.file_id) == Some(&Some(row.filegroup)) {
+                    wrong_headers.insert(file.file_id);
+                    continue;
+                }
+                self.findings.push(
+                    Finding::new(&registry::IAM_FILEGROUP)
+                        .owner(unit.owner)
+                        .page(id)
+                        .ref_page(PageId::new(file.file_id, 0))
+                        .number("found_filegroup", file.filegroup)
+                        .number("expected_filegroup", row.filegroup),
+                );
+            }
+        }
+        self.findings.extend(wrong_headers.into_iter().map(|file| {
+            let header = Finding::new(&registry::FIXED_PAGE_INVALID).page(PageId::new(file, 0));
+            header.text_value("page_name", FixedPage::FileHeader.message_name())
+        }));
+        let interval = |page: &IamPage| Interval { unit: page.unit, start: page.header.start, page: page.id };
+        let intervals = Intervals::new(self.sound.values().map(interval).collect());
+        for (first, second) in intervals.doubles() {
+            let Some(unit) = self.units.get(first.unit) else { continue };
+            let finding = Finding::new(&registry::IAM_SAME_INTERVAL).owner(unit.owner);
+            self.findings.push(finding.page(first.page).ref_page(second.page));
+        }
+        intervals
+    }
+
+    /// Enters the claims of all IAM pages; returns those to extents that another unit claimed before.
+    pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
+        let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
+        for (&id, page) in &self.sound {
+            let Some(owner) = self.units.get(page.unit).map(|unit| unit.owner) else { continue };
+            if let Some(file) = files.iter_mut().find(|file| file.file_id == id.file) {
+                file.claim_single(id.page, Single { unit: page.unit, is_iam: true });
+            }
+            for slot in page.header.slots.into_iter().filter(|slot| !slot.is_none()) {
+                let single = Single { unit: page.unit, is_iam: false };
+                match files.iter_mut().find(|file| file.file_id == slot.file && slot.page < file.pages) {
+                    None if is_missing(self.source, self.database, slot.file) => {
+                        self.partial.insert(page.unit);
+                    }
+                    None => self.findings.push(out_of_range(owner, slot).ref_page(id)),
+                    Some(file) if file.is_fixed(slot.page) => {
+                        let finding = Finding::new(&registry::PAGE_TWO_OWNERS).owner(owner).page(slot).ref_page(id);
+                        self.findings.push(finding.other_owner(Owner::unknown(AllocUnitId::SYSTEM)));
+                    }
+                    Some(file) => {
+                        if let Some(other) = file.claim_single(slot.page, single) {
+                            let finding = self.claimed_twice(owner, slot, other, page.unit);
+                            self.findings.push(finding);
+                        }
+                    }
+                }
+            }
+            let start = page.header.start;
+            let Some(bits) = self.source.read_page(id).and_then(|bytes| iam_bitmap(&bytes)) else {
+                unread.push(id);
+                continue;
+            };
+            let file = files.iter_mut().find(|file| file.file_id == start.file);
+            if file.is_none() && is_missing(self.source, self.database, start.file) {
+                self.partial.insert(page.unit);
+                continue;
+            }
+            let valid = start.page.is_multiple_of(INTERVAL_PAGES);
+            let file_is_open = file.is_some();
+            match file {
+                Some(file) if valid && start.page < file.pages => {
+                    let mut beyond = 0u64;
+                    for index in set_bits(&bits) {
+                        let extent = start.page / EXTENT_PAGES + index;
+                        let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
+                        if extent >= file.extent_count() {
+                            beyond += 1;
+                            if beyond <= MAX_BEYOND_PER_PAGE {
+                                self.findings.push(out_of_range(owner, first).ref_page(id));
+                            }
+                            continue;
+                        }
+                        if file.claim_extent(extent, page.unit) {
+                            claims.push(Claim { extent: first, unit: page.unit });
+                        }
+                        if let Some(other) = file.extent_owner(extent).filter(|other| *other != page.unit) {
+                            self.sharing.extend([page.unit, other]);
+                        }
+                    }
+                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_PER_PAGE) {
+                        self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
+                    }
+                }
+                // A file that was shrunk below the interval may leave its empty IAM page behind.
+                _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
+                _ => self.findings.push(
+                    Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
+                        .owner(owner)
+                        .page(start)
+                        .ref_page(id)
+                        .text_value("pointer", "IAM interval"),
+                ),
+            }
+        }
+        unread.into_iter().for_each(|id| self.unread(id));
+        claims
+    }
+
+    /// A page listed twice: by two units 8910, by one 8973.
+    fn claimed_twice(&self, owner: Owner, page: PageId, other: Single, unit: UnitIndex) -> Finding {
+        let other_owner = self.units.get(other.unit).map(|unit| unit.owner);
+        match other_owner {
+            Some(other_owner) if other.unit != unit => {
+                Finding::new(&registry::PAGE_TWO_OWNERS).owner(owner).page(page).other_owner(other_owner)
+            }
+            _ => Finding::new(&registry::PAGE_TWICE).owner(owner).at(page, 0),
+        }
+    }
+}
+
+/// The PFS type bits that a page in a chain's list must have.
+pub(crate) fn expected_type_bits(single: Single) -> u8 {
+    if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
+}
+
+/// The bitmap of an IAM page as it lies on disk.
+pub(crate) fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
+    let mut bytes = *raw;
+    undo_torn_bits(&mut bytes);
+    bitmap(Page::new(&bytes)).copied()
+}

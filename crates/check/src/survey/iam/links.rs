@@ -1,0 +1,130 @@
+//! IAM chains: the first page that the catalog names, links between IAM pages, their sequence.
+
+use std::collections::BTreeMap;
+
+use format::PageId;
+
+use super::{Follower, IamPage, is_missing};
+use crate::finding::{Finding, Owner};
+use crate::registry::{self};
+use crate::units::UnitIndex;
+
+impl Follower<'_> {
+    /// The catalogue's pointers: 8968, 2575, 8959.
+    pub(super) fn check_heads(&mut self) {
+        for (unit, head) in self.heads() {
+            let Some(owner) = self.units.get(unit).map(|unit| unit.owner) else { continue };
+            if self.is_in_missing_file(head) {
+                self.partial.insert(unit);
+                continue;
+            }
+            if !self.source.contains(head) {
+                self.broken.insert(unit);
+                let finding = Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE).owner(owner).page(head);
+                self.findings.push(finding.text_value("pointer", "IAM"));
+            } else if self.sound(head).is_none() {
+                if self.left_out.contains(head) {
+                    self.cut.insert(unit);
+                    continue;
+                }
+                self.broken.insert(unit);
+                let finding = Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(head);
+                self.findings.push(finding.ref_page(PageId::NONE));
+            }
+        }
+    }
+
+    /// The pointers between IAM pages: 2575, 2576, 8969, 2577.
+    pub(super) fn check_links(&mut self) {
+        let heads: BTreeMap<PageId, UnitIndex> = self.heads().into_iter().map(|(unit, head)| (head, unit)).collect();
+        for page in self.sound.values() {
+            if [page.next, page.prev].iter().any(|link| !link.is_none() && self.is_in_missing_file(*link)) {
+                self.partial.insert(page.unit);
+            }
+            if self.left_out.contains(page.next) {
+                self.cut.insert(page.unit);
+            } else if self.loses_its_next(page) {
+                self.broken.insert(page.unit);
+            }
+            let found = self.links_of(page, heads.contains_key(&page.id));
+            self.findings.extend(found);
+        }
+    }
+
+    /// Whether a page has a next one that is no sound IAM page.
+    fn loses_its_next(&self, page: &IamPage) -> bool {
+        let is_known = self.sound(page.next).is_some() || self.left_out.contains(page.next);
+        !page.next.is_none() && !self.is_in_missing_file(page.next) && !is_known
+    }
+
+    /// What is wrong with the links of a page.
+    fn links_of(&self, page: &IamPage, is_head: bool) -> Vec<Finding> {
+        let (id, owner) = (page.id, self.owner_of(page));
+        let mut found = Vec::new();
+        if self.loses_its_next(page) {
+            found.push(Finding::new(&registry::IAM_NEXT_UNSEEN).owner(owner).page(page.next).ref_page(id));
+        } else if let Some(next) = self.sound(page.next) {
+            if next.prev != id {
+                found.push(linkage(owner, id, page.next, page.next, next.prev));
+            }
+            if page.header.sequence.checked_add(1) != Some(next.header.sequence) {
+                found.push(sequence(owner, id, page.header.sequence.into(), next));
+            }
+        }
+        if page.prev.is_none() {
+            match is_head {
+                // The catalogue's pointer counts as number -1: the first page has 0.
+                true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
+                true => {}
+                // Without the whole of sysallocunits nobody knows whether a row names it.
+                false if !self.database.units_are_complete() => {}
+                false => {
+                    found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
+                }
+            }
+        } else if !self.is_in_missing_file(page.prev) && !self.left_out.contains(page.prev) {
+            match self.sound(page.prev) {
+                None => found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(page.prev).ref_page(id)),
+                Some(prev) if prev.next != id => found.push(linkage(owner, page.prev, prev.next, id, page.prev)),
+                Some(_) => {}
+            }
+        }
+        found
+    }
+
+    /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
+    /// CHECKDB, so that it prints as unknown (docs/format/cases.md#case-13).
+    pub(super) fn owner_of(&self, page: &IamPage) -> Owner {
+        let unit = self.units.get(page.unit);
+        let named =
+            unit.and_then(|unit| self.database.units.get(unit.row?)).is_some_and(|row| !row.first_iam.is_none());
+        unit.filter(|_| named).map_or(Owner::unknown(page.named), |unit| unit.owner)
+    }
+
+    /// A pointer into a file that the catalogue knows and that was not given: nothing can be said of it.
+    pub(super) fn is_in_missing_file(&self, page: PageId) -> bool {
+        is_missing(self.source, self.database, page.file)
+    }
+}
+
+pub(super) fn out_of_range(owner: Owner, page: PageId) -> Finding {
+    Finding::new(&registry::IAM_EXTENT_OUT_OF_RANGE).owner(owner).page(page)
+}
+
+fn linkage(owner: Owner, page: PageId, next: PageId, other: PageId, prev: PageId) -> Finding {
+    Finding::new(&registry::IAM_LINKAGE)
+        .owner(owner)
+        .page(page)
+        .ref_page(next)
+        .page_value("other_page", other)
+        .page_value("found_prev", prev)
+}
+
+fn sequence(owner: Owner, page: PageId, number: i64, next: &IamPage) -> Finding {
+    Finding::new(&registry::IAM_SEQUENCE)
+        .owner(owner)
+        .page(page)
+        .ref_page(next.id)
+        .number("sequence", number)
+        .number("next_sequence", next.header.sequence)
+}
