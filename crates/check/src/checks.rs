@@ -57,7 +57,7 @@ impl Checks {
             computed: computed::Plans::new(database, units, survey),
             lob: lob::Plans::new(database, units, survey),
             indexes: index_match::Plans::new(database, units, survey),
-            partitions: partitions::Plans::new(database, units, options.no_index),
+            partitions: partitions::Plans::new(database, units, options),
             constraints: if options.constraints {
                 constraints::Plans::new(database, units, survey)
             } else {

@@ -130,7 +130,7 @@ impl RowCheck for Plans {
     }
 
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool {
-        self.get(unit as usize).is_some_and(|program| !(context.options.no_index && program.is_user_index))
+        self.get(unit as usize).is_some() && context.units.get(unit).is_some_and(|unit| !context.leaves_out(unit))
     }
 
     fn page(&self, context: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<()> {

@@ -169,9 +169,12 @@ impl<'a> Context<'a> {
 
     /// Whether the logical checks of a unit's B-tree are asked for and possible.
     pub(crate) fn checks_tree(&self, unit: &Unit) -> bool {
-        let left_out =
-            self.options.no_index && unit.owner.index_id > 1 && !self.database.is_system_table(unit.owner.object_id);
-        !self.options.physical_only && !left_out && unit.shape.is_tree()
+        !self.options.physical_only && !self.leaves_out(unit) && unit.shape.is_tree()
+    }
+
+    /// Whether NOINDEX leaves out the logical checks of a unit.
+    pub(crate) fn leaves_out(&self, unit: &Unit) -> bool {
+        self.options.leaves_out(self.database, unit.owner.object_id, unit.owner.index_id)
     }
 
     /// Whether a page of a unit is of its leaf level.

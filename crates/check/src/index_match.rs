@@ -264,7 +264,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
 
 fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| {
-        let left_out = context.options.no_index && !context.database.is_system_table(unit.owner.object_id);
+        let left_out = context.leaves_out(unit);
         context.in_scope(unit) && !left_out
     })
 }

@@ -253,10 +253,8 @@ fn rowset(
     let lost: u64 =
         plan.text_units.iter().filter_map(|unit| swept.units.get(*unit as usize)).map(|t| t.bad_pages).sum();
     let Some(unit) = context.units.get(plan.in_row).filter(|_| weight + lost > 0) else { return Ok(()) };
-    let left_out =
-        context.options.no_index && unit.owner.index_id > 1 && !context.database.is_system_table(unit.owner.object_id);
     let mut units = plan.text_units.iter().chain([&plan.in_row]).filter_map(|unit| context.units.get(*unit));
-    if left_out || !units.any(|unit| context.in_scope(unit)) {
+    if context.leaves_out(unit) || !units.any(|unit| context.in_scope(unit)) {
         return Ok(());
     }
     if let Some(limit) = why_not(context, plan, swept, of_rows) {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::thread;
 
+use catalog::Database;
+
 use crate::registry::limits::Limit;
 
 /// How many objects are checked: which DBCC command it is.
@@ -100,6 +102,11 @@ pub struct Options {
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
 impl Options {
+    /// Whether NOINDEX leaves out the logical checks of an index: of nonclustered indexes of user tables.
+    pub(crate) fn leaves_out(&self, database: &Database, object_id: i32, index_id: i32) -> bool {
+        self.no_index && index_id > 1 && !database.is_system_table(object_id)
+    }
+
     /// Threads that read and judge pages.
     pub fn threads(&self) -> usize {
         match self.max_threads {

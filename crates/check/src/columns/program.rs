@@ -84,8 +84,6 @@ pub(super) struct Program {
     pub(super) version_tags_are_known: bool,
     /// Documents may be compressed: since SQL Server 2022.
     pub(super) may_compress_xml: bool,
-    /// Index of a user table, which NOINDEX leaves out.
-    pub(super) is_user_index: bool,
     /// The column that is 0 in every row of an index that is not being built.
     pub(super) anti_matter: Option<RowsetColumn>,
 }
@@ -173,7 +171,6 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         ordinary: Vec::new(),
         version_tags_are_known: database.boot.as_ref().is_some_and(|boot| boot.version <= VERSION_2017),
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
-        is_user_index: !is_base && !database.is_system_table(rowset.object_id),
         anti_matter: anti_matter::of_index(database, rowset),
     };
     // A column may have been made longer since the index was: that the catalogue then says so of both was never seen.

@@ -11,6 +11,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use format::{RecordId, value};
 
 use crate::column_names::table_columns;
+use crate::options::Options;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
 use crate::rowsets::{are_readable, units_of};
@@ -69,7 +70,7 @@ pub(crate) struct Plans {
 
 impl Plans {
     /// Plans for all heaps and indexes of several partitions.
-    pub(crate) fn new(database: &Database, units: &Units, no_index: bool) -> Self {
+    pub(crate) fn new(database: &Database, units: &Units, options: &Options) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         let several = database.rowsets.iter().filter(|rowset| rowset.partition > 1);
         let mut rowsets: BTreeMap<(i32, i32), Vec<&Rowset>> = BTreeMap::new();
@@ -77,7 +78,7 @@ impl Plans {
             let partitions = || database.rowsets_of(object).filter(|rowset| rowset.index_id == index).collect();
             rowsets.entry((object, index)).or_insert_with(partitions);
         }
-        rowsets.retain(|index, _| !no_index || index.1 <= 1 || database.is_system_table(index.0));
+        rowsets.retain(|index, _| !options.leaves_out(database, index.0, index.1));
         for (&index, rowsets) in &rowsets {
             let object = database.object_name(index.0);
             let name = match database.indexes.get(&index).filter(|index| !index.name.is_empty()) {

@@ -12,6 +12,7 @@ use format::types::{TypeInfo, xtype};
 use format::{AllocUnitId, PageId};
 
 use super::*;
+use crate::options::Options;
 use crate::units::Units;
 use crate::values::Column;
 
@@ -91,7 +92,7 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
 }
 
 fn reason(database: &Database) -> Option<String> {
-    let plans = Plans::new(database, &Units::of(database), false);
+    let plans = Plans::new(database, &Units::of(database), &Options::default());
     plans.left_out().next().map(|(_, _, reason)| reason.text.clone())
 }
 
