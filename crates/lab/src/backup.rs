@@ -45,7 +45,7 @@ pub struct Base<'a> {
 
 /// How a set is written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Form<'a> {
+pub struct BackupOptions<'a> {
     /// A differential of this full backup; a full one without it.
     pub base: Option<Base<'a>>,
     /// WITH COPY_ONLY.
@@ -68,7 +68,7 @@ pub struct Set<'a> {
     /// When.
     pub step: u8,
     /// How.
-    pub form: Form<'a>,
+    pub options: BackupOptions<'a>,
 }
 
 /// What was written.
@@ -106,8 +106,9 @@ impl From<LabError> for Failure {
 /// be there yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
-    let stripes = first.form.stripes.max(1);
-    if sets.iter().any(|set| (set.form.stripes.max(1), set.form.container) != (stripes, first.form.container)) {
+    let stripes = first.options.stripes.max(1);
+    if sets.iter().any(|set| (set.options.stripes.max(1), set.options.container) != (stripes, first.options.container))
+    {
         return Err(LabError::Description("sets of one file have the same stripes and compression".to_owned()));
     }
     let file = |stripe: u16| match stripes {
@@ -115,7 +116,7 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
         _ => folder.join(format!("{name}_{}.bak", stripe + 1)),
     };
     let mut done = BackedUp { files: (0..stripes).map(file).collect(), ..BackedUp::default() };
-    let device = if first.form.container.is_some() { LARGE } else { SMALL };
+    let device = if first.options.container.is_some() { LARGE } else { SMALL };
     let mut prepared = Vec::new();
     for set in sets {
         prepared.push(Prepared::new(set)?);
@@ -127,7 +128,7 @@ pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, L
             Failure::Origin(error) => error,
         };
         let (file, covered) =
-            write_stripe(&mut prepared, stripe, path, (first.form.container, device)).map_err(failed)?;
+            write_stripe(&mut prepared, stripe, path, (first.options.container, device)).map_err(failed)?;
         written.push(file);
         done.covered.push(covered);
     }
@@ -175,10 +176,10 @@ struct Prepared {
 impl Prepared {
     fn new(set: &Set<'_>) -> Result<Self, LabError> {
         let mut origin = Origin::open(set.files)?;
-        let mut facts = Facts::new(&origin, set.step, &set.form)?;
+        let mut facts = Facts::new(&origin, set.step, &set.options)?;
         let boot = origin.boot()?;
         let mut changes = Changes { verify: boot.verify, ..Changes::default() };
-        let extents = match set.form.base {
+        let extents = match set.options.base {
             None => origin.in_use()?,
             Some(base) => {
                 let mut earlier = Origin::open(base.files)?;
@@ -191,15 +192,15 @@ impl Prepared {
         let log_form = LogForm::of(facts.version, boot.verify == PageVerify::Checksum);
         let mut log = Log::new(log_form, facts.checkpoint_lsn, facts.version, CREATED);
         let mut regions = vec![extents];
-        if set.form.in_flight > 0 {
-            regions.push(changes.happen(&mut origin, &regions[0], set.form.in_flight, &mut log)?);
+        if set.options.in_flight > 0 {
+            regions.push(changes.happen(&mut origin, &regions[0], set.options.in_flight, &mut log)?);
         }
         let (log, end) = log.finish();
         facts.last_lsn = end;
         let seed = mix(u64::from(set.step));
         let regions = regions.iter().map(|extents| deal(extents, facts.stripes, seed)).collect();
         let log_parts = log::parts(facts.first_lsn, log.len() as u64);
-        let content = Content { regions, log, log_parts, log_form, with_checksum: set.form.checksum };
+        let content = Content { regions, log, log_parts, log_form, with_checksum: set.options.checksum };
         Ok(Self { origin, facts, content, changes })
     }
 }

@@ -1,6 +1,6 @@
 //! `mdfsck bench`: what a check costs, over a matrix of configurations.
 //!
-//! Cells take turns, so that a machine that grows slower does so for all of them.
+//! Cells take turns, so that a machine that slows down affects all of them alike.
 
 mod baseline;
 mod html;
@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use source::{DataFiles, PageSource};
 
 use crate::cli::BenchArguments;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, warn};
 use crate::output;
 use matrix::Cell;
 pub(crate) use matrix::{Cache, Configuration, configuration};
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let rounds = usize::from(arguments.repeat.max(1));
     for round in 0..rounds {
         for cell in &mut measured {
-            complain(format!("round {} of {rounds}: {}", round + 1, cell.cell.name()));
+            warn(format!("round {} of {rounds}: {}", round + 1, cell.cell.name()));
             cell.runs.push(measure::run(&cell.cell, &files)?);
         }
     }
@@ -85,19 +85,19 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What was built to be measured.
+/// What was built for the measurement.
 #[cfg(feature = "lab")]
 fn built(arguments: &BenchArguments) -> Option<String> {
     arguments.build.title()
 }
 
-/// Nothing is built without the lab.
+/// Nothing can be built without the lab.
 #[cfg(not(feature = "lab"))]
 fn built(_: &BenchArguments) -> Option<String> {
     None
 }
 
-/// What was measured.
+/// A description of what was measured.
 fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     let first = files.first().map(|path| path.display().to_string()).unwrap_or_default();
     let count = match files.len() {
@@ -117,7 +117,7 @@ fn change_text(change: Option<baseline::Change>) -> String {
     }
 }
 
-/// The data files to check; those that were built for it go with the folder.
+/// The data files to check; files built for the measurement are deleted with the folder.
 fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
     #[cfg(feature = "lab")]
     if let Some(built) = arguments.build.database(&arguments.paths)? {
@@ -126,7 +126,7 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
     Ok((files(&arguments.paths)?, None))
 }
 
-/// The data files themselves: a folder stands for those in it.
+/// The data files themselves: a folder means those in it.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
 }
@@ -149,14 +149,14 @@ fn cells(arguments: &BenchArguments) -> Vec<Cell> {
     cells
 }
 
-/// The answer does not depend on the way: cells of one depth must have found the same.
+/// The answer does not depend on the way: cells of one depth must have the same findings.
 fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     for physical in [false, true] {
         let of_depth = measured.iter().filter(|cell| cell.cell.configuration.name.starts_with("physical") == physical);
         let mut findings: Vec<u64> = of_depth.flat_map(|cell| cell.runs.iter().map(|run| run.findings)).collect();
         findings.dedup();
         if findings.len() > 1 {
-            return Err(Failure::blind(
+            return Err(Failure::unable(
                 "runs of the same depth did not find the same: the files change, or this is a defect",
             ));
         }

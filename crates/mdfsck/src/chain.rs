@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use source::{OpenError, backup};
 
 use crate::cli::ChainArguments;
-use crate::failure::{Failure, complain, tell_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 
-/// Folders in folders that are looked into: backup jobs keep one a database and kind.
+/// Levels of folders that are searched: backup jobs use one per database and kind.
 const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
@@ -22,25 +22,25 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         }
     }
     paths.sort();
-    // A link beside the file that it leads to is the same file.
+    // A link beside its target is the same file.
     let mut seen = BTreeSet::new();
     paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
     let (mut media, mut status) = (Vec::new(), 0);
     for path in &paths {
         match backup::media(path) {
             Ok(read) if read.sets.is_empty() => {
-                complain(OpenError::NoSet { path: path.clone() });
-                status |= Failure::BLIND;
+                warn(OpenError::NoSet { path: path.clone() });
+                status |= Failure::UNABLE;
             }
             Ok(read) => media.push(read),
             Err(error) => {
-                complain(error);
-                status |= Failure::BLIND;
+                warn(error);
+                status |= Failure::UNABLE;
             }
         }
     }
     if media.is_empty() {
-        return Err(Failure::blind("no backup file found; name backup files, or the folder that holds them"));
+        return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));
     }
     let chains = backup::chains(&media);
     output::print(|out| match arguments.json {
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         gap || database.sets.iter().any(|set| !set.is_whole())
     };
     for media in &media {
-        status |= tell_read_faults(&media.read_faults);
+        status |= report_read_faults(&media.read_faults);
     }
     if chains.iter().any(is_broken) {
         status |= Failure::INCOMPLETE;
@@ -60,10 +60,10 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The backup files in a folder and the folders in it. Of symbolic links only those to files are followed, so that none
-/// leads in a circle.
+/// The backup files in a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a
+/// circle.
 fn find(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::blind(format!("{}: {error}", folder.display()));
+    let failed = |error: std::io::Error| Failure::unable(format!("{}: {error}", folder.display()));
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;

@@ -9,7 +9,7 @@ use report::{Format, View};
 use source::{PageSource, Throttled};
 
 use crate::cli::CheckArguments;
-use crate::failure::{Failure, complain, tell_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::output::Target;
 use crate::{progress, scope, size, spool};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, arguments.memory)?;
     let source = source.as_ref();
     let database = catalog::load(source);
-    warn(source, &database);
+    warn_about_files(source, &database);
     let options = Options {
         scope: scope_of(arguments, &database)?,
         physical_only: arguments.physical_only,
@@ -56,45 +56,45 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let format = arguments.format();
     let written = out.write(|out| report::write(format, &report, view, out));
     for notice in &report.notices {
-        complain(notice);
+        warn(notice);
     }
     for error in
         report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
     {
-        complain(error);
+        warn(error);
     }
     if format == Format::TableResults {
-        tell_what_has_no_row(&report, view);
+        report_what_has_no_row(&report, view);
     }
     if arguments.stats {
-        // Where stderr is closed, the results are still what they are.
+        // If stderr is closed, the results are still valid.
         let _ = report::statistics::write(&report, &mut io::stderr().lock());
     }
-    // Results that were not shown are not lost altogether: the status has them.
-    Ok(status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::tell, |()| 0))
+    // If results could not be shown, the exit status still has them.
+    Ok(status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::report, |()| 0))
 }
 
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
-fn tell_what_has_no_row(report: &Report, view: View) {
+fn report_what_has_no_row(report: &Report, view: View) {
     for entry in &report.not_verified {
         let allowed = if report.is_allowed(entry.limit) { ", allowed" } else { "" };
         let NotVerified { what, scope, reason, limit, .. } = entry;
-        complain(format!("not verified: {what}, {scope}: {reason} ({}{allowed})", limit.id));
+        warn(format!("not verified: {what}, {scope}: {reason} ({}{allowed})", limit.id));
     }
     for finding in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
         let limit = finding.demoted_by.map_or("", |limit| limit.id);
         let (number, text) = (finding.check.msg, finding.text(&report.names()));
-        complain(format!("not verified ({limit}): message {number}, state {}: {text}", finding.state));
+        warn(format!("not verified ({limit}): message {number}, state {}: {text}", finding.state));
     }
     for NotVerified { what, scope, reason, limit, .. } in report.notes.iter().filter(|_| !view.no_infomsgs) {
-        complain(format!("note: {what}, {scope}: {reason} ({})", limit.id));
+        warn(format!("note: {what}, {scope}: {reason} ({})", limit.id));
     }
     for result in report.beyond.identities.iter().filter(|result| result.is_behind()) {
-        complain(report::identity_behind(result));
+        warn(report::identity_behind(result));
     }
     let hidden = report.findings.len().saturating_sub(view.max_findings.unwrap_or(usize::MAX));
     if hidden > 0 {
-        complain(format!("{hidden} more findings are counted but not shown (--max-findings)"));
+        warn(format!("{hidden} more findings are counted but not shown (--max-findings)"));
     }
 }
 
@@ -104,7 +104,7 @@ fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
         status |= Failure::CORRUPT;
     }
     if !report.read_errors.is_empty() || report.findings.error().is_some() || report.demoted.error().is_some() {
-        status |= Failure::BLIND;
+        status |= Failure::UNABLE;
     }
     if !report.complete_as_allowed() && !zero_on_incomplete {
         status |= Failure::INCOMPLETE;
@@ -132,43 +132,45 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
 }
 
 /// What the reader of the results must know about the files.
-fn warn(source: &dyn PageSource, database: &Database) {
+fn warn_about_files(source: &dyn PageSource, database: &Database) {
     let backup = source.backup();
     match backup.map(|backup| (backup.in_flight(), backup.missing_stripes())) {
         None | Some((Some([]), _)) => {}
-        Some((Some(pages), _)) => complain(format!(
+        Some((Some(pages), _)) => warn(format!(
             "{} pages are in flight: the log in the backup still changes them; findings that may depend on them are not \
              verified",
             pages.len()
         )),
-        Some((None, 0)) => complain("what the log in the backup still changes is not known: it is checked without it"),
+        Some((None, 0)) => warn("the backup's log could not be read; pages are checked without it"),
         Some((None, missing)) => {
-            complain(format!("{missing} stripes of the backup are missing; only what lies in the others is checked"))
+            warn(format!("{missing} stripes of the backup are missing; only the pages in the others are checked"))
         }
     }
     if let Some(others) = backup.map(source::BackupPages::other_sets).filter(|others| !others.is_empty()) {
         let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-        complain(format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", ")));
+        warn(format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", ")));
     }
     let Some(boot) = &database.boot else { return };
     if boot.version > version::NEWEST {
-        complain(format!(
+        warn(format!(
             "database version {} is newer than {}, the newest that this program knows",
             boot.version,
             version::NEWEST
         ));
     }
     if backup.is_none() && !boot.clean_shutdown() {
-        complain("the database was not shut down cleanly; it is checked as its files lie, without what the log holds");
+        warn(
+            "the database was not shut down cleanly; its files are checked as they are, without the changes in the log",
+        );
     }
 }
 
-/// A grant that cannot be kept is refused before the run, with the one that can.
+/// A grant that is too small is refused before the run, with the minimum.
 fn refuse_small_grant(source: &dyn PageSource, database: &Database, options: &Options) -> Result<(), Failure> {
     let least = check::minimum_memory_bytes(source, database, options);
     match options.memory_bytes {
         Some(granted) if granted < least => Err(Failure::usage(format!(
-            "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
+            "--memory {}: this check needs at least {} with {} threads; fewer threads need less (--maxdop)",
             size::text(granted),
             size::text(least),
             options.threads()
@@ -177,18 +179,18 @@ fn refuse_small_grant(source: &dyn PageSource, database: &Database, options: &Op
     }
 }
 
-/// `--nice`: the lowest priority that the system has.
+/// `--nice`: the lowest priority of the system.
 #[cfg(unix)]
 fn yield_to_others() {
     if let Err(error) = rustix::process::nice(19) {
-        complain(format!("--nice: {error}"));
+        warn(format!("--nice: {error}"));
     }
 }
 
-/// `--nice`, where the system has no such thing.
+/// `--nice`, on systems without priorities.
 #[cfg(not(unix))]
 fn yield_to_others() {
-    complain("--nice: not known on this system; start the program with a lower priority instead");
+    warn("--nice: not supported on this system; start the program with a lower priority instead");
 }
 
 /// `--estimate-only`.
@@ -202,7 +204,7 @@ fn estimate(
     let estimate = check::estimate(source, database, options);
     let name = check::database_name(source, database);
     out.write(|out| report::estimate::write(arguments.format(), estimate, &options.scope, &name, out))?;
-    Ok(tell_read_faults(&source.read_faults()))
+    Ok(report_read_faults(&source.read_faults()))
 }
 
 #[cfg(test)]

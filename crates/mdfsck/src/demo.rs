@@ -1,4 +1,4 @@
-//! `mdfsck demo`: a sound database, damaged in five ways, and what a check says of each.
+//! `mdfsck demo`: a sound database, damaged in five ways, and what a check reports for each.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ Examples:
 /// Small enough for a second, large enough for trees of several levels.
 const BYTES: u64 = 10 << 20;
 const SEED: u64 = 42;
-/// Findings shown of each damage.
+/// Findings shown for each damage.
 const SHOWN: usize = 2;
 const WIDTH: usize = 96;
 
@@ -39,7 +39,7 @@ const DAMAGE: [(&str, Kind, &str); 5] = [
 ];
 
 pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
-    let refused = |cause: io::Error| Failure::blind(format!("{}: {cause}", dir.display()));
+    let refused = |cause: io::Error| Failure::unable(format!("{}: {cause}", dir.display()));
     let sound = dir.join("0-sound");
     std::fs::create_dir_all(dir).map_err(refused)?;
     if std::fs::read_dir(dir).map_err(refused)?.next().is_some() {
@@ -47,7 +47,7 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     }
     std::fs::create_dir_all(&sound).map_err(refused)?;
     let description = ::lab::orders::orders(Version::V904, SEED, BYTES);
-    let written = ::lab::write(&description, &sound).map_err(Failure::blind)?;
+    let written = ::lab::write(&description, &sound).map_err(Failure::unable)?;
     let rows: u64 = written.tables.iter().map(|(_, rows)| rows).sum();
     let (report, milliseconds) = check(&written.files)?;
     output::print(|out| {
@@ -57,9 +57,9 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     })?;
     for (name, kind, story) in DAMAGE {
         let files = lab::copy(&written.files, &dir.join(name))?;
-        let done = damage::damage(&files, kind, SEED).map_err(Failure::blind)?;
+        let done = damage::damage(&files, kind, SEED).map_err(Failure::unable)?;
         let (report, milliseconds) = check(&files)?;
-        output::print(|out| tell(&files[0], story, &done.what, (&report, milliseconds), out))?;
+        output::print(|out| show(&files[0], story, &done.what, (&report, milliseconds), out))?;
     }
     output::print(|out| {
         writeln!(out, "\nThe same in full:  mdfsck check {}", dir.join(DAMAGE[2].0).display())?;
@@ -76,8 +76,8 @@ fn check(files: &[PathBuf]) -> Result<(Report, u128), Failure> {
     Ok((report, begin.elapsed().as_millis()))
 }
 
-/// One damage: what happened, what the check says, what that means.
-fn tell(
+/// One damage: what happened, what the check reports, what that means.
+fn show(
     file: &Path,
     story: &str,
     what: &str,
@@ -87,7 +87,7 @@ fn tell(
     writeln!(out, "\n{story}\n  {}: {what}", file.display())?;
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
-    // The same message says little the second time.
+    // A repeated message says little.
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
     for finding in &report.findings {
         if shown.len() < SHOWN && shown.iter().all(|other| other.check.msg != finding.check.msg) {

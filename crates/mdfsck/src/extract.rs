@@ -1,4 +1,4 @@
-//! `mdfsck extract`: the data files as a backup holds them.
+//! `mdfsck extract`: the data files in a backup.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,12 +8,12 @@ use format::{PAGE_BYTES, PageId};
 use source::{BackupPages, DataFile, PageSource};
 
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, complain, tell_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 
 /// Pages copied at once.
 const CHUNK_PAGES: u32 = 128;
-/// Stands in the names of the files: they lack what the log of the backup would do.
+/// Part of the file names: the files lack the changes of the backup's log.
 const MARK: &str = "not-recovered";
 
 pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
@@ -31,22 +31,22 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         missing += extract(&pages, file, target)?;
         output::print(|out| writeln!(out, "{}", target.display()))?;
     }
-    complain(
+    warn(
         "these files are as the backup holds them: not recovered, for inspection only; a server needs the log for them, \
          so use RESTORE to get a database",
     );
     if missing > 0 {
-        complain(format!("{missing} pages are not in what was given of the backup, or cannot be read: they are zeros"));
-        return Ok(Failure::INCOMPLETE | tell_read_faults(&pages.read_faults()));
+        warn(format!("{missing} pages are missing from the given backup files or unreadable; they are zeros"));
+        return Ok(Failure::INCOMPLETE | report_read_faults(&pages.read_faults()));
     }
-    Ok(tell_read_faults(&pages.read_faults()))
+    Ok(report_read_faults(&pages.read_faults()))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::blind(format!("{}: cannot be written: {error}", path.display()))
+    Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name on the server, marked; nothing of a path that the backup names is taken over.
+/// The name on the server, marked; no path in the backup is used.
 fn name(pages: &BackupPages, file: &DataFile) -> String {
     let physical = pages.physical_name(file.file_id);
     let base = physical.rsplit(['\\', '/', ':']).next().unwrap_or_default();
@@ -59,8 +59,8 @@ fn name(pages: &BackupPages, file: &DataFile) -> String {
     }
 }
 
-/// Writes one file, zeros as holes; returns how many of its pages are missing. A file of an earlier run that was broken off
-/// is completed, after what it has was compared.
+/// Writes one file, zeros as holes; returns how many of its pages are missing. The file of an earlier, interrupted run
+/// is compared and completed.
 fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, Failure> {
     let mut partial = target.to_owned().into_os_string();
     partial.push(".partial");
@@ -89,7 +89,7 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
             out.seek(SeekFrom::Start(at)).and_then(|_| out.read_exact(&mut old)).map_err(failed)?;
             if old != known_bytes {
                 return Err(Failure::usage(format!(
-                    "{}: holds something else than this backup and will not be overwritten",
+                    "{}: differs from this backup and will not be overwritten",
                     partial.display()
                 )));
             }
@@ -104,15 +104,15 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
     Ok(missing)
 }
 
-/// Gives the file its name, unless another has it by now.
+/// Renames the file to its target, unless that exists by now.
 fn finish(partial: &Path, target: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| unwritable(target, &error);
-    // Takes the name first, so that nothing that came meanwhile is replaced.
+    // Creates the target first, so that a file created meanwhile is not replaced.
     File::create_new(target).map_err(failed)?;
     fs::rename(partial, target).map_err(failed)
 }
 
-/// Reads pages; those that are missing are zeros, and counted.
+/// Reads pages; missing ones are zeros, and counted.
 fn read(pages: &BackupPages, first: PageId, bytes: &mut [u8]) -> Result<u64, Failure> {
     if pages.read(first, bytes).is_ok() {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! Why a command could not do its work, and the exit status that says so.
+//! Why a command failed, and the exit status that says so.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -15,34 +15,34 @@ pub(crate) struct Failure {
 impl Failure {
     /// Corruption was found.
     pub(crate) const CORRUPT: u8 = 1;
-    /// It could not look.
-    pub(crate) const BLIND: u8 = 4;
-    /// It was called in a wrong way.
+    /// It could not open, read or write something.
+    pub(crate) const UNABLE: u8 = 4;
+    /// It was called incorrectly.
     pub(crate) const USAGE: u8 = 8;
-    /// Something that was asked for was not verified.
+    /// Something that was requested was not verified.
     pub(crate) const INCOMPLETE: u8 = 16;
 
-    /// It was called in a wrong way.
+    /// It was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
         Self { status: Self::USAGE, text: text.to_string() }
     }
 
-    /// It could not show what it found, and the one who would read why is gone.
+    /// The reader of its output is gone, so there is nothing to report.
     pub(crate) fn quiet() -> Self {
-        Self { status: Self::BLIND, text: String::new() }
+        Self { status: Self::UNABLE, text: String::new() }
     }
 
-    /// Says on stderr why, if there is something to say; returns the status.
-    pub(crate) fn tell(self) -> u8 {
+    /// Reports the reason on stderr, if there is one; returns the status.
+    pub(crate) fn report(self) -> u8 {
         if !self.text.is_empty() {
-            complain(&self.text);
+            warn(&self.text);
         }
         self.status
     }
 
-    /// It could not look.
-    pub(crate) fn blind(text: impl Display) -> Self {
-        Self { status: Self::BLIND, text: text.to_string() }
+    /// It could not open, read or write something.
+    pub(crate) fn unable(text: impl Display) -> Self {
+        Self { status: Self::UNABLE, text: text.to_string() }
     }
 }
 
@@ -52,20 +52,20 @@ impl From<source::OpenError> for Failure {
             source::OpenError::StandardInput
             | source::OpenError::Nothing
             | source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::usage(error),
-            _ => Self::blind(error),
+            _ => Self::unable(error),
         }
     }
 }
 
-/// Reports the reads that failed, a line for each file; returns the status for that.
-pub(crate) fn tell_read_faults(faults: &ReadFaults) -> u8 {
-    faults.healed.iter().for_each(complain);
-    faults.failed.iter().for_each(|failed| complain(&failed.text));
-    if faults.failed.is_empty() { 0 } else { Failure::BLIND }
+/// Reports failed reads, one line per file; returns the status for them.
+pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
+    faults.healed.iter().for_each(warn);
+    faults.failed.iter().for_each(|failed| warn(&failed.text));
+    if faults.failed.is_empty() { 0 } else { Failure::UNABLE }
 }
 
-/// Writes one line to stderr. Nobody is left to be told when that fails.
-pub(crate) fn complain(text: impl Display) {
+/// Writes one line to stderr. A failure of that cannot be reported anywhere.
+pub(crate) fn warn(text: impl Display) {
     let line: String = text.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(io::stderr(), "mdfsck: {line}");
 }

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ::lab::backup::{Base, Container, Form, Set};
+use ::lab::backup::{BackupOptions, Base, Container, Set};
 use ::lab::damage::Kind;
 use ::lab::{Description, PageVerify, Version, Written};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -171,14 +171,14 @@ pub(crate) struct DamageArguments {
     seed: u64,
 }
 
-/// The kinds of damage by name.
+/// The kinds of damage, by name.
 fn kinds() -> impl TypedValueParser<Value = Kind> {
     let values = Kind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
     PossibleValuesParser::new(values)
         .try_map(|name| Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or("no such kind"))
 }
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Schema {
     /// Customers, orders, order lines and documents, with filtered, computed and covering indexes, LOBs and heaps
@@ -190,7 +190,7 @@ enum Schema {
 }
 
 impl Schema {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
@@ -213,13 +213,13 @@ fn with_files(mut description: Description, files: u16) -> Description {
     description
 }
 
-/// Tables of which more are only counted.
+/// Tables listed; further ones are only counted.
 const MOST_LISTED: usize = 50;
 
-/// Writes a database into a folder, which is made if it is not there.
+/// Writes a database into a folder, which is created if missing.
 fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
-    fs::create_dir_all(folder).map_err(|cause| Failure::blind(format!("{}: {cause}", folder.display())))?;
-    ::lab::write(description, folder).map_err(Failure::blind)
+    fs::create_dir_all(folder).map_err(|cause| Failure::unable(format!("{}: {cause}", folder.display())))?;
+    ::lab::write(description, folder).map_err(Failure::unable)
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -247,9 +247,9 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
         Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
     };
     let dir = &arguments.output;
-    fs::create_dir_all(dir).map_err(|cause| Failure::blind(format!("{}: {cause}", dir.display())))?;
-    // Versions before 2008 R2 do not compress, and the lab does not know 2008's own databases.
-    let full = Form {
+    fs::create_dir_all(dir).map_err(|cause| Failure::unable(format!("{}: {cause}", dir.display())))?;
+    // Versions before 2008 R2 do not compress, and the lab does not write databases of 2008.
+    let full = BackupOptions {
         base: None,
         copy_only: arguments.copy_only,
         checksum: arguments.checksum,
@@ -259,16 +259,17 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     };
     let now = files(&arguments.paths)?;
     let mut written = Vec::new();
-    let mut write = |files: &[PathBuf], first: u8, form: Form<'_>, name: &str| {
-        let sets: Vec<Set<'_>> = (0..arguments.sets).map(|number| Set { files, step: first + number, form }).collect();
-        ::lab::backup::backup(&sets, dir, name).map(|done| written.push(done)).map_err(Failure::blind)
+    let mut write = |files: &[PathBuf], first: u8, options: BackupOptions<'_>, name: &str| {
+        let sets: Vec<Set<'_>> =
+            (0..arguments.sets).map(|number| Set { files, step: first + number, options }).collect();
+        ::lab::backup::backup(&sets, dir, name).map(|done| written.push(done)).map_err(Failure::unable)
     };
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
-        write(&then, 1, Form { in_flight: 0, ..full }, "full")?;
+        write(&then, 1, BackupOptions { in_flight: 0, ..full }, "full")?;
         // Based on the last of them.
         let base = Base { files: &then, step: arguments.sets };
-        write(&now, 1 + arguments.sets, Form { base: Some(base), ..full }, "diff")?;
+        write(&now, 1 + arguments.sets, BackupOptions { base: Some(base), ..full }, "diff")?;
     } else {
         write(&now, 1, full, "full")?;
     }
@@ -322,17 +323,17 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
 }
 
 fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
-    // Opened only to find the data files among what was given.
+    // Opened only to find the data files among the paths.
     let source = DataFiles::open(&arguments.paths)?;
     let files: Vec<PathBuf> = source.files().iter().map(|file| file.path.clone()).collect();
-    // Damaged beside their place: a copy that has its name has the damage too.
+    // Damaged under a temporary name: a copy with its final name always has the damage too.
     let dir = &arguments.output;
     fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let staged = tempfile::Builder::new().prefix(".damage.").suffix(".partial").tempdir_in(dir);
     let staged = staged.map_err(|cause| refused(dir, &cause))?;
     let final_names = free_names(&files, dir)?;
     let copies = copy(&files, staged.path())?;
-    let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::blind)?;
+    let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::unable)?;
     for (copy, name) in copies.iter().zip(&final_names) {
         let synced = fs::File::open(copy).and_then(|file| file.sync_all());
         synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
@@ -348,7 +349,7 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Copies files into a folder; what is there is not replaced.
+/// Copies files into a folder; existing files are not replaced.
 pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
     let copies = free_names(files, folder)?;
@@ -358,15 +359,15 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
     Ok(copies)
 }
 
-/// What copies of files are called in a folder that has none of these names yet.
+/// Names for copies of files in a folder, none of which may exist there.
 fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
     match names.iter().find(|name| name.exists()) {
-        Some(name) => Err(refused(name, &"is there already")),
+        Some(name) => Err(refused(name, &"already exists")),
         None => Ok(names),
     }
 }
 
 fn refused(path: &Path, cause: &dyn Display) -> Failure {
-    Failure::blind(format!("{}: {cause}", path.display()))
+    Failure::unable(format!("{}: {cause}", path.display()))
 }

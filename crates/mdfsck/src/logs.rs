@@ -1,4 +1,4 @@
-//! Log files that belong to a database, by name: from the catalogue, and by the usual names beside the data files.
+//! Log files of a database, by name: from the catalog, and by the usual names beside the data files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use source::PageSource;
 /// sysprufiles.filetype of a log.
 const LOG: u8 = 1;
 
-/// The logs that the catalogue names, found or not, and those beside the data files under usual names.
+/// The logs named in the catalog, found or not, and those beside the data files under usual names.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {
     let beside = files_beside(source);
     let lookup = |name: &str| {

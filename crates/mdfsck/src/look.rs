@@ -1,4 +1,4 @@
-//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: what the catalogue alone tells.
+//! `mdfsck info`, `mdfsck tables` and `mdfsck lint`: what the catalog alone shows.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use catalog::Database;
 use source::{DataFiles, PageSource};
 
 use crate::cli::{InfoArguments, LintArguments, TablesArguments};
-use crate::failure::{Failure, complain, tell_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::{logs, output};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
@@ -22,10 +22,10 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
         false => report::info::write(&source, &database, &logs, out),
     })?;
     if database.boot.is_none() {
-        complain("the boot page (1:9) is damaged; 'mdfsck check' tells more");
-        return Ok(Failure::BLIND | tell_read_faults(&source.read_faults()));
+        warn("the boot page (1:9) is damaged; 'mdfsck check' reports more");
+        return Ok(Failure::UNABLE | report_read_faults(&source.read_faults()));
     }
-    Ok(tell_read_faults(&source.read_faults()))
+    Ok(report_read_faults(&source.read_faults()))
 }
 
 /// Standard input.
@@ -33,7 +33,7 @@ fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// What backup files say of themselves.
+/// The labels of backup files.
 fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
     let look = |path: &PathBuf| match is_pipe(path) {
         true => source::backup::media_from(path, Box::new(io::stdin())),
@@ -45,8 +45,8 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
         false => report::backups::write(&media, out),
     })?;
     let is_damaged = media.iter().any(|media| !media.damage.is_empty());
-    let status = if is_damaged { Failure::BLIND } else { 0 };
-    Ok(media.iter().fold(status, |status, media| status | tell_read_faults(&media.read_faults)))
+    let status = if is_damaged { Failure::UNABLE } else { 0 };
+    Ok(media.iter().fold(status, |status, media| status | report_read_faults(&media.read_faults)))
 }
 
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
@@ -56,7 +56,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         true => report::tables::write_json(&database, arguments.all, out),
         false => report::tables::write(&database, arguments.all, out),
     })?;
-    Ok(complain_of_gaps(source.as_ref(), &database) | tell_read_faults(&source.read_faults()))
+    Ok(report_gaps(source.as_ref(), &database) | report_read_faults(&source.read_faults()))
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
@@ -66,25 +66,25 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
         true => report::lint::write_json(&database, out),
         false => report::lint::write(&database, out),
     })?;
-    Ok(complain_of_gaps(source.as_ref(), &database) | tell_read_faults(&source.read_faults()))
+    Ok(report_gaps(source.as_ref(), &database) | report_read_faults(&source.read_faults()))
 }
 
 /// Reports what of the catalog could not be read. Returns the exit status for that.
-fn complain_of_gaps(source: &dyn PageSource, database: &Database) -> u8 {
+fn report_gaps(source: &dyn PageSource, database: &Database) -> u8 {
     if database.boot.is_none() {
-        complain("the boot page (1:9) is damaged: the catalogue cannot be found");
-        return Failure::BLIND;
+        warn("the boot page (1:9) is damaged: the catalog cannot be found");
+        return Failure::UNABLE;
     }
     if database.is_encrypted {
-        complain("the database is encrypted (TDE): which tables it has only the key's owner can tell");
-        return Failure::BLIND;
+        warn("the database is encrypted (TDE): its tables cannot be listed without the key");
+        return Failure::UNABLE;
     }
     let why = match database.is_recovered(source) {
         true => "is damaged",
         false => "cannot be read to its end, perhaps because the database was not shut down cleanly",
     };
     for gap in &database.gaps {
-        complain(format!("system table {} {why}: the list is not complete", gap.table));
+        warn(format!("system table {} {why}: the list is not complete", gap.table));
     }
-    if database.gaps.is_empty() { 0 } else { Failure::BLIND }
+    if database.gaps.is_empty() { 0 } else { Failure::UNABLE }
 }

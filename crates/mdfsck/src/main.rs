@@ -26,7 +26,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
-use failure::{Failure, complain};
+use failure::{Failure, warn};
 
 fn main() -> ExitCode {
     survive_size_limits();
@@ -53,24 +53,24 @@ fn main() -> ExitCode {
     };
     match status {
         Ok(status) => ExitCode::from(status),
-        Err(failure) => ExitCode::from(failure.tell()),
+        Err(failure) => ExitCode::from(failure.report()),
     }
 }
 
-/// A limit on the size of files (`ulimit -f`) must be an error of the write that meets it, not the end of the process. The
-/// system sends a signal first; one that has a handler, whatever it does, lets the write fail.
+/// A limit on the size of files (`ulimit -f`) must be an error of the write that hits it, not the end of the process.
+/// The system sends a signal first; with a handler, whatever it does, the write fails instead.
 #[cfg(unix)]
 fn survive_size_limits() {
     let met = std::sync::Arc::default();
-    // Without the handler the signal does what it always did.
+    // Without the handler the signal has its usual effect.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, met);
 }
 
-/// Nothing to survive.
+/// No such signal on this system.
 #[cfg(not(unix))]
 fn survive_size_limits() {}
 
-/// What clap did not accept, in one line; help and version are no errors.
+/// An error of clap, in one line; help and version are not errors.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -82,13 +82,13 @@ fn refuse(error: &clap::Error) -> ExitCode {
         }
         _ => {
             let text = error.render().to_string();
-            // clap adds the usage and a hint to --help behind an empty line each.
-            let told: Vec<&str> = text
+            // clap adds the usage and a hint to --help, each after an empty line.
+            let lines: Vec<&str> = text
                 .lines()
                 .map(str::trim)
                 .filter(|line| !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more"))
                 .collect();
-            complain(told.join(" ").trim_start_matches("error: "));
+            warn(lines.join(" ").trim_start_matches("error: "));
         }
     }
     ExitCode::from(Failure::USAGE)

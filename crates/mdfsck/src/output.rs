@@ -1,7 +1,7 @@
-//! Where results go: stdout, or a file that is none of a database's.
+//! Where results go: stdout, or a file that is not a database's.
 //!
-//! A file of results is whole or it is not there: it is written beside its place and takes its name last, so that a run
-//! that was killed leaves neither an empty file nor the first half of one.
+//! A file of results is complete or absent: it is written beside its place and renamed at the end, so that a killed run
+//! leaves neither an empty file nor half of one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -12,57 +12,57 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// Bytes that tell what a file is.
+/// Bytes that identify a file.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;
-/// Symbolic links that are followed to the file to be replaced; Linux follows as many.
+/// Symbolic links followed to the file to be replaced; Linux follows as many.
 const MAX_LINKS: usize = 40;
 
-/// A place for results that can be written, as far as that can be known before there are any.
+/// A place for results that can be written, as far as known before there are any.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Standard output.
     Stdout,
-    /// A pipe, a terminal, `/dev/null`, `/dev/stdout`: written as it is.
+    /// A pipe, a terminal, `/dev/null`, `/dev/stdout`: written directly.
     Direct(PathBuf, File),
-    /// A file that is replaced, or made.
+    /// A file that is replaced or created.
     File(PathBuf),
 }
 
 impl Target {
-    /// The target that `path` names, or stdout. An existing file stays as it is until [`Self::write`] has all results.
+    /// The target named by `path`, or stdout. An existing file is unchanged until [`Self::write`] has all results.
     ///
     /// # Errors
-    /// When the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
+    /// If the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::Stdout) };
         refuse_database_files(path, inputs)?;
         Self::at(path)
     }
 
-    /// The target that `path` names.
+    /// The target named by `path`.
     ///
     /// # Errors
-    /// When it is a SQL Server file, or nothing can be written there.
+    /// If it is a SQL Server file, or nothing can be written there.
     pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
         refuse_sql_server_file(path)?;
         let failed = |cause| unwritable(path, &cause);
         let Some(file) = replaceable(path).map_err(failed)? else {
-            // Behind /dev/stdout may lie a file that has something already.
+            // /dev/stdout may be a file that already has content.
             let out = OpenOptions::new().append(true).open(path).map_err(failed)?;
             return Ok(Self::Direct(path.to_owned(), out));
         };
         if fs::metadata(&file).is_ok_and(|metadata| metadata.permissions().readonly()) {
             return Err(unwritable(path, &io::Error::from(io::ErrorKind::PermissionDenied)));
         }
-        // Made and removed at once: a folder that cannot be written must not cost a night.
+        // Created and removed at once: an unwritable folder must not cost a night.
         drop(beside(&file).map_err(failed)?);
         Ok(Self::File(file))
     }
 
-    /// Writes the results, all of them or none: a file is replaced only when all is on the disk.
+    /// Writes the results, all or none: a file is replaced only when everything is on disk.
     ///
     /// # Errors
-    /// When they cannot be written. An existing file is as it was then.
+    /// If they cannot be written. An existing file is then unchanged.
     pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
             Self::Stdout => print(write),
@@ -79,12 +79,12 @@ impl Target {
 /// Writes text to the file at `path`, whole or not at all.
 ///
 /// # Errors
-/// As [`Target::at`] and [`Target::write`].
+/// Those of [`Target::at`] and [`Target::write`].
 pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
     Target::at(path)?.write(|out| out.write_all(text.as_bytes()))
 }
 
-/// The regular file that `path` names, behind links, or will name; `None` when it is no such file.
+/// The regular file that `path` names, following links, or will name; `None` if it is something else.
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -119,7 +119,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder_of(path)).map_err(|cause| {
-        // The name of the temporary file, which ends the text, says nothing to a user.
+        // The name of the temporary file, which ends the text, means nothing to a user.
         let text = cause.to_string();
         let (text, folder) = (text.split(" at path ").next().unwrap_or_default(), folder_of(path).display());
         io::Error::new(cause.kind(), format!("no file can be made in the folder {folder}: {text}"))
@@ -138,7 +138,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     drop(out);
     file.as_file().sync_all()?;
     file.persist(path).map_err(|failed| failed.error)?;
-    // The new name must be on the disk too. Not every system can say so of a folder.
+    // The new name must be on disk too. Not every system can sync a folder.
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
@@ -146,7 +146,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 }
 
 fn unwritable(path: &Path, cause: &io::Error) -> Failure {
-    Failure::blind(format!("{}: cannot be written: {cause}", path.display()))
+    Failure::unable(format!("{}: cannot be written: {cause}", path.display()))
 }
 
 /// An existing file that is an input, or any data, log or backup file, is never overwritten.
@@ -160,8 +160,8 @@ fn refuse_database_files(path: &Path, inputs: &dyn PageSource) -> Result<(), Fai
 
 /// A data, log or backup file is never overwritten, whatever its name.
 fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
-    // Found by content, so that hard links to inputs and logs beside them are safe too. Only regular files are read: a
-    // pipe would not end.
+    // Identified by content, so that hard links to inputs and logs beside them are safe too. Only regular files are
+    // read: a pipe would not end.
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         let mut start = Vec::new();
         let read = File::open(path).and_then(|file| file.take(IDENTIFY_BYTES).read_to_end(&mut start));
@@ -177,13 +177,13 @@ fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
 /// Runs `write` on stdout.
 ///
 /// # Errors
-/// When not all of it could be written. Nothing is said when the reader has closed the pipe (`| head`): it has seen what it
-/// wanted, but the status must not read as that of a whole result.
+/// If not all of it could be written. A reader that closed the pipe (`| head`) is not an error worth a message: it has
+/// seen what it wanted, but the status must not be that of a complete result.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).map_err(|cause| match is_closed(&cause) {
         true => Failure::quiet(),
-        false => Failure::blind(format!("the results cannot be written to standard output: {cause}")),
+        false => Failure::unable(format!("the results cannot be written to standard output: {cause}")),
     })
 }
 

@@ -10,7 +10,7 @@ use report::page_dump::{Allocation, ColumnValue, PageDump};
 use source::PageSource;
 
 use crate::cli::PageArguments;
-use crate::failure::{Failure, tell_read_faults};
+use crate::failure::{Failure, report_read_faults};
 use crate::output;
 
 /// Parses `1:153` or `(1:153)`.
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         true => dump.write_json(out),
         false => out.write_all(dump.text().as_bytes()),
     })?;
-    Ok(tell_read_faults(&source.read_faults()))
+    Ok(report_read_faults(&source.read_faults()))
 }
 
 fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
@@ -57,11 +57,11 @@ fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {
         return Err(Failure::usage(format!("page {at}: file {} ends after {} pages", at.file, file.pages)));
     }
     let mut bytes = [0; PAGE_BYTES];
-    source.read(at, &mut bytes).map_err(Failure::blind)?;
+    source.read(at, &mut bytes).map_err(Failure::unable)?;
     Ok(bytes)
 }
 
-/// The rowset whose unit the page's header names, and the owner in words.
+/// The rowset of the unit in the page's header, and a description of the owner.
 fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a Rowset)> {
     let unit = page.header().alloc_unit();
     let unit = database.units.get(database.unit_index(unit)?)?;
@@ -80,14 +80,14 @@ fn owner_of<'a>(database: &'a Database, page: Page<'_>) -> Option<(String, &'a R
     Some((words, rowset))
 }
 
-/// What the allocation maps say about the page; a map that is damaged says nothing.
+/// What the allocation maps say about the page; a damaged map says nothing.
 fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> Allocation {
     let pfs = PageId::new(at.file, allocation::pfs_page_of(at.page));
     let pfs_byte = sound(source, pfs, PageType::Pfs)
         .and_then(|bytes| allocation::pfs_bytes(Page::new(&bytes))?.get((at.page % PFS_PAGES) as usize).copied());
     let gam = allocation::gam_page_of(at.page);
     let extent = at.page / EXTENT_PAGES % INTERVAL_EXTENTS;
-    // The differential and minimally logged maps lie at the same place of each interval.
+    // The differential and minimally logged maps have the same place in each interval.
     let interval = at.page / allocation::INTERVAL_PAGES * allocation::INTERVAL_PAGES;
     let map = |page: u32, kind: PageType| {
         let page = PageId::new(at.file, page);
@@ -105,7 +105,7 @@ fn allocation_of(source: &dyn PageSource, at: PageId, owner: Option<String>) -> 
     }
 }
 
-/// The page, if it is as it was written and of type `kind`.
+/// The page, if it is as written and of type `kind`.
 fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<PageBytes>> {
     match catalog::fetch(source, page) {
         Fetched::Sound(bytes) if Page::new(&bytes).header().kind() == Some(kind) => Some(bytes),
@@ -113,7 +113,7 @@ fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Option<Box<Pa
     }
 }
 
-/// Above the data pages of a clustered index, SQL Server 2000 counted levels from 0 again: there the type tells.
+/// Above the data pages of a clustered index, SQL Server 2000 counted levels from 0 again: there the page type decides.
 fn level_of(page: Page<'_>, rowset: Option<&Rowset>) -> Level {
     let header = page.header();
     let is_above_data = header.kind() == Some(PageType::Index) && rowset.is_some_and(|rowset| rowset.index_id == 1);

@@ -1,4 +1,4 @@
-//! Telling how far a run is, on stderr.
+//! Progress reports on stderr.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
@@ -51,7 +51,7 @@ impl Drop for Bar {
     }
 }
 
-/// Lines `phase current maximum`, or the same as JSON: at the start and end of a phase and once a second between.
+/// Lines `phase current maximum`, or the same as JSON: at the start and end of a phase and once per second between.
 struct Lines {
     json: bool,
     done: AtomicU64,
@@ -61,7 +61,7 @@ struct Lines {
 struct Phase {
     name: &'static str,
     pages: u64,
-    told: Instant,
+    reported: Instant,
 }
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ impl Lines {
         Self { json, done: AtomicU64::new(0), phase: Mutex::new(None) }
     }
 
-    fn tell(&self, phase: &Phase) {
+    fn report(&self, phase: &Phase) {
         let (name, pages, done) = (phase.name, phase.pages, self.done.load(Ordering::Relaxed));
         let line = match self.json {
             true => serde_json::json!({"phase": name, "current": done, "maximum": pages}).to_string(),
@@ -85,19 +85,19 @@ impl Progress for Lines {
     fn phase(&self, name: &'static str, pages: u64) {
         let Ok(mut current) = self.phase.lock() else { return };
         if let Some(ended) = current.take() {
-            self.tell(&ended);
+            self.report(&ended);
         }
         self.done.store(0, Ordering::Relaxed);
-        self.tell(current.insert(Phase { name, pages, told: Instant::now() }));
+        self.report(current.insert(Phase { name, pages, reported: Instant::now() }));
     }
 
     fn advance(&self, pages: u64) {
         self.done.fetch_add(pages, Ordering::Relaxed);
-        // Whoever holds the lock is telling already.
+        // The thread with the lock is already reporting.
         let Ok(mut current) = self.phase.try_lock() else { return };
-        if let Some(phase) = current.as_mut().filter(|phase| phase.told.elapsed() >= INTERVAL) {
-            phase.told = Instant::now();
-            self.tell(phase);
+        if let Some(phase) = current.as_mut().filter(|phase| phase.reported.elapsed() >= INTERVAL) {
+            phase.reported = Instant::now();
+            self.report(phase);
         }
     }
 }
@@ -105,7 +105,7 @@ impl Progress for Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         if let Ok(Some(phase)) = self.phase.get_mut().map(Option::take) {
-            self.tell(&phase);
+            self.report(&phase);
         }
     }
 }

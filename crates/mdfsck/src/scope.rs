@@ -1,4 +1,4 @@
-//! From the names on the command line to the ids of the catalogue.
+//! From the names on the command line to the ids of the catalog.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 /// Base table of objects.
 const SYSSCHOBJS: i32 = 34;
 
-/// The object that `text` names: an id, a name (of dbo first, then of any schema) or schema and name, in brackets or
-/// not. Upper and lower case count only where several names differ by nothing else.
+/// The object named by `text`: an id, a name (in dbo first, then in any schema) or schema and name, with or without
+/// brackets. Case counts only if several names differ by nothing else.
 pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     let with_rows: BTreeSet<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     if let Ok(id) = text.parse::<i32>() {
@@ -52,11 +52,11 @@ pub(crate) fn table(database: &Database, text: &str) -> Result<i32, Failure> {
     }
     if database.is_encrypted {
         let text = format!("--table {text}: the database is encrypted (TDE), and so are the names of its tables");
-        return Err(Failure::blind(text));
+        return Err(Failure::unable(text));
     }
     if database.objects.is_empty() || database.gap(SYSSCHOBJS).is_some() {
-        let text = format!("--table {text}: the catalogue of names is damaged; give the object ID instead");
-        return Err(Failure::blind(text));
+        let text = format!("--table {text}: the catalog of names is damaged; give the object ID instead");
+        return Err(Failure::unable(text));
     }
     Err(unknown(text))
 }
@@ -66,7 +66,7 @@ fn unknown(name: &str) -> Failure {
     Failure::usage(format!("Cannot find a table or object with the name \"{name}\". Check the system catalog."))
 }
 
-/// Splits `[schema].[name]` at its dots; `]]` inside brackets stands for `]`. `None` when a bracket stays open.
+/// Splits `[schema].[name]` at its dots; `]]` inside brackets means `]`. `None` if a bracket is not closed.
 fn parts(text: &str) -> Option<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut rest = text.chars().peekable();
@@ -84,12 +84,12 @@ fn parts(text: &str) -> Option<Vec<String>> {
     (!quoted).then_some(parts)
 }
 
-/// The filegroup that `text` names: an id or a name.
+/// The filegroup named by `text`: an id or a name.
 pub(crate) fn filegroup(database: &Database, text: &str) -> Result<u16, Failure> {
     let mut known: Vec<(u16, String)> =
         database.filegroups.iter().map(|group| (group.id, group.name.clone())).collect();
     if known.iter().all(|(id, _)| *id != 1) {
-        // 2005 keeps filegroups elsewhere; the first one is there in every database.
+        // 2005 stores filegroups elsewhere; the first one exists in every database.
         known.push((1, "PRIMARY".to_owned()));
     }
     let of_units: BTreeSet<u16> = database.units.iter().map(|unit| unit.filegroup).filter(|&id| id != 0).collect();
@@ -154,7 +154,7 @@ mod tests {
             table(&database, "x").unwrap_err().text,
             "Cannot find a table or object with the name \"x\". Check the system catalog."
         );
-        assert_eq!(table(&Database::default(), "x").unwrap_err().status, 4, "the catalogue is lost");
+        assert_eq!(table(&Database::default(), "x").unwrap_err().status, 4, "the catalog is lost");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
 
-/// Reads a size: a whole number and a unit (B, KB, MB, GB, TB, in powers of 1024; the B may be left out), bytes without one.
+/// Reads a size: a whole number and a unit (B, KB, MB, GB, TB, in powers of 1024; the B is optional), bytes without
+/// one.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
@@ -16,7 +17,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     size.ok_or_else(|| "not a size such as 256MB or 2GB".to_owned())
 }
 
-/// A size for people, rounded up: what it says is enough.
+/// A size for people, rounded up, so that the printed size is enough.
 pub(crate) fn text(bytes: u64) -> String {
     let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("KB", 10));
     format!("{} {name}", bytes.div_ceil(1 << shift))

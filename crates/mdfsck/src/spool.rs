@@ -1,4 +1,4 @@
-//! A backup from standard input, kept in a temporary file: a check wants its pages in another order than they come.
+//! A backup from standard input, kept in a temporary file: a check needs its pages in another order.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use source::{BackupPages, FileKind, OpenError, PageSource, identify};
 
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, warn};
 use crate::size;
 
 /// Bytes read at once, and the unit of holes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Opens what a check reads; a path of `-` is standard input.
+/// Opens the input of a check; a path of `-` is standard input.
 pub(crate) fn open(
     paths: &[PathBuf],
     sets: &[u16],
@@ -31,11 +31,11 @@ pub(crate) fn open(
     Ok(Box::new(BackupPages::open_with(paths, sets, Some(kept), granted)?))
 }
 
-/// Copies `input` to a file without a name, zeros as holes.
+/// Copies `input` to an unnamed file, zeros as holes.
 fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Failure> {
-    let unread = |error: io::Error| Failure::blind(format!("-: cannot be read: {error}"));
+    let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {
-        Failure::blind(format!("{}: cannot keep standard input there: {error}; see --temp-dir", directory.display()))
+        Failure::unable(format!("{}: cannot keep standard input there: {error}; see --temp-dir", directory.display()))
     };
     let mut buffer = vec![0; CHUNK_BYTES];
     let (mut file, mut total) = (None, 0u64);
@@ -53,11 +53,11 @@ fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Fail
         let file = match &mut file {
             Some(file) => file,
             None => {
-                // Told by its first bytes, before anything is kept.
+                // Identified by its first bytes, before anything is kept.
                 if !matches!(identify(bytes), FileKind::Backup(_)) {
                     return Err(OpenError::StandardInput.into());
                 }
-                complain(format!(
+                warn(format!(
                     "standard input is kept in {} first, as a check reads its pages in another order",
                     directory.display()
                 ));
@@ -66,7 +66,7 @@ fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Fail
         };
         total += filled as u64;
         if total > limit {
-            return Err(Failure::blind(format!(
+            return Err(Failure::unable(format!(
                 "-: standard input is longer than {}; --spool-limit allows more, a file needs no copy",
                 size::text(limit)
             )));

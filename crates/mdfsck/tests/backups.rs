@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use check::{Options, Report, Silent};
-use lab::backup::{BackedUp, Base, Container, Form, Set, backup};
+use lab::backup::{BackedUp, BackupOptions, Base, Container, Set, backup};
 use lab::damage::{Kind, damage};
 use lab::description::Filegroup;
 use lab::{PageVerify, Version, orders};
@@ -61,8 +61,8 @@ impl Sample {
     }
 }
 
-fn write(files: &[PathBuf], step: u8, form: Form<'_>, folder: &Path, name: &str) -> BackedUp {
-    backup(&[Set { files, step, form }], folder, name).unwrap()
+fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path, name: &str) -> BackedUp {
+    backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
 /// Compares the answer for data files with those for their backups; `before` are the files at an earlier time.
@@ -70,18 +70,26 @@ fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
     let expected = answer(files, &[]);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let agrees = |form: &str, paths: &[PathBuf], sets: &[u16]| {
-        assert_eq!(answer(paths, sets), expected, "{what}: {form}");
+    let agrees = |options: &str, paths: &[PathBuf], sets: &[u16]| {
+        assert_eq!(answer(paths, sets), expected, "{what}: {options}");
     };
-    let plain = write(files, 1, Form::default(), folder, "plain");
+    let plain = write(files, 1, BackupOptions::default(), folder, "plain");
     agrees("plain", &plain.files, &[]);
-    let summed = write(files, 1, Form { checksum: true, copy_only: true, ..Form::default() }, folder, "summed");
+    let summed = write(
+        files,
+        1,
+        BackupOptions { checksum: true, copy_only: true, ..BackupOptions::default() },
+        folder,
+        "summed",
+    );
     agrees("WITH CHECKSUM", &summed.files, &[]);
     for container in [Container::Version1, Container::Version2] {
-        let form = Form { container: Some(container), checksum: true, ..Form::default() };
-        agrees("compressed", &write(files, 1, form, folder, &format!("{container:?}")).files, &[]);
+        let options = BackupOptions { container: Some(container), checksum: true, ..BackupOptions::default() };
+        agrees("compressed", &write(files, 1, options, folder, &format!("{container:?}")).files, &[]);
     }
-    let mut stripes = write(files, 1, Form { stripes: 3, checksum: true, ..Form::default() }, folder, "striped").files;
+    let mut stripes =
+        write(files, 1, BackupOptions { stripes: 3, checksum: true, ..BackupOptions::default() }, folder, "striped")
+            .files;
     for _ in 0..3 {
         agrees("stripes", &stripes, &[]);
         stripes.rotate_left(1);
@@ -89,18 +97,25 @@ fn every_form_agrees(files: &[PathBuf], before: &[PathBuf], what: &str) {
         agrees("stripes in another order", &stripes, &[]);
         stripes.swap(0, 1);
     }
-    let packed = Form { stripes: 3, container: Some(Container::Version2), ..Form::default() };
+    let packed = BackupOptions { stripes: 3, container: Some(Container::Version2), ..BackupOptions::default() };
     agrees("compressed stripes", &write(files, 1, packed, folder, "packed").files, &[]);
     // The full backup is of another time: what the differential has not is taken from it.
-    let full = write(before, 1, Form::default(), folder, "full").files;
+    let full = write(before, 1, BackupOptions::default(), folder, "full").files;
     let base = Some(Base { files: before, step: 1 });
-    let differential = write(files, 2, Form { base, ..Form::default() }, folder, "differential").files;
+    let differential =
+        write(files, 2, BackupOptions { base, ..BackupOptions::default() }, folder, "differential").files;
     agrees("full and differential", &[full.clone(), differential.clone()].concat(), &[]);
     agrees("differential and full", &[differential, full.clone()].concat(), &[]);
-    let packed = Form { base, stripes: 2, container: Some(Container::Version2), checksum: true, ..Form::default() };
+    let packed = BackupOptions {
+        base,
+        stripes: 2,
+        container: Some(Container::Version2),
+        checksum: true,
+        ..BackupOptions::default()
+    };
     let differential = write(files, 2, packed, folder, "packed differential").files;
     agrees("compressed differential in stripes", &[full, differential].concat(), &[]);
-    let sets = [(before, 1), (files, 2)].map(|(files, step)| Set { files, step, form: Form::default() });
+    let sets = [(before, 1), (files, 2)].map(|(files, step)| Set { files, step, options: BackupOptions::default() });
     agrees("second set", &backup(&sets, folder, "sets").unwrap().files, &[2]);
 }
 
@@ -148,11 +163,13 @@ fn findings(files: &[PathBuf]) -> (Vec<String>, Vec<(u16, u32)>, usize) {
 fn pages_in_flight_are_those_that_the_log_still_changes() {
     for version in Version::ALL {
         let sample = Sample::new(version, 2, PageVerify::Checksum);
-        for (number, form) in
-            [Form::default(), Form { stripes: 2, checksum: true, ..Form::default() }].into_iter().enumerate()
+        for (number, options) in
+            [BackupOptions::default(), BackupOptions { stripes: 2, checksum: true, ..BackupOptions::default() }]
+                .into_iter()
+                .enumerate()
         {
-            let form = Form { in_flight: 40, ..form };
-            let done = write(&sample.files, 1, form, sample.folder.path(), &format!("{number}"));
+            let options = BackupOptions { in_flight: 40, ..options };
+            let done = write(&sample.files, 1, options, sample.folder.path(), &format!("{number}"));
             let (found, in_flight, _) = findings(&done.files);
             assert_eq!(found, [""; 0], "{version:?}");
             assert_eq!(in_flight, done.in_flight.iter().map(|page| (page.file, page.page)).collect::<Vec<_>>());
@@ -170,8 +187,8 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let sound = answer(&sample.files, &[]);
         assert!(sound.contains("Msg 8951"), "the row is missed in the data file");
         // So many pages change that the old one is among them now and then.
-        let form = Form { in_flight: 12, ..Form::default() };
-        let done = write(&sample.files, 1, form, sample.folder.path(), "changed");
+        let options = BackupOptions { in_flight: 12, ..BackupOptions::default() };
+        let done = write(&sample.files, 1, options, sample.folder.path(), "changed");
         let (found, _, told) = findings(&done.files);
         if done.in_flight.contains(&damaged) {
             assert_eq!(found, [""; 0], "the log may bring the row");
@@ -186,8 +203,8 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
 #[test]
 fn what_was_damaged_in_the_backup_is_told_by_its_container() {
     let sample = Sample::new(Version::V852, 1, PageVerify::Checksum);
-    let form = Form { checksum: true, ..Form::default() };
-    let file = write(&sample.files, 1, form, sample.folder.path(), "summed").files.remove(0);
+    let options = BackupOptions { checksum: true, ..BackupOptions::default() };
+    let file = write(&sample.files, 1, options, sample.folder.path(), "summed").files.remove(0);
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
@@ -231,8 +248,8 @@ fn a_pipe_gives_what_a_file_gives() {
     for (name, container, checksum) in
         [("plain", None, true), ("old", Some(Container::Version1), false), ("new", Some(Container::Version2), true)]
     {
-        let form = Form { container, checksum, ..Form::default() };
-        let sets = [1, 2].map(|step| Set { files: &sample.files, step, form });
+        let options = BackupOptions { container, checksum, ..BackupOptions::default() };
+        let sets = [1, 2].map(|step| Set { files: &sample.files, step, options });
         let file = backup(&sets, sample.folder.path(), name).unwrap().files.remove(0);
         let bytes = std::fs::read(&file).unwrap();
         let rename = |text: String| text.replace(&file.display().to_string(), "-");

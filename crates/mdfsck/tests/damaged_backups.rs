@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use check::{Options, Report, Silent};
-use lab::backup::{BackedUp, Base, Container, Form, Set, backup};
+use lab::backup::{BackedUp, BackupOptions, Base, Container, Set, backup};
 use lab::{Version, orders};
 use source::{BackupPages, OpenError};
 use tempfile::TempDir;
@@ -21,18 +21,18 @@ fn database(seed: u64) -> (TempDir, Vec<PathBuf>) {
     (folder, files)
 }
 
-fn write(files: &[PathBuf], step: u8, form: Form<'_>, folder: &Path, name: &str) -> BackedUp {
-    backup(&[Set { files, step, form }], folder, name).unwrap()
+fn write(files: &[PathBuf], step: u8, options: BackupOptions<'_>, folder: &Path, name: &str) -> BackedUp {
+    backup(&[Set { files, step, options }], folder, name).unwrap()
 }
 
 /// Plain, compressed, in stripes: all with everything covered by a checksum.
-fn forms() -> [(&'static str, Form<'static>); 4] {
-    let plain = Form { checksum: true, ..Form::default() };
+fn backup_options() -> [(&'static str, BackupOptions<'static>); 4] {
+    let plain = BackupOptions { checksum: true, ..BackupOptions::default() };
     [
         ("plain", plain),
-        ("compressed", Form { container: Some(Container::Version2), ..plain }),
-        ("compressed in the old container", Form { container: Some(Container::Version1), ..plain }),
-        ("striped", Form { stripes: 3, ..plain }),
+        ("compressed", BackupOptions { container: Some(Container::Version2), ..plain }),
+        ("compressed in the old container", BackupOptions { container: Some(Container::Version1), ..plain }),
+        ("striped", BackupOptions { stripes: 3, ..plain }),
     ]
 }
 
@@ -49,8 +49,8 @@ fn finds(files: &[PathBuf]) -> bool {
 #[test]
 fn every_changed_byte_that_a_checksum_covers_is_found() {
     let (folder, database) = database(1);
-    for (name, form) in forms() {
-        let done = write(&database, 1, form, folder.path(), name);
+    for (name, options) in backup_options() {
+        let done = write(&database, 1, options, folder.path(), name);
         assert!(!finds(&done.files), "{name}: sound");
         let mut dice = lab_dice(name);
         let mut covered = 0;
@@ -77,8 +77,8 @@ fn every_changed_byte_that_a_checksum_covers_is_found() {
 fn blocks_and_streams_that_were_wiped_with_zeros_are_found() {
     // Zeros have a right checksum: neither what is wiped nor the blocks after it may be passed over as padding.
     let (folder, database) = database(7);
-    let form = Form { checksum: true, in_flight: 4, ..Form::default() };
-    let done = write(&database, 1, form, folder.path(), "wiped");
+    let options = BackupOptions { checksum: true, in_flight: 4, ..BackupOptions::default() };
+    let done = write(&database, 1, options, folder.path(), "wiped");
     let sound = std::fs::read(&done.files[0]).unwrap();
     assert!(!finds(&done.files), "sound");
     let mut tried = 0;
@@ -111,8 +111,8 @@ fn lab_dice(name: &str) -> impl FnMut() -> u64 {
 #[test]
 fn a_backup_that_is_cut_is_found() {
     let (folder, database) = database(2);
-    for (name, form) in forms() {
-        let done = write(&database, 1, form, folder.path(), name);
+    for (name, options) in backup_options() {
+        let done = write(&database, 1, options, folder.path(), name);
         let last = done.files.len() - 1;
         let sound = std::fs::read(&done.files[last]).unwrap();
         let starts: Vec<u64> = done.covered[last].iter().map(|place| place.start).filter(|&start| start > 0).collect();
@@ -132,9 +132,9 @@ fn a_backup_that_is_cut_is_found() {
 #[test]
 fn stripes_that_do_not_belong_together_are_refused() {
     let (folder, database) = database(3);
-    let form = Form { stripes: 3, ..Form::default() };
-    let ours = write(&database, 1, form, folder.path(), "ours").files;
-    let later = write(&database, 2, form, folder.path(), "later").files;
+    let options = BackupOptions { stripes: 3, ..BackupOptions::default() };
+    let ours = write(&database, 1, options, folder.path(), "ours").files;
+    let later = write(&database, 2, options, folder.path(), "later").files;
     for missing in 0..3 {
         let mut some = ours.clone();
         some.remove(missing);
@@ -154,14 +154,14 @@ fn stripes_that_do_not_belong_together_are_refused() {
 #[test]
 fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
     let (folder, database) = database(8);
-    let full = write(&database, 1, Form::default(), folder.path(), "full").files;
+    let full = write(&database, 1, BackupOptions::default(), folder.path(), "full").files;
     let mut refused = 0;
     for container in [None, Some(Container::Version1), Some(Container::Version2)] {
-        let form = Form { stripes: 3, container, ..Form::default() };
-        let files = write(&database, 1, form, folder.path(), &format!("striped {container:?}"));
+        let options = BackupOptions { stripes: 3, container, ..BackupOptions::default() };
+        let files = write(&database, 1, options, folder.path(), &format!("striped {container:?}"));
         let base = Some(Base { files: &database, step: 1 });
-        let form = Form { base, ..form };
-        let differential = write(&database, 2, form, folder.path(), &format!("differential {container:?}"));
+        let options = BackupOptions { base, ..options };
+        let differential = write(&database, 2, options, folder.path(), &format!("differential {container:?}"));
         for (set, of) in [(&files, &[][..]), (&differential, &full[..])] {
             for (damaged, covered) in set.files.iter().zip(&set.covered) {
                 let sound = std::fs::read(damaged).unwrap();
@@ -186,10 +186,10 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
 #[test]
 fn a_differential_of_another_full_backup_is_refused() {
     let (folder, database) = database(4);
-    let full = write(&database, 1, Form::default(), folder.path(), "full").files;
-    let other = write(&database, 2, Form::default(), folder.path(), "other").files;
-    let form = Form { base: Some(Base { files: &database, step: 2 }), ..Form::default() };
-    let differential = write(&database, 3, form, folder.path(), "differential").files;
+    let full = write(&database, 1, BackupOptions::default(), folder.path(), "full").files;
+    let other = write(&database, 2, BackupOptions::default(), folder.path(), "other").files;
+    let options = BackupOptions { base: Some(Base { files: &database, step: 2 }), ..BackupOptions::default() };
+    let differential = write(&database, 3, options, folder.path(), "differential").files;
     assert!(matches!(check(&[full, differential.clone()].concat()), Err(OpenError::OtherBase { .. })));
     assert!(check(&[other, differential.clone()].concat()).unwrap().findings.is_empty());
     assert!(matches!(check(&differential), Err(OpenError::DifferentialAlone { .. })));
@@ -198,9 +198,9 @@ fn a_differential_of_another_full_backup_is_refused() {
 #[test]
 fn lengths_and_numbers_that_lie_do_no_harm() {
     let (folder, database) = database(5);
-    let full = write(&database, 1, Form::default(), folder.path(), "full").files.remove(0);
-    let form = Form { base: Some(Base { files: &database, step: 1 }), ..Form::default() };
-    let differential = write(&database, 2, form, folder.path(), "differential").files.remove(0);
+    let full = write(&database, 1, BackupOptions::default(), folder.path(), "full").files.remove(0);
+    let options = BackupOptions { base: Some(Base { files: &database, step: 1 }), ..BackupOptions::default() };
+    let differential = write(&database, 2, options, folder.path(), "differential").files.remove(0);
     let (sound, both) = (std::fs::read(&full).unwrap(), [full.clone(), differential.clone()]);
     assert!(!finds(&both));
     // More stripes than a number of them can count, in both.

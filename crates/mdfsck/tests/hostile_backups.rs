@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use format::{PAGE_BYTES, PageId};
-use lab::backup::{Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::{Version, orders};
 use source::{BackupPages, DataFiles, PageSource};
 use tempfile::TempDir;
@@ -110,7 +110,7 @@ impl Plain {
         let mut description = orders::orders(Version::V904, 5, 0);
         description.tables.truncate(1);
         let files = lab::write(&description, folder.path()).unwrap().files;
-        let set = Set { files: &files, step: 1, form: Form::default() };
+        let set = Set { files: &files, step: 1, options: BackupOptions::default() };
         let bytes = fs::read(&backup(&[set], folder.path(), "plain").unwrap().files[0]).unwrap();
         Self { folder, bytes }
     }
@@ -206,7 +206,7 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     let file = folder.path().join("small.bak");
     let record = [0x81, 1, 1, 0, b'x', 0, 0, 0, b'x'];
     fs::write(&file, [&b"MSSQLBAK\x01\0\0\0\x01\0\0\0"[..], &record.repeat(1_000_000)].concat()).unwrap();
-    every_command_says(&file, "compressed backup in an unknown form");
+    every_command_says(&file, "compressed backup in an unknown options");
 }
 
 /// Records that are sound and damage between them, but nothing of a backup: every command has a word for it.
@@ -246,8 +246,8 @@ impl Compressed {
     fn new(size: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let files = lab::write(&orders::orders(Version::V904, 5, size), folder.path()).unwrap().files;
-        let form = Form { container: Some(Container::Version2), ..Form::default() };
-        let set = Set { files: &files, step: 1, form };
+        let options = BackupOptions { container: Some(Container::Version2), ..BackupOptions::default() };
+        let set = Set { files: &files, step: 1, options };
         let bytes = fs::read(&backup(&[set], folder.path(), "packed").unwrap().files[0]).unwrap();
         let (mut records, mut at) = (Vec::new(), 0x1E0);
         while bytes[at] == 0x21 {

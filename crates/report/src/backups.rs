@@ -1,4 +1,4 @@
-//! What a backup file holds: `mdfsck info` of backups, what RESTORE LABELONLY, HEADERONLY and FILELISTONLY say.
+//! The contents of a backup file: `mdfsck info` for backups, like RESTORE LABELONLY, HEADERONLY and FILELISTONLY.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,7 +9,7 @@ use source::backup::{BackupFile, BackupMedia, BackupSet, Damage, DamageKind};
 use crate::json::backup as lines;
 use crate::text_table::TextTable;
 
-/// Writes what `media` hold as text.
+/// Writes the labels of `media` as text.
 ///
 /// # Errors
 /// Those of `out`.
@@ -37,7 +37,7 @@ pub fn write(media: &[BackupMedia], out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what `media` hold as JSON, an object per file.
+/// Writes the labels of `media` as JSON, one object per file.
 ///
 /// # Errors
 /// Those of `out`.
@@ -118,7 +118,7 @@ fn file_type(file: &BackupFile) -> &'static str {
     }
 }
 
-/// The names of the filegroups of a set, by id; of several with one id the first.
+/// The names of the filegroups of a set, by id; the first if several have one id.
 fn filegroups(set: &BackupSet) -> HashMap<u16, &str> {
     set.filegroups.iter().rev().map(|group| (group.id, group.name.as_str())).collect()
 }
@@ -132,13 +132,13 @@ fn describe(damage: &Damage) -> String {
     let tag = |tag: &[u8; 4]| String::from_utf8_lossy(tag).into_owned();
     match &damage.kind {
         DamageKind::BlockChecksum { tag: name } => format!("wrong checksum in the header of block {}", tag(name)),
-        DamageKind::UnknownBlock { tag: name } => format!("block {} of no known type", tag(name)),
+        DamageKind::UnknownBlock { tag: name } => format!("block {} of unknown type", tag(name)),
         DamageKind::StreamChecksum { tag: name } => format!("wrong checksum in the header of stream {}", tag(name)),
         DamageKind::Truncated => "the file ends before the backup does".to_owned(),
         DamageKind::Lost => "bytes that belong to no block".to_owned(),
         DamageKind::SetIncomplete { position } => format!("set {position} has no end"),
         DamageKind::Configuration { position } => {
-            format!("the configurations at the start and at the end of set {position} name different things")
+            format!("the configurations at the start and at the end of set {position} contradict each other")
         }
         other => format!("{other:?}"),
     }

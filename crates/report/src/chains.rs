@@ -53,7 +53,7 @@ fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write
     Ok(())
 }
 
-/// Writes the chains as JSON, an object per database.
+/// Writes the chains as JSON, one object per database.
 ///
 /// # Errors
 /// Those of `out`.
@@ -123,7 +123,7 @@ fn why_unused(set: &ChainSet) -> &'static str {
         _ if set.is_damaged => "damaged",
         _ if set.missing_stripes > 0 => "stripes are missing",
         SetKind::Differential => "its full backup is not here",
-        SetKind::Log => "follows on nothing that is here, or is contained in another",
+        SetKind::Log => "follows no backup found here, or is contained in another",
         _ => "not understood",
     }
 }

@@ -1,4 +1,4 @@
-//! Columns of a record by name and value, from the catalogue's row layout.
+//! Columns of a record by name and value, from the catalog's row layout.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use format::value;
 
 use crate::page_dump::ColumnValue;
 
-/// Decodes the columns of `record`, a record of `level` of `rowset`: those the layout knows, in physical order.
-/// Complex columns (off-row pointers, sparse vectors) are named, not followed.
+/// Decodes the columns of `record`, a record of `level` of `rowset`: those in the layout, in physical order. Complex
+/// columns (off-row pointers, sparse vectors) are named, not followed.
 pub fn of_record(database: &Database, rowset: &Rowset, level: Level, record: &Record<'_>) -> Vec<ColumnValue> {
     let stored = rowset.layout.columns.iter().filter(|column| column.place(level).0 != 0);
     stored.map(|column| column_value(database, rowset, level, record, column)).collect()
@@ -37,7 +37,7 @@ fn column_value(
     }
 }
 
-/// Where `part`, a piece of `whole`, lies in it.
+/// The range of `part`, a piece of `whole`, in it.
 fn place_in(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
@@ -65,7 +65,7 @@ fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> String {
     let named = named.and_then(|(columns, id)| columns.iter().find(|named| named.id == id));
     match named {
         Some(named) => named.name.clone(),
-        // Behind the index's own columns stands the row locator.
+        // After the index's own columns comes the row locator.
         None if rowset.index_id > 1 => format!("(locator column {})", column.id),
         None => format!("(column {})", column.id),
     }

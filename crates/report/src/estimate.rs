@@ -1,4 +1,4 @@
-//! What a run would take, in the form of CHECKDB's message 5281.
+//! What a run would need, in the form of CHECKDB's message 5281.
 
 use std::io;
 

@@ -10,7 +10,7 @@ use crate::text_table::{TextTable, wrap};
 /// Width of explanations.
 const WIDTH: usize = 100;
 
-/// What stands in front of docs/checks.md.
+/// The start of docs/checks.md.
 const PREFACE: &str = "# The checks
 
 Generated from the registry (`crates/check/src/registry/table.rs`) by `mdfsck explain --all --markdown`; do not edit.
@@ -22,7 +22,7 @@ damage. `<...>` stands for what a message inserts. All findings have level 16.
 /// What to do if the input is a backup: it cannot be repaired.
 const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
 
-/// Writes the explanations of `checks`, one after the other.
+/// Writes the explanations of `checks`, one after another.
 ///
 /// # Errors
 /// Those of `out`.
@@ -78,7 +78,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// Name and text of what is known about a check.
+/// Labels and texts of a check's facts.
 fn facts(check: &Check) -> Vec<(&'static str, String)> {
     let counted = match check.class {
         Class::Allocation => "as an allocation error",
@@ -108,7 +108,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The message with readable places instead of the template's.
+/// The message with readable placeholders instead of the template's.
 fn message(check: &Check) -> String {
     let mut text = String::new();
     let mut rest = check.template;
@@ -134,7 +134,7 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Markdown takes `<name>` for a tag and `*` and `_` for emphasis.
+/// Markdown reads `<name>` as a tag and `*` and `_` as emphasis.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*").replace('_', "\\_")
 }
@@ -149,7 +149,7 @@ mod tests {
         let found = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
         assert!(
             found == markdown(),
-            "docs/checks.md differs from the registry; make it anew with\n  \
+            "docs/checks.md differs from the registry; regenerate it with\n  \
              cargo run -- explain --all --markdown > docs/checks.md"
         );
     }

@@ -1,4 +1,4 @@
-//! What a database is: `mdfsck info`.
+//! The facts of a database: `mdfsck info`.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use source::{DataFile, PageSource};
 use crate::json::catalog as lines;
 use crate::text_table::TextTable;
 
-/// A log file that the catalogue or a data file's name leads to.
+/// A log file named by the catalog or by a data file's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFile {
     /// Its name.
     pub name: String,
-    /// Where it was found; `None` when it is not beside the data files.
+    /// Its path; `None` if it is not beside the data files.
     pub path: Option<PathBuf>,
 }
 
-/// Writes what is known of the database as text.
+/// Writes what is known about the database as text.
 ///
 /// # Errors
 /// Those of `out`.
@@ -37,7 +37,7 @@ pub fn write(
                 facts.row([name, &fact]);
             }
         }
-        None => facts.row(["boot page", "damaged: nothing else of the database is known"]),
+        None => facts.row(["boot page", "damaged: nothing else is known about the database"]),
     }
     if database.is_encrypted {
         facts.row(["encryption", "TDE: only page headers can be read without the key"]);
@@ -71,7 +71,7 @@ pub fn write(
     Ok(())
 }
 
-/// Writes what is known of the database as one JSON object.
+/// Writes what is known about the database as one JSON object.
 ///
 /// # Errors
 /// Those of `out`.
@@ -177,7 +177,7 @@ pub(crate) fn page_verify(boot: &Boot) -> &'static str {
     }
 }
 
-/// What of the database is out of the ordinary, and how often; system tables left out.
+/// Unusual features of the database, and how often each occurs; without system tables.
 fn features(database: &Database) -> Vec<(&'static str, usize)> {
     let is_user = |object_id: i32| {
         let code = database.objects.get(&object_id).map(|object| object.type_code.as_str());

@@ -1,9 +1,9 @@
-//! What people and programs get to see: sinks for a [`check::Report`], and listings of the catalogue and the registry.
+//! Output for people and programs: formats of a [`check::Report`], and listings of the catalog and the registry.
 //!
-//! Every sink writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
+//! Every format writes to any `io::Write` and decides nothing: order and wording are DBCC's, in one place each
 //! (`listing`, `message`).
 
-// What is shown may be damaged: no place of it is taken for granted.
+// The data shown may be damaged: no index into it is assumed valid.
 #![warn(clippy::indexing_slicing)]
 
 pub mod backups;
@@ -33,12 +33,12 @@ use check::{Finding, Group, Report};
 
 pub use message::identity_behind;
 
-/// How a report is shown. Never what is counted.
+/// How a report is shown. Never affects what is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View {
     /// Leave out informational messages, as WITH NO_INFOMSGS.
     pub no_infomsgs: bool,
-    /// Show so many findings at most.
+    /// Show at most this many findings.
     pub max_findings: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ pub struct View {
 pub enum Format {
     /// DBCC's own lines.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// CSV with the columns of WITH TABLERESULTS.
     TableResults,
@@ -65,7 +65,7 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
     }
 }
 
-/// Lets the first findings through and counts the rest.
+/// Passes the first findings on and counts the rest.
 struct Gate {
     left: usize,
     hidden: usize,
@@ -76,7 +76,7 @@ impl Gate {
         Self { left: view.max_findings.unwrap_or(usize::MAX), hidden: 0 }
     }
 
-    /// Those of the next findings that are shown.
+    /// The next findings, as far as they are shown.
     fn pass<'a>(&mut self, report: &'a Report, group: &Group) -> impl Iterator<Item = Cow<'a, Finding>> + use<'a> {
         let shown = self.left.min(group.len());
         self.left -= shown;

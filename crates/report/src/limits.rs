@@ -10,7 +10,7 @@ use crate::text_table::{TextTable, wrap};
 /// Width of explanations.
 const WIDTH: usize = 100;
 
-/// What stands in front of docs/limits.md.
+/// The start of docs/limits.md.
 const PREFACE: &str = "# The limits
 
 Generated from the registry (`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
@@ -20,7 +20,7 @@ A limit is a reason why something is not verified. It is no finding: what it nam
 worth knowing, and leave nothing unverified.
 ";
 
-/// Writes the explanations of `limits`, one after the other.
+/// Writes the explanations of `limits`, one after another.
 ///
 /// # Errors
 /// Those of `out`.
@@ -78,7 +78,7 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
     [("what", limit.what.to_owned()), ("why", reason(limit)), ("what to do", limit.action.to_owned())]
 }
 
-/// The reason with a readable place instead of each `{}`.
+/// The reason with a readable placeholder instead of each `{}`.
 fn reason(limit: &Limit) -> String {
     match limit.reason {
         "{}" => "two values disagree, or one is not known: the report names them".to_owned(),
@@ -109,7 +109,7 @@ mod tests {
         let found = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
         assert!(
             found == markdown(),
-            "docs/limits.md differs from the registry; make it anew with\n  \
+            "docs/limits.md differs from the registry; regenerate it with\n  \
              cargo run -p mdfsck -- explain --all --limits --markdown > docs/limits.md"
         );
     }

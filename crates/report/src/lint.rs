@@ -1,7 +1,7 @@
-//! What in a schema makes DBCC CHECKDB slow, or keeps it from seeing damage: `mdfsck lint`, for those who still run it.
+//! Schema features that make DBCC CHECKDB slow, or hide damage from it: `mdfsck lint`, for those who still run it.
 //!
-//! A rule is one row of `RULES` and one function over the catalogue. The reasons rest on Microsoft's documentation of
-//! DBCC CHECKDB and of its trace flags, and on published measurements (RhinoDBA's course notes, KB 2634571).
+//! A rule is one row of `RULES` and one function over the catalog. The reasons come from Microsoft's documentation of
+//! DBCC CHECKDB and of its trace flags, and from published measurements (RhinoDBA's course notes, KB 2634571).
 
 use std::io;
 
@@ -46,31 +46,31 @@ const RULES: [Rule; 7] = [
     },
     Rule {
         id: "huge-table",
-        reason: "a batch takes at least one whole table with all its indexes: this one decides memory grant and tempdb",
-        remedy: "CHECKTABLE for it on a night of its own",
+        reason: "a batch takes at least one whole table with all its indexes: this one determines the memory grant and the use of tempdb",
+        remedy: "run CHECKTABLE for it separately, on another night",
         find: huge_tables,
     },
     Rule {
         id: "many-indexes",
-        reason: "CHECKDB works in batches of at most 512 indexes or 32 MB of facts, one after the other",
+        reason: "CHECKDB works in batches of at most 512 indexes or 32 MB of facts, one after another",
         remedy: "trace flag 2562 makes one batch of all; tempdb then needs up to 5 % of the database, or more",
         find: many_indexes,
     },
     Rule {
         id: "off-row-data",
-        reason: "each fragment of a value is a fact of its own that must be sorted and matched",
+        reason: "each fragment of a value is a separate fact that must be sorted and matched",
         remedy: "nothing, but plan for it",
         find: off_row_data,
     },
     Rule {
         id: "page-verify",
-        reason: "pages are not protected by checksums: CHECKDB cannot tell what the disk has changed",
+        reason: "pages are not protected by checksums: CHECKDB cannot detect what the disk has changed",
         remedy: "ALTER DATABASE ... SET PAGE_VERIFY CHECKSUM, then rebuild the indexes",
         find: page_verify,
     },
     Rule {
         id: "disabled-index",
-        reason: "its rows are not maintained, so that nothing is checked of it",
+        reason: "its rows are not maintained, so it cannot be checked",
         remedy: "rebuild or drop it",
         find: disabled_indexes,
     },
@@ -125,7 +125,7 @@ pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()
     Ok(())
 }
 
-/// Indexes of user tables that hold rows, by object and index.
+/// Indexes of user tables that have rows, by object and index.
 fn indexes(database: &Database) -> impl Iterator<Item = &Index> {
     let mut indexes: Vec<&Index> =
         database.indexes.values().filter(|index| !database.is_system_table(index.object_id)).collect();
@@ -172,13 +172,13 @@ fn disabled_indexes(database: &Database) -> Vec<Place> {
     indexes(database).filter(|index| index.is_disabled()).map(place).collect()
 }
 
-/// Pages that the engine counts for rowsets.
+/// Pages of rowsets, according to the engine's counts.
 fn pages_of<'a>(database: &Database, rowsets: impl Iterator<Item = &'a Rowset>) -> i64 {
     let units = rowsets.flat_map(|rowset| &rowset.units).filter_map(|unit| database.units.get(*unit));
     units.map(|unit| unit.used_pages).fold(0, i64::saturating_add)
 }
 
-/// Objects of users with the pages that the engine counts for them, largest first.
+/// User objects with their pages according to the engine's counts, largest first.
 fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Vec<(i64, i32)> {
     let mut ids: Vec<i32> = database.rowsets.iter().map(|rowset| rowset.object_id).collect();
     ids.retain(|id| !database.is_system_table(*id));
@@ -193,7 +193,7 @@ fn objects_by_pages(database: &Database, wanted: impl Fn(&Rowset) -> bool) -> Ve
     objects
 }
 
-/// A table below 1 GB delays nobody.
+/// A table below 1 GB delays no check.
 const HUGE_PAGES: i64 = 1 << 17;
 const INDEXES_PER_BATCH: usize = 512;
 

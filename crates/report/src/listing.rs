@@ -9,11 +9,11 @@ use crate::message::{self, Message};
 /// A report, grouped as DBCC lists it.
 #[derive(Default)]
 pub(crate) struct Listing<'a> {
-    /// Findings of the pre-checks: they stand in front of the heading.
+    /// Findings of the pre-checks, which come before the heading.
     pub(crate) before_heading: Group,
     /// Findings that belong to no single object.
     pub(crate) unattributed: Group,
-    /// Objects that have something to say, by ascending object id.
+    /// Objects with output, by ascending object id.
     pub(crate) objects: Vec<ObjectListing<'a>>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Listing<'a> {
 }
 
 impl ObjectListing<'_> {
-    /// The name that messages print.
+    /// The name in messages.
     pub(crate) fn name(&self) -> String {
         match self.rowsets.first() {
             Some(rowset) if !rowset.name.is_empty() => rowset.display_name(),
@@ -56,7 +56,7 @@ impl ObjectListing<'_> {
         }
     }
 
-    /// Schema and name, dbo included; `None` when the catalogue does not tell.
+    /// Schema and name, dbo included; `None` if the catalog does not say.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         self.rowsets
             .first()
@@ -64,8 +64,8 @@ impl ObjectListing<'_> {
             .map(|rowset| format!("{}.{}", rowset.schema, rowset.name))
     }
 
-    /// The line that ends an object's messages: how much it holds, or that it was left out; `None` for an object without
-    /// heap or clustered index.
+    /// The line that ends an object's messages: its rows and pages, or that it was skipped; `None` for an object
+    /// without heap or clustered index.
     pub(crate) fn counted(&self, name: &str) -> Option<Message> {
         if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
             return Some(message::memory_optimized(self.id, name));

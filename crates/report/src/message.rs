@@ -18,7 +18,7 @@ pub(crate) fn results_for(name: &str) -> Message {
     message(2536, format!("DBCC results for '{name}'."))
 }
 
-/// NOINDEX was asked for.
+/// NOINDEX was requested.
 pub(crate) fn no_index(command: &str) -> Message {
     let command = command.to_lowercase();
     let text =
@@ -26,12 +26,12 @@ pub(crate) fn no_index(command: &str) -> Message {
     message(7966, text)
 }
 
-/// How many there are of a kind of Service Broker objects. As an informational line, 8997 stands without its number.
+/// The number of Service Broker objects of one kind. As an informational line, 8997 is printed without its number.
 pub(crate) fn broker_count(kind: &BrokerCount) -> Message {
     message(8997, format!("Service Broker Msg {}, State 1: {} analyzed: {}.", kind.number, kind.name, kind.count))
 }
 
-/// A finding's message: number, state and text. CHECKCATALOG prints by itself what CHECKDB wraps in 8992.
+/// A finding's message: number, state and text. CHECKCATALOG prints directly what CHECKDB wraps in 8992.
 pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String) {
     let text = finding.text(&report.names());
     let whole = (finding.check.msg, finding.state);
@@ -100,12 +100,12 @@ pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>)
     Some(message(8958, text))
 }
 
-/// What a run would take. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
+/// What a run would need. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
 pub(crate) fn estimated(what: &str, command: &str, database: &str, kilobytes: u64) -> Message {
     message(5281, format!("Estimated {what} (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
-/// Where an identity column stands, as CHECKIDENT says it.
+/// Current and highest value of an identity column, in CHECKIDENT's words.
 pub(crate) fn identity(result: &IdentityResult) -> Message {
     let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
     let (current, farthest) = (value(result.current()), value(result.farthest));
@@ -115,16 +115,16 @@ pub(crate) fn identity(result: &IdentityResult) -> Message {
     message(7998, text)
 }
 
-/// An identity column that may give out values that rows have. CHECKIDENT has no words for it.
+/// An identity column that may generate values that rows already have. CHECKIDENT has no text for it.
 pub fn identity_behind(result: &IdentityResult) -> String {
     let IdentityResult { table, column, .. } = result;
     format!(
-        "Warning: rows of '{table}' have values of identity column '{column}' that it has yet to give out. DBCC CHECKIDENT \
-         moves it on."
+        "Warning: table '{table}' already has values of identity column '{column}' beyond its current value; reseed it with \
+         DBCC CHECKIDENT."
     )
 }
 
-/// How many constraints were proven to hold; `None` if they were not asked for.
+/// How many constraints were proven to hold; `None` if not requested.
 pub(crate) fn constraints(report: &Report) -> Option<String> {
     let all = &report.beyond.constraints;
     let verified = |kind: &str| {

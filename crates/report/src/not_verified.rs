@@ -1,4 +1,4 @@
-//! What was asked for and could not be verified: every format has it, never silent. And notes, which are merely worth knowing.
+//! What was requested and could not be verified, in every format. And notes, which are merely worth knowing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +12,8 @@ use crate::{View, message};
 /// Width of the lines that list places.
 const WIDTH: usize = 110;
 
-/// Writes the blocks that end the text of a run: what was not verified, with the findings that it demotes, and notes as far as
-/// informational messages are shown; nothing for a complete run without notes.
+/// Writes the blocks that end the text of a run: what was not verified, with the findings that it demotes, and notes
+/// unless informational messages are suppressed; nothing for a complete run without notes.
 ///
 /// # Errors
 /// Those of `out`.
@@ -48,7 +48,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     Ok(())
 }
 
-/// One line that says how much was verified of what can be counted; `None` when rows were not looked into.
+/// One line with the share of countable things that was verified; `None` if rows were not examined.
 pub fn share(report: &Report) -> Option<String> {
     let statistics = &report.statistics;
     let values = statistics.column_values_checked + statistics.column_values_not_verified;
@@ -79,7 +79,7 @@ pub fn headline(report: &Report) -> String {
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
 }
 
-/// What places have in common: in the order of kinds, then of the registry.
+/// The common cause of several places: sorted by kind, then by registry.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Cause<'a> {
     kind: LimitKind,
@@ -111,7 +111,7 @@ fn heading(kind: LimitKind) -> &'static str {
     }
 }
 
-/// The findings that a limit demotes: each in a line of its own, so that no script takes it for a message of DBCC.
+/// The demoted findings of a limit: each on its own line, so that no script mistakes it for a message of DBCC.
 fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn io::Write) -> io::Result<()> {
     let shown = view.max_findings.unwrap_or(usize::MAX);
     for finding in report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).take(shown) {
@@ -121,7 +121,7 @@ fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn i
     Ok(())
 }
 
-/// What is not verified, and where: the places of one kind of thing in one paragraph.
+/// What is not verified, and where: the places of one kind in one paragraph.
 fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result<()> {
     for of_one_kind in entries.chunk_by(|a, b| a.what == b.what) {
         let Some(first) = of_one_kind.first() else { continue };

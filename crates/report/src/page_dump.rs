@@ -1,7 +1,7 @@
 //! One page, field by field: what DBCC PAGE shows, with names, places and raw bytes.
 //!
-//! The catalogue of fields ([`format::fields`]) drives it. Every byte of a record comes out: what no field describes is
-//! shown as it is. Nothing is judged except the page's protection and whether each record can be parsed.
+//! Driven by the catalog of fields ([`format::fields`]). Every byte of a record is shown: bytes that no field describes
+//! are shown raw. Only the page's protection is verified, and whether each record can be parsed.
 
 mod allocation;
 mod header;
@@ -29,20 +29,20 @@ use crate::json::page;
 /// A page to be shown, and what is known about it.
 #[derive(Clone, Copy)]
 pub struct PageDump<'a> {
-    /// Where it was read.
+    /// Its address.
     pub at: PageId,
-    /// Its bytes as they were read, protection in place.
+    /// Its bytes as read, protection in place.
     pub bytes: &'a PageBytes,
     /// What the allocation maps say.
     pub allocation: Option<&'a Allocation>,
-    /// Whether an index page is a leaf; without it level 0 counts as leaf.
+    /// Whether an index page is a leaf; if unknown, level 0 counts as leaf.
     pub leaf: Option<bool>,
     /// Column values by name.
     pub columns: Option<&'a Columns<'a>>,
 }
 
 impl<'a> PageDump<'a> {
-    /// The page `bytes` read at `at`, nothing else known.
+    /// The page `bytes` read at `at`, with nothing else known.
     pub fn new(at: PageId, bytes: &'a PageBytes) -> Self {
         Self { at, bytes, allocation: None, leaf: None, columns: None }
     }
@@ -95,7 +95,7 @@ impl<'a> PageDump<'a> {
         crate::json::line(&line, out)
     }
 
-    /// All bytes of the page as they were read, 16 a line with offsets and characters.
+    /// All bytes of the page as read, 16 per line with offsets and characters.
     pub fn raw(&self) -> String {
         lines::hex_page(self.bytes)
     }

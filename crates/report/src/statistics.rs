@@ -66,7 +66,7 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     if counters.is_empty() { Ok(()) } else { writeln!(out, "system: {}", counters.join(", ")) }
 }
 
-/// Writes figures of the columns `heads`, the first of which are names, and perhaps a remark for each row.
+/// Writes figures in the columns `heads`, the first of which has names, and an optional remark for each row.
 ///
 /// # Errors
 /// Those of `out`.

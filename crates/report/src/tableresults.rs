@@ -1,8 +1,8 @@
 //! CSV with the rows and columns of DBCC's WITH TABLERESULTS, SQL Server 2012 and later
 //! (docs/format/checkdb.md#tableresults).
 //!
-//! What has no row there has none here: headings, the minimum repair level and the last line. What was not verified has
-//! none either, so a caller must tell it elsewhere.
+//! Lines without a row in DBCC's result have none here: headings, the minimum repair level and the last line. What was
+//! not verified has none either, so the caller must report it elsewhere.
 
 use std::io;
 

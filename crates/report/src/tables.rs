@@ -1,4 +1,4 @@
-//! Objects, indexes and partitions as the catalogue describes them: `mdfsck tables`.
+//! Objects, indexes and partitions as the catalog describes them: `mdfsck tables`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -31,7 +31,7 @@ pub fn write(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Res
     }
     table.write(0, out)?;
     writeln!(out)?;
-    writeln!(out, "Rows and pages are those that the catalogue keeps; mdfsck check counts them.")?;
+    writeln!(out, "Rows and pages are the catalog's counts; mdfsck check counts them itself.")?;
     write_expressions(database, &listed, out)
 }
 
@@ -50,7 +50,7 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
                 let index = database.indexes.get(&(expression.object_id, expression.sub_id));
                 ("filter of index", index.map_or_else(|| expression.sub_id.to_string(), |index| index.name.clone()))
             }
-            // An object of its own.
+            // An object by itself.
             ExpressionKind::Check => continue,
         };
         let text = expression.text.as_deref().unwrap_or("(stored off the row)");
@@ -103,7 +103,7 @@ pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io
     Ok(())
 }
 
-/// A partition of a heap or index, with what the catalogue says about it.
+/// A partition of a heap or index, with what the catalog says about it.
 struct Entry<'a> {
     database: &'a Database,
     rowset: &'a Rowset,
@@ -177,7 +177,7 @@ impl Entry<'_> {
         properties
     }
 
-    /// Key columns in order, `desc` where they descend; included ones last, in parentheses.
+    /// Key columns in order, `desc` if descending; included ones last, in parentheses.
     fn key(&self) -> Vec<String> {
         let Rowset { object_id, index_id, .. } = *self.rowset;
         let columns = self.database.index_columns.get(&(object_id, index_id)).map(Vec::as_slice).unwrap_or_default();

@@ -82,7 +82,7 @@ fn a_demoted_finding_keeps_all_that_it_says_in_every_format() {
 }
 
 #[test]
-fn notes_stand_apart_and_are_informational() {
+fn notes_are_separate_and_informational() {
     let mut report = report("Shop", 5);
     let limit = &check::registry::limits::COUNTS_ROWS_MORE;
     report.notes = vec![NotVerified { limit, ..not_verified("row count", "dbo.Orders", 0) }];

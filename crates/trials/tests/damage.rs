@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::borrow::Cow;
 
 use check::{Finding, Options, Silent};
-use lab::backup::{Base, Form, Set, backup};
+use lab::backup::{BackupOptions, Base, Set, backup};
 use lab::damage::{Damage, Kind, damage};
 use lab::{PageVerify, Version, orders};
 
@@ -96,10 +96,10 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
             lie.iter().for_each(|place| bytes[place.clone()].fill(byte));
             std::fs::write(&written.files[0], &bytes).unwrap();
             let to = tempfile::tempdir().unwrap();
-            let full = Form { in_flight: 5, checksum: true, ..Form::default() };
-            let differential = Form { base: Some(Base { files: &base.files, step: 1 }), ..full };
-            for (name, form) in [("full", full), ("differential", differential)] {
-                match backup(&[Set { files: &written.files, step: 2, form }], to.path(), name) {
+            let full = BackupOptions { in_flight: 5, checksum: true, ..BackupOptions::default() };
+            let differential = BackupOptions { base: Some(Base { files: &base.files, step: 1 }), ..full };
+            for (name, options) in [("full", full), ("differential", differential)] {
+                match backup(&[Set { files: &written.files, step: 2, options }], to.path(), name) {
                     // What was written can be opened, or is refused.
                     Ok(done) => drop(source::open(&done.files, &[], false)),
                     Err(_) => refused += 1,

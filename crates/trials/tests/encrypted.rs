@@ -11,7 +11,7 @@ use format::page::page_flags;
 use format::protection::verify;
 use format::{PAGE_BYTES, Page, PageBytes};
 use image::Image;
-use lab::backup::{Form, Set, backup};
+use lab::backup::{BackupOptions, Set, backup};
 use lab::{Description, Version, orders};
 use trials::mutate::seal;
 
@@ -259,7 +259,7 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
 fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let files = lab::write(&sample(), folder.path()).unwrap().files;
-    let set = Set { files: &files, step: 1, form: Form::default() };
+    let set = Set { files: &files, step: 1, options: BackupOptions::default() };
     let written = backup(&[set], folder.path(), "orders").unwrap().files;
     // The pages lie in it as they are, at multiples of 512.
     let mut bytes = std::fs::read(&written[0]).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::facts::FileFacts;
 use super::log::Part;
-use super::{Content, Facts, Form, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
+use super::{BackupOptions, Content, Facts, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
 
 /// What differs: fields of blocks and objects that nobody has explained, or that tell of what the database went through before.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
@@ -172,8 +172,8 @@ impl Real {
 /// If a file cannot be read or written, or the backup is not of that form.
 pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(String, usize), usize> {
     let real = Real::new(real);
-    let form = Form { checksum: !real.all("CSUM").is_empty(), ..Form::default() };
-    let mut set = Prepared::new(&Set { files, step: 1, form }).unwrap();
+    let options = BackupOptions { checksum: !real.all("CSUM").is_empty(), ..BackupOptions::default() };
+    let mut set = Prepared::new(&Set { files, step: 1, options }).unwrap();
     real.label(&mut set.facts);
     real.log(&mut set.content);
     let device = if number(real.last("SFMB"), 8, 2) == 512 { SMALL } else { LARGE };

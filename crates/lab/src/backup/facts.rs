@@ -1,7 +1,7 @@
 //! All that a backup says of what it holds, apart from pages and log.
 
 use super::origin::Origin;
-use super::{Form, config};
+use super::{BackupOptions, config};
 use crate::disk::LabError;
 use crate::fixed::guid;
 use crate::page::Lsn;
@@ -82,30 +82,30 @@ const EPOCH: u64 = 133_512_192_000_000_000;
 
 impl Facts {
     /// What a backup of `origin` says, taken at `step`: steps are minutes, and each has log of its own.
-    pub(crate) fn new(origin: &Origin, step: u8, form: &Form) -> Result<Self, LabError> {
+    pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.fork[..8].try_into().unwrap_or_default()));
         let checkpoint = |step: u8| Lsn(boot.checkpoint.0.saturating_add(step.into()), 16, 1);
         let minute = |step: u8, second: u8| config::date((2024, 2, 1), (step / 60, step % 60, second));
         let mut this = Self {
             media_set: guid(seed, 0x1000 + u64::from(step)),
-            stripes: form.stripes.max(1),
+            stripes: options.stripes.max(1),
             media_date: minute(step, 0),
             name: format!(
                 "{}-{}",
                 boot.name,
-                if form.base.is_some() { "Differential Database Backup" } else { "Full Database Backup" }
+                if options.base.is_some() { "Differential Database Backup" } else { "Full Database Backup" }
             ),
             user: "LAB\\backup".to_owned(),
             machine: "LAB".to_owned(),
             server: "LAB".to_owned(),
             set: guid(seed, 0x2000 + u64::from(step)),
-            letter: if form.base.is_some() { b'I' } else { b'D' },
+            letter: if options.base.is_some() { b'I' } else { b'D' },
             flags: 0x200
-                | u32::from(form.checksum) << 4
-                | u32::from(form.copy_only) << 10
-                | u32::from(form.base.is_some()) << 11,
-            is_copy_only: form.copy_only,
+                | u32::from(options.checksum) << 4
+                | u32::from(options.copy_only) << 10
+                | u32::from(options.base.is_some()) << 11,
+            is_copy_only: options.copy_only,
             started: minute(step, 0),
             finished: minute(step, 1),
             finished_at: EPOCH + u64::from(step) * 600_000_000,
@@ -125,7 +125,7 @@ impl Facts {
         };
         this.families =
             (0..this.stripes).map(|stripe| mix(seed ^ u64::from(stripe) << 8 ^ u64::from(step)) as u32).collect();
-        if let Some(base) = form.base {
+        if let Some(base) = options.base {
             this.full_backup_lsn = checkpoint(base.step);
             this.base_lsn = checkpoint(base.step);
             this.base_set = guid(seed, 0x2000 + u64::from(base.step));

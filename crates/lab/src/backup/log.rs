@@ -85,7 +85,7 @@ pub(super) struct Change {
 
 /// Log records, block by block.
 pub(super) struct Log {
-    form: LogForm,
+    options: LogForm,
     first: Lsn,
     blocks: Vec<u8>,
     /// Records of the block that is being filled.
@@ -118,9 +118,9 @@ fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> 
 
 impl Log {
     /// Log that starts at `first`, with a checkpoint.
-    pub(super) fn new(form: LogForm, first: Lsn, version: u16, time: [u8; 8]) -> Self {
+    pub(super) fn new(options: LogForm, first: Lsn, version: u16, time: [u8; 8]) -> Self {
         let mut this =
-            Self { form, first, blocks: Vec::new(), records: Vec::new(), used: 0, previous: 0, transactions: 0 };
+            Self { options, first, blocks: Vec::new(), records: Vec::new(), used: 0, previous: 0, transactions: 0 };
         let mut begin = [0; 96];
         put(&mut begin, 0x18, &time);
         put(&mut begin, 0x2A, &version.to_le_bytes());
@@ -136,7 +136,7 @@ impl Log {
     /// Adds a record; returns its LSN.
     fn push(&mut self, record: Vec<u8>) -> Lsn {
         // Two bytes a record for its offset, one a sector for the byte that its status displaces.
-        if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
+        if self.options.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
         self.used += record.len();
@@ -150,7 +150,7 @@ impl Log {
     pub(super) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
         self.transactions += 1;
         let number = 0x100 + self.transactions;
-        let mut begin = vec![0; if self.form.block < 5 { 64 } else { 76 }];
+        let mut begin = vec![0; if self.options.block < 5 { 64 } else { 76 }];
         put(&mut begin, 0x18, &51u16.to_le_bytes());
         put(&mut begin, 0x28, &time);
         let began = self.push(record(operation::BEGIN_TRANSACTION, number, &begin, &[b"u\0s\0e\0r\0", &[1]]));
@@ -183,25 +183,25 @@ impl Log {
         if self.records.is_empty() {
             return;
         }
-        let form = self.form;
+        let options = self.options;
         let records = std::mem::take(&mut self.records);
-        let used = form.header + std::mem::take(&mut self.used) + 2 * records.len();
+        let used = options.header + std::mem::take(&mut self.used) + 2 * records.len();
         // Each sector gives up a byte, which goes to the end.
         let mut count = used.div_ceil(SECTOR);
         while used + count > count * SECTOR {
             count += 1;
         }
         let mut block = vec![0; count * SECTOR];
-        let flags = 1 | u16::from(form.has_checksum) << 1;
+        let flags = 1 | u16::from(options.has_checksum) << 1;
         for (field, value) in
-            [form.block, records.len() as u16, used as u16, block.len() as u16, flags].into_iter().enumerate()
+            [options.block, records.len() as u16, used as u16, block.len() as u16, flags].into_iter().enumerate()
         {
             put(&mut block, 2 * field, &value.to_le_bytes());
         }
         put(&mut block, 0x0A, &(self.previous as u16).to_le_bytes());
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
         put(&mut block, 0x0C, &lsn.bytes());
-        let mut at = form.header;
+        let mut at = options.header;
         for (number, record) in records.iter().enumerate() {
             put(&mut block, at, record);
             put(&mut block, used - 2 * (number + 1), &(at as u16).to_le_bytes());
@@ -212,7 +212,7 @@ impl Log {
             let last = block.len() - 1 - sector;
             block[last] = std::mem::replace(&mut block[sector * SECTOR], status);
         }
-        if form.has_checksum {
+        if options.has_checksum {
             let sum = sectors(0, &block);
             put(&mut block, 0x18, &sum.to_le_bytes());
         }

@@ -1,4 +1,4 @@
-//! Results that are kept, and what has changed since.
+//! Saved results, and what has changed since.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::measure::{Measured, median};
 use crate::failure::Failure;
 use crate::output;
 
-/// Where baselines lie, below the folder in which the program runs.
+/// Folder of baselines, in the current folder.
 const FOLDER: &str = ".mdfsck-bench";
 
 /// How a cell compares with its baseline.
@@ -30,14 +30,14 @@ fn path(name: &str) -> Result<PathBuf, Failure> {
     Ok(Path::new(FOLDER).join(format!("{name}.json")))
 }
 
-/// Keeps results under a name.
+/// Saves results under a name.
 pub(crate) fn save(name: &str, results: &Json) -> Result<(), Failure> {
     let path = path(name)?;
-    fs::create_dir_all(FOLDER).map_err(|error| Failure::blind(format!("{FOLDER}: cannot be made: {error}")))?;
+    fs::create_dir_all(FOLDER).map_err(|error| Failure::unable(format!("{FOLDER}: cannot be made: {error}")))?;
     output::save(&path, &format!("{results:#}\n"))
 }
 
-/// The results that were kept under a name.
+/// The results saved under a name.
 pub(crate) fn load(name: &str) -> Result<Json, Failure> {
     let path = path(name)?;
     let failed = |error: &dyn std::fmt::Display| {
@@ -47,7 +47,7 @@ pub(crate) fn load(name: &str) -> Result<Json, Failure> {
     serde_json::from_str(&text).map_err(|error| failed(&error))
 }
 
-/// How a cell has changed; `None` when the baseline does not have it.
+/// How a cell has changed; `None` if the baseline does not have it.
 pub(crate) fn change(baseline: &Json, now: &Measured) -> Option<Change> {
     let cells = baseline["cells"].as_array()?;
     let then = cells.iter().find(|cell| cell["cell"] == now.cell.name())?;

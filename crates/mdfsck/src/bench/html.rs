@@ -1,4 +1,4 @@
-//! One page that needs nothing else: elapsed time by degree of parallelism and configuration, and each cell over time.
+//! One self-contained page: elapsed time by degree of parallelism and configuration, and each cell over time.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ figure{display:inline-block;margin:.6em 2em 0 0;vertical-align:top}figcaption{fo
 .row{display:flex;flex-wrap:wrap;gap:0 1em}.row figure{margin:.4em 0 0}\
 text{font:12px system-ui,sans-serif;fill:#5a6673}.value{fill:#1d2733;text-anchor:middle}";
 
-/// Colours that people who do not tell red from green can tell apart (Okabe and Ito's palette).
+/// Colors that color-blind people can distinguish (Okabe and Ito's palette).
 const COLOURS: [&str; 8] = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000"];
 
 /// The page.

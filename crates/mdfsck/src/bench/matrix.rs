@@ -1,18 +1,18 @@
-//! What is measured: every configuration at every degree of parallelism, memory grant and state of the cache.
+//! What is measured: every configuration at every degree of parallelism, memory grant and cache state.
 
 use crate::size;
 
 /// How a check is configured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Configuration {
-    /// As on the command line and in results.
+    /// Its name on the command line and in results.
     pub(crate) name: &'static str,
-    /// The options of `mdfsck check` that make it.
+    /// The options of `mdfsck check` for it.
     pub(crate) options: &'static [&'static str],
 }
 
-/// All configurations. Those that the articles on CHECKDB measure: all or PHYSICAL_ONLY, one batch or several (trace flag
-/// 2562), readers of their own for each file (2549), and both.
+/// All configurations. Those that articles on CHECKDB measure: all or PHYSICAL_ONLY, one batch or several (trace flag
+/// 2562), dedicated readers for each file (2549), and both.
 pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
     Configuration { name: "full", options: &[] },
     Configuration { name: "full/batches", options: &["--batches", "4"] },

@@ -1,4 +1,4 @@
-//! Runs a cell as a process of its own, so that nothing of one run helps or burdens the next, and reads what it cost.
+//! Runs a cell in its own process, so that runs do not affect each other, and reads what it cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub(crate) struct Run {
     pub(crate) spilled_bytes: f64,
     pub(crate) memory_peak: f64,
     pub(crate) findings: u64,
-    /// Everything that was counted during the run, by name: sums over its phases, and what the system counted.
+    /// All counters of the run, by name: sums over its phases, and those of the system.
     pub(crate) counters: BTreeMap<String, f64>,
     /// (seconds, bytes, processor seconds, memory, spilled), totals since the start.
     pub(crate) series: Vec<[f64; 5]>,
@@ -65,19 +65,19 @@ impl Measured {
         (values.first().copied().unwrap_or_default(), values.last().copied().unwrap_or_default())
     }
 
-    /// Bytes a second, at the median of the time.
+    /// Bytes per second, at the median time.
     pub(crate) fn throughput(&self) -> f64 {
         self.median(|run| run.bytes) / self.median(|run| run.seconds).max(1e-9)
     }
 
-    /// The run whose time is next to the median.
+    /// The run with a time closest to the median.
     pub(crate) fn typical(&self) -> Option<&Run> {
         let median = self.median(|run| run.seconds);
         let distance = |run: &Run| (run.seconds - median).abs();
         self.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// As it is saved.
+    /// The saved form.
     pub(crate) fn to_json(&self) -> Json {
         let run = |run: &Run| {
             json!({
@@ -107,9 +107,10 @@ impl Measured {
 /// Runs a cell once.
 pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<Run, Failure> {
     prepare(cell.cache, files)?;
-    let program = std::env::current_exe().map_err(|error| Failure::blind(format!("cannot run myself: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| Failure::unable(format!("cannot start another mdfsck: {error}")))?;
     let output = Command::new(program).args(cell.arguments()).args(files).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| Failure::blind(format!("cannot run myself: {error}")))?;
+    let output = output.map_err(|error| Failure::unable(format!("cannot start another mdfsck: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = |kind: &str| {
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Json>(line).ok());
@@ -164,11 +165,11 @@ fn counters(statistics: &Json) -> BTreeMap<String, f64> {
 /// Brings the files into the cache, or out of it.
 fn prepare(cache: Cache, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
-        let file = File::open(path).map_err(|error| Failure::blind(format!("{}: {error}", path.display())))?;
+        let file = File::open(path).map_err(|error| Failure::unable(format!("{}: {error}", path.display())))?;
         match cache {
             Cache::Warm => {
                 let read = std::io::copy(&mut &file, &mut std::io::sink());
-                read.map_err(|error| Failure::blind(format!("{}: {error}", path.display())))?;
+                read.map_err(|error| Failure::unable(format!("{}: {error}", path.display())))?;
             }
             Cache::Cold => drop_from_cache(&file, path)?,
         }
@@ -179,7 +180,7 @@ fn prepare(cache: Cache, files: &[PathBuf]) -> Result<(), Failure> {
 #[cfg(target_os = "linux")]
 fn drop_from_cache(file: &File, path: &Path) -> Result<(), Failure> {
     let dropped = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-    dropped.map_err(|error| Failure::blind(format!("{}: cannot be dropped from the cache: {error}", path.display())))
+    dropped.map_err(|error| Failure::unable(format!("{}: cannot be dropped from the cache: {error}", path.display())))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! What help says around the options: what the program is for, exit status, examples.
+//! The texts of help around the options: what the program is for, exit status, examples.
 
 pub(super) const ABOUT: &str =
     "Checks SQL Server database files offline, as DBCC CHECKDB does: no server, no restore, no snapshot.";

@@ -1,4 +1,4 @@
-//! A database that is built to be measured: the options of `mdfsck bench` that say which.
+//! A database built for measurements: the options of `mdfsck bench` that describe it.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use lab::Version;
 use tempfile::TempDir;
 
 use super::{Schema, write};
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, warn};
 use crate::size;
 
-/// Data files, and the temporary folder that they go with.
+/// Data files, and their temporary folder.
 type Built = (Vec<PathBuf>, Option<TempDir>);
 
 const BUILD: &str = "Database to build";
@@ -32,25 +32,25 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// What is built, if anything is.
+    /// A description of what is built, if anything.
     pub(crate) fn title(&self) -> Option<String> {
         self.size.map(|bytes| format!("{}, {}", self.schema.name(), size::text(bytes)))
     }
 
-    /// Builds the database, if one is asked for; without a path for it, it goes with the folder that is returned.
+    /// Builds the database, if requested; without a path for it, it is deleted with the returned folder.
     pub(crate) fn database(&self, paths: &[PathBuf]) -> Result<Option<Built>, Failure> {
         let Some(size) = self.size else { return Ok(None) };
         let (folder, temporary) = match paths {
             [] => {
                 let made = TempDir::new();
                 let made =
-                    made.map_err(|error| Failure::blind(format!("there is no place for temporary files: {error}")))?;
+                    made.map_err(|error| Failure::unable(format!("there is no place for temporary files: {error}")))?;
                 (made.path().to_owned(), Some(made))
             }
             [folder] => (folder.clone(), None),
             _ => return Err(Failure::usage("--size: one PATH at most, the folder in which the database is built")),
         };
-        complain(format!("a database of {} is built in {}", size::text(size), folder.display()));
+        warn(format!("a database of {} is built in {}", size::text(size), folder.display()));
         let description = self.schema.describe(Version::V852, 1, size, self.files);
         Ok(Some((write(&description, &folder)?.files, temporary)))
     }

@@ -13,7 +13,7 @@ use std::process::Command;
 use check::{Options, Silent};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::PAGE_BYTES;
-use lab::backup::{Base, Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use lab::damage::{Kind, damage};
 use lab::description::{Column, Filter, Table, Values};
 use lab::specimens::specimen;
@@ -202,15 +202,17 @@ fn backups(lines: &mut Lines) {
     let at = folder();
     let data = folder();
     let files = small(data.path());
-    let sum = Form { checksum: true, ..Form::default() };
-    let packed = Form { container: Some(Container::Version2), stripes: 2, ..sum };
+    let sum = BackupOptions { checksum: true, ..BackupOptions::default() };
+    let packed = BackupOptions { container: Some(Container::Version2), stripes: 2, ..sum };
     let base = Some(Base { files: &files, step: 1 });
     let mut all = Vec::new();
-    for (name, step, form) in
-        [("plain", 1, sum), ("packed", 1, packed), ("differential", 2, Form { base, ..Form::default() })]
-    {
-        let written = backup(&[Set { files: &files, step, form }], at.path(), name).unwrap().files;
-        if form.base.is_none() {
+    for (name, step, options) in [
+        ("plain", 1, sum),
+        ("packed", 1, packed),
+        ("differential", 2, BackupOptions { base, ..BackupOptions::default() }),
+    ] {
+        let written = backup(&[Set { files: &files, step, options }], at.path(), name).unwrap().files;
+        if options.base.is_none() {
             assert_eq!(lines.check(&[], &written), 0, "{name}");
         }
         assert_eq!(lines.run(&["info", "--json"], &written), 0, "{name}");

@@ -16,12 +16,12 @@ pub struct Allocation {
     pub diff: Option<(PageId, bool)>,
     /// The minimally logged map, and the bit: set = minimally logged.
     pub ml: Option<(PageId, bool)>,
-    /// Whose page it is, in words.
+    /// A description of its owner.
     pub owner: Option<String>,
 }
 
 impl Allocation {
-    /// Map, its page, and what it says.
+    /// Each map, its page, and what it says.
     pub(super) fn states(&self) -> Vec<(&'static str, PageId, String)> {
         let mut states = Vec::new();
         if let Some((map, byte)) = self.pfs {
@@ -41,7 +41,7 @@ impl Allocation {
     }
 }
 
-/// What a byte of a PFS page says, in DBCC PAGE's words.
+/// A byte of a PFS page, in DBCC PAGE's words.
 pub(super) fn pfs_text(byte: u8) -> String {
     let byte = PfsByte(byte);
     let text = if byte.is_allocated() { "" } else { "NOT ALLOCATED " };

@@ -1,4 +1,4 @@
-//! The page as a whole: what it is, whose it is, and its header.
+//! The page as a whole: its type, its owner, and its header.
 
 use format::PageId;
 use format::fields::Structure;
@@ -14,7 +14,7 @@ pub(super) fn file_offset(at: PageId) -> u64 {
     u64::from(at.page) * PAGE_BYTES as u64
 }
 
-/// What page this is.
+/// The page's address and type.
 pub(super) fn write_title(out: &mut String, parsed: &Parsed, at: PageId) {
     let header = parsed.view().header();
     let kind =
@@ -26,7 +26,7 @@ pub(super) fn write_title(out: &mut String, parsed: &Parsed, at: PageId) {
     out.push('\n');
 }
 
-/// Whose page it is, by its header and by the allocation maps.
+/// The page's owner, according to its header and to the allocation maps.
 pub(super) fn write_owner(out: &mut String, parsed: &Parsed, allocation: Option<&Allocation>) {
     line(out, format_args!("Alloc unit      {}", parsed.view().header().alloc_unit()));
     if let Some(allocation) = allocation {

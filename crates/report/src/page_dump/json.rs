@@ -17,7 +17,7 @@ pub(super) fn fields(parsed: &Parsed, structure: Structure, start: usize) -> Vec
     parsed.fields_of(structure).map(|found| field(parsed, found, start)).collect()
 }
 
-/// A field of what begins at `start`.
+/// A field of a structure that begins at `start`.
 fn field(parsed: &Parsed, found: &FieldInstance, start: usize) -> lines::Field {
     // Whole maps are reported as runs.
     let is_map = found.bytes.len() >= 4096;
@@ -80,14 +80,14 @@ pub(super) fn map(parsed: &Parsed, at: PageId) -> Vec<lines::MapRun> {
     runs.collect()
 }
 
-/// What the allocation maps say of the page.
+/// What the allocation maps say about the page.
 pub(super) fn allocation(allocation: &Allocation) -> lines::Allocation<'_> {
     let states = allocation.states().into_iter();
     let maps = states.map(|(map, page, state)| lines::MapState { map, page: page.to_string(), state });
     lines::Allocation { owner: allocation.owner.as_deref(), maps: maps.collect() }
 }
 
-/// Whether the page is as it was written.
+/// Whether the page is as written.
 pub(super) fn protection(bytes: &PageBytes) -> lines::Protection {
     let hex = |word: u32| Some(format!("0x{word:08X}"));
     let right = |kind| lines::Protection {

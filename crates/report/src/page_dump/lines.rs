@@ -1,4 +1,4 @@
-//! Lines of text and of hex.
+//! Lines of text and hexadecimal.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use format::PageBytes;
 use format::fields::hex;
 use format::page::PAGE_BYTES;
 
-/// Bytes of a line of a hex dump.
+/// Bytes per line of a hex dump.
 const LINE: usize = 16;
 
-/// One line, without spaces at its end.
+/// One line, without trailing spaces.
 pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = out.write_fmt(text);
@@ -27,7 +27,7 @@ pub(super) fn hex_page(page: &PageBytes) -> String {
     out
 }
 
-/// The first `most` bytes of `range`, [`LINE`] a line; a star for lines equal to the one before.
+/// The first `most` bytes of `range`, [`LINE`] per line; an asterisk for lines equal to the one before.
 pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range: Range<usize>, most: usize) {
     let bytes = page.get(range.clone()).unwrap_or_default();
     let shown = bytes.get(..most).unwrap_or(bytes);
@@ -35,7 +35,7 @@ pub(super) fn hex_lines(out: &mut String, indent: &str, page: &PageBytes, range:
     for (number, chunk) in shown.chunks(LINE).enumerate() {
         let previous = number.checked_sub(1).and_then(|previous| shown.chunks(LINE).nth(previous));
         if previous == Some(chunk) {
-            // As hexdump does.
+            // Like hexdump.
             if !repeated {
                 line(out, format_args!("{indent}*"));
             }

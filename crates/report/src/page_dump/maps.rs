@@ -43,7 +43,7 @@ pub(super) fn file_of(parsed: &Parsed, at: PageId) -> u16 {
     }
 }
 
-/// What an allocation page says, as runs. As in DBCC PAGE a run of extents ends with the first page of its last
+/// The contents of an allocation page, as runs. As in DBCC PAGE, a run of extents ends with the first page of its last
 /// extent.
 pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     let page = parsed.view();
@@ -69,7 +69,7 @@ pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     (title, runs(u64::from(base), u64::from(EXTENT_PAGES), bits, text))
 }
 
-/// Neighbours with the same state, together. The last of a run of several is its last element's first page.
+/// Combines neighbors with the same state. The end of a run of several is its last element's first page.
 fn runs<T: PartialEq>(base: u64, step: u64, states: impl Iterator<Item = T>, text: impl Fn(&T) -> String) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut current: Option<T> = None;

@@ -6,7 +6,7 @@ use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 
-/// The page with its torn bits put back, and its fields.
+/// The page with its torn bits restored, and its fields.
 pub(super) struct Parsed {
     pub(super) page: PageBytes,
     pub(super) fields: Vec<FieldInstance>,
@@ -20,7 +20,7 @@ impl Parsed {
         undo_torn_bits(&mut page);
         let header = Page::new(&page).header();
         if header.is_encrypted() {
-            // What follows the header is ciphertext: no slot and no record can be told.
+            // What follows the header is ciphertext: slots and records are unknown.
             let mut fields = instances_of(&page, true);
             fields.retain(|found| found.field.structure == Structure::PageHeader);
             return Self { fields, spaces: Vec::new(), page };

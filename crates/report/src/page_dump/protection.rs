@@ -1,11 +1,11 @@
-//! Whether the page is as it was written.
+//! Whether the page is as written.
 
 use format::PageBytes;
 use format::protection::{Protection, ProtectionFault, stored_word, verify};
 
 use super::lines::line;
 
-/// What protects the page, and whether it holds.
+/// The page's protection, and whether it holds.
 pub(super) fn write(out: &mut String, bytes: &PageBytes) {
     line(out, format_args!("Protection      {}", text(bytes)));
 }

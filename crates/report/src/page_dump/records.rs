@@ -11,29 +11,29 @@ use super::lines::line;
 use super::parsed::Parsed;
 use super::rows::{self, Row};
 
-/// A column of a record, decoded by someone who knows the table.
+/// A column of a record, decoded by a caller that knows the table.
 #[derive(Clone, Debug)]
 pub struct ColumnValue {
     /// Name of the column.
     pub name: String,
     /// Its type as a table definition would write it.
     pub type_name: String,
-    /// Where it lies, from the start of the record; empty if it is not stored.
+    /// Its range, from the start of the record; empty if it is not stored.
     pub bytes: Range<usize>,
     /// Its value as text.
     pub value: String,
 }
 
-/// Decodes the columns of the record in a slot, given the bytes the record may take. An empty list: not known.
+/// Decodes the columns of the record in a slot, given the bytes the record may take. An empty list: unknown.
 pub type Columns<'a> = dyn Fn(u16, &[u8]) -> Vec<ColumnValue> + 'a;
 
 /// One record of the page.
 pub(super) struct RecordView<'a> {
     pub(super) space: &'a RecordSpace,
     pub(super) fields: &'a [FieldInstance],
-    /// What it is, in words.
+    /// A description of the record.
     pub(super) kind: String,
-    /// Bytes it takes, if they can be told.
+    /// Its length in bytes, if known.
     pub(super) length: Option<usize>,
     /// Why it cannot be parsed.
     pub(super) fault: Option<RecordFault>,
@@ -41,7 +41,8 @@ pub(super) struct RecordView<'a> {
 }
 
 impl RecordView<'_> {
-    /// Bytes of a record that no field describes: gaps between fields, the whole record if nothing is known of it.
+    /// Bytes of a record that no field describes: gaps between fields, or the whole record if nothing is known about
+    /// it.
     pub(super) fn undescribed(&self) -> Vec<Range<usize>> {
         let space = &self.space.bytes;
         let end = self.length.map_or(space.end, |length| space.end.min(space.start.saturating_add(length)));
@@ -160,7 +161,7 @@ fn rows_of(parsed: &Parsed, record: &RecordView<'_>) -> Vec<Row> {
             }
         }
         inside = Some(structure);
-        // Columns that are shown by name need not be shown as bytes.
+        // Columns shown by name need not be shown as bytes.
         if !record.columns.is_empty() {
             row.below = None;
         }

@@ -7,11 +7,11 @@ use format::fields::{FieldInstance, Kind, Place, hex};
 use super::lines::{hex_lines, line};
 use super::parsed::Parsed;
 
-/// Bytes shown beside a field; longer fields go on below.
+/// Bytes shown beside a field; longer fields continue below.
 const BESIDE: usize = 10;
 /// Bytes shown beside a longer field.
 const EXCERPT: usize = 6;
-/// Bytes of a long field or of undescribed bytes that are shown.
+/// Bytes shown of a long field or of undescribed bytes.
 const BELOW: usize = 128;
 
 /// A line about a field, or about bytes that no field describes.
@@ -28,7 +28,7 @@ pub(super) struct Row {
     pub(super) below: Option<Range<usize>>,
 }
 
-/// The row of a field of what begins at `start`.
+/// The row of a field of a structure that begins at `start`.
 pub(super) fn of_field(parsed: &Parsed, found: &FieldInstance, start: usize) -> Row {
     let (field, bytes) = (found.field, parsed.slice(&found.bytes));
     let name = match (field.place, found.index) {
@@ -82,7 +82,7 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
             length => format!("{} .. +{}", excerpt(bytes), length - EXCERPT),
         };
         let Row { name, value, label, .. } = row;
-        // A name that says it all needs no second one.
+        // A self-explanatory name needs no label.
         let label = if label.eq_ignore_ascii_case(name.trim_start()) { "" } else { label };
         let (at, relative) = (row.bytes.start, format!("+{}", row.relative));
         line(out, format_args!("  0x{at:04X} {relative:>6}  {raw:<30}  {name:<names$}  {value:<values$}  {label}"));

@@ -9,12 +9,12 @@ use format::slots::MAX_SLOTS;
 use super::lines::line;
 use super::parsed::Parsed;
 
-/// Where each slot says its record begins.
+/// Each slot's record offset, according to the slot array.
 pub(super) fn offsets(parsed: &Parsed) -> impl Iterator<Item = Option<u16>> {
     parsed.fields_of(Structure::SlotArray).map(|found| u16_at(parsed.slice(&found.bytes), 0))
 }
 
-/// All slots, some a line.
+/// All slots, several per line.
 pub(super) fn write(out: &mut String, parsed: &Parsed) {
     const PER_LINE: usize = 8;
     let count = usize::from(parsed.view().header().slot_count.get());

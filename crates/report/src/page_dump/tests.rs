@@ -79,7 +79,7 @@ fn a_data_page_shows_header_records_and_columns() {
 }
 
 #[test]
-fn damage_is_told_and_the_rest_shown() {
+fn damage_is_reported_and_the_rest_shown() {
     let mut row = ROW;
     row[15] = 18;
     let mut page = with_records(1, 8, &[&row]);

@@ -40,7 +40,7 @@ fn checkdb_sums_partitions_and_leaves_out_nonclustered_indexes() {
 }
 
 #[test]
-fn a_sound_database_says_nothing_under_no_infomsgs() {
+fn a_sound_database_prints_nothing_with_no_infomsgs() {
     assert_eq!(shown(Format::Text, &sound(), QUIET), "");
 }
 
@@ -103,7 +103,7 @@ fn checkcatalog_prints_its_messages_unwrapped_and_no_summary() {
 }
 
 #[test]
-fn service_broker_stands_behind_the_heading_in_every_format() {
+fn service_broker_comes_after_the_heading_in_every_format() {
     let mut report = report("Shop", 5);
     report.service_broker = service_broker();
     let line = "Service Broker Msg 9675, State 1: Message Types analyzed: 14.";

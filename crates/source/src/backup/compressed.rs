@@ -43,7 +43,7 @@ pub(crate) enum RecordFault {
     Checksum { stored: u32, computed: u32 },
     /// Its checksum is right, but its bytes do not decompress to as many sectors as its header says. The checksum does
     /// not cover the header, so the header may be damaged, or the compression unknown.
-    Form,
+    Malformed,
 }
 
 /// The content of a group, and which sectors of it cannot be read, one bit each.
@@ -211,7 +211,7 @@ impl Compressed {
                     let room = room.get_mut(record.from..record.to).unwrap_or_default();
                     match record.payload {
                         Ok(payload) if !expand(payload, room) => {
-                            found(BadRecord { at: record.at, fault: RecordFault::Form });
+                            found(BadRecord { at: record.at, fault: RecordFault::Malformed });
                         }
                         Ok(_) => {}
                         Err(bad) => found(bad),

@@ -149,7 +149,7 @@ impl Media {
                 match bad.fault {
                     RecordFault::Lost => DamageKind::RecordLost,
                     RecordFault::Checksum { stored, computed } => DamageKind::RecordChecksum { stored, computed },
-                    RecordFault::Form => DamageKind::RecordForm,
+                    RecordFault::Malformed => DamageKind::RecordForm,
                 },
             ));
         })?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use lab::backup::{Base, Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use source::PageSource;
 use tempfile::TempDir;
 use trials::mutate::Random;
@@ -69,24 +69,28 @@ impl Sound {
     fn new(subject: Arc<Subject>, choice: Choice) -> Self {
         let made = folder();
         let files = subject.store(made.path()).unwrap_or_else(|error| panic!("{}: {error}", subject.name));
-        let form =
-            Form { checksum: choice.checksum, container: choice.container, stripes: choice.stripes, ..Form::default() };
-        let write = |files: &[PathBuf], step, form, name: &str| {
-            backup(&[Set { files, step, form }], made.path(), name)
+        let options = BackupOptions {
+            checksum: choice.checksum,
+            container: choice.container,
+            stripes: choice.stripes,
+            ..BackupOptions::default()
+        };
+        let write = |files: &[PathBuf], step, options, name: &str| {
+            backup(&[Set { files, step, options }], made.path(), name)
                 .unwrap_or_else(|error| panic!("{}, {}: {error}", subject.name, choice.name))
         };
         let (paths, covered, first) = match choice.is_differential {
             false => {
-                let done = write(&files, 1, form, "full");
+                let done = write(&files, 1, options, "full");
                 (done.files, done.covered, 0)
             }
             true => {
                 let before = made.path().join("before");
                 let earlier = std::fs::create_dir(&before).and_then(|()| store(subject.earlier(), &before));
                 let earlier = earlier.unwrap_or_else(|error| panic!("{}: {error}", before.display()));
-                let full = write(&earlier, 1, Form::default(), "full");
+                let full = write(&earlier, 1, BackupOptions::default(), "full");
                 let base = Some(Base { files: &earlier, step: 1 });
-                let done = write(&files, 2, Form { base, ..form }, "differential");
+                let done = write(&files, 2, BackupOptions { base, ..options }, "differential");
                 ([full.files, done.files].concat(), [full.covered, done.covered].concat(), 1)
             }
         };
@@ -121,8 +125,8 @@ impl Backups {
         if kept.len() >= KEPT {
             kept.remove(0);
         }
-        let form = CHOICES[Random::new(key).below(CHOICES.len())];
-        let sound = Arc::new(Sound::new(bench.subjects.of(seed), form));
+        let options = CHOICES[Random::new(key).below(CHOICES.len())];
+        let sound = Arc::new(Sound::new(bench.subjects.of(seed), options));
         kept.push((key, Arc::clone(&sound)));
         sound
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use check::{Options, Report, Scope};
-use lab::backup::{Base, Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use report::{Format, View};
 use trials::mutate::Random;
 
@@ -171,8 +171,10 @@ impl Commands<'_> {
         std::fs::create_dir(made).map_err(text)?;
         std::fs::create_dir(made.join("temp")).map_err(text)?;
         let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-        let write = |files: &[PathBuf], step, form, name: &str| {
-            backup(&[Set { files, step, form }], made, name).map(|done| done.files).map_err(|error| error.to_string())
+        let write = |files: &[PathBuf], step, options, name: &str| {
+            backup(&[Set { files, step, options }], made, name)
+                .map(|done| done.files)
+                .map_err(|error| error.to_string())
         };
         let mut paths = match given {
             Given::Files => shown(self.files),
@@ -195,21 +197,22 @@ impl Commands<'_> {
                 if given == Given::Links { shown(&links) } else { vec![folder.display().to_string()] }
             }
             Given::Pipe(container) => {
-                let form = Form { container, checksum: random.below(2) == 0, ..Form::default() };
-                return Ok((vec!["-".to_owned()], write(self.files, 1, form, "full")?.pop()));
+                let options = BackupOptions { container, checksum: random.below(2) == 0, ..BackupOptions::default() };
+                return Ok((vec!["-".to_owned()], write(self.files, 1, options, "full")?.pop()));
             }
             Given::DifferentialPipe => {
                 let before = made.join("before");
                 std::fs::create_dir(&before).map_err(text)?;
                 let earlier = store(&self.subject.contents, &before).map_err(text)?;
-                let full = write(&earlier, 1, Form::default(), "full")?;
-                let form = Form { base: Some(Base { files: &earlier, step: 1 }), ..Form::default() };
+                let full = write(&earlier, 1, BackupOptions::default(), "full")?;
+                let options =
+                    BackupOptions { base: Some(Base { files: &earlier, step: 1 }), ..BackupOptions::default() };
                 let paths = shown(&full).into_iter().chain(["-".to_owned()]).collect();
-                return Ok((paths, write(self.files, 2, form, "differential")?.pop()));
+                return Ok((paths, write(self.files, 2, options, "differential")?.pop()));
             }
             Given::Stripes => {
-                let form = Form { stripes: 3, checksum: true, ..Form::default() };
-                shown(&write(self.files, 1, form, "stripe")?)
+                let options = BackupOptions { stripes: 3, checksum: true, ..BackupOptions::default() };
+                shown(&write(self.files, 1, options, "stripe")?)
             }
         };
         for last in (1..paths.len()).rev() {

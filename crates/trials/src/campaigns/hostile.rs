@@ -54,12 +54,12 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
 
 /// A backup of the subject, compressed or not.
 fn backup(subject: &Subject, random: &mut Random) -> Vec<u8> {
-    use lab::backup::{Container, Form, Set, backup};
+    use lab::backup::{BackupOptions, Container, Set, backup};
     let made = crate::subject::folder();
     let files = subject.store(made.path()).unwrap_or_else(|error| panic!("{error}"));
     let container = *random.pick(&[None, Some(Container::Version1), Some(Container::Version2)]).unwrap_or(&None);
-    let form = Form { container, checksum: random.below(2) == 0, ..Form::default() };
-    let done = backup(&[Set { files: &files, step: 1, form }], made.path(), "backup");
+    let options = BackupOptions { container, checksum: random.below(2) == 0, ..BackupOptions::default() };
+    let done = backup(&[Set { files: &files, step: 1, options }], made.path(), "backup");
     let done = done.unwrap_or_else(|error| panic!("{}: {error}", subject.name));
     done.files.first().and_then(|path| std::fs::read(path).ok()).unwrap_or_default()
 }

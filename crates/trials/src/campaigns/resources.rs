@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
-use lab::backup::{Form, Set, backup};
+use lab::backup::{BackupOptions, Set, backup};
 use trials::mutate::{PageRole, Pages, Random, seal};
 
 use super::case::{BEFORE, BLIND, Case, agrees};
@@ -211,7 +211,7 @@ fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> 
 /// A backup comes through a pipe whose reads fail, are short or interrupted.
 fn piped(case: &Case<'_>, seed: u64, random: &mut Random, what: &mut String) -> Verdict {
     let files: Vec<PathBuf> = case.paths.iter().map(PathBuf::from).collect();
-    let set = Set { files: &files, step: 1, form: Form::default() };
+    let set = Set { files: &files, step: 1, options: BackupOptions::default() };
     let Ok(done) = backup(&[set], &case.folder, "full") else { return Verdict::Kept };
     let Some(path) = done.files.first().map(|path| path.display().to_string()) else { return Verdict::Kept };
     let clean = case.program.run(&["check", &path]).end();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use check::{Options, Readers, Scope, Silent};
-use lab::backup::{Base, Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use source::{PageSource, Throttled};
 use trials::mutate::{PageRole, Random};
 
@@ -242,13 +242,14 @@ impl Place<'_> {
             let before = self.folder.join(format!("before{way}"));
             let earlier = std::fs::create_dir(&before).and_then(|()| self.subject.store(&before));
             let earlier = earlier.map_err(|error| error.to_string())?;
-            let full = write(Set { files: &earlier, step: 1, form: Form::default() }, &format!("{name}full"))?;
-            let form = Form { base: Some(Base { files: &earlier, step: 1 }), ..Form::default() };
-            let differential = write(Set { files: paths, step: 2, form }, &name)?;
+            let full =
+                write(Set { files: &earlier, step: 1, options: BackupOptions::default() }, &format!("{name}full"))?;
+            let options = BackupOptions { base: Some(Base { files: &earlier, step: 1 }), ..BackupOptions::default() };
+            let differential = write(Set { files: paths, step: 2, options }, &name)?;
             return Ok([full, differential].concat());
         };
-        let form = Form { container, stripes, checksum, ..Form::default() };
-        write(Set { files: paths, step: 1, form }, &name)
+        let options = BackupOptions { container, stripes, checksum, ..BackupOptions::default() };
+        write(Set { files: paths, step: 1, options }, &name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One field of a backup that the lab writes is changed, or the file is cut: exactly the messages that say so.
 
-use lab::backup::{Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::{Version, orders};
 use libtest_mimic::{Failed, Trial};
 
@@ -71,8 +71,8 @@ fn trial(what: &str, container: Option<Container>, (name, change, expected): Cas
     Trial::test(format!("backups: {name} ({what})"), move || {
         let folder = tempfile::tempdir()?;
         let files = lab::write(&orders::orders(Version::V852, 1, 1 << 20), folder.path())?.files;
-        let form = Form { checksum: true, container, ..Form::default() };
-        let written = backup(&[Set { files: &files, step: 1, form }], folder.path(), "full")?.files;
+        let options = BackupOptions { checksum: true, container, ..BackupOptions::default() };
+        let written = backup(&[Set { files: &files, step: 1, options }], folder.path(), "full")?.files;
         let mut bytes = std::fs::read(&written[0])?;
         change(&mut bytes);
         std::fs::write(&written[0], bytes)?;

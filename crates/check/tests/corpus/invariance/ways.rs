@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use check::registry::Phase;
 use check::{Options, Readers, Report, Scope, Silent, minimum_memory_bytes};
-use lab::backup::{Container, Form, Set, backup};
+use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::description::{Column, Filegroup, Index, Table, Values};
 use lab::{Description, PageVerify, SqlType, Version};
 use libtest_mimic::{Failed, Trial};
@@ -191,14 +191,14 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
 }
 
 /// Forms of a backup.
-fn forms() -> Vec<Form<'static>> {
-    let plain = Form::default();
+fn backup_options() -> Vec<BackupOptions<'static>> {
+    let plain = BackupOptions::default();
     vec![
         plain,
-        Form { checksum: true, ..plain },
-        Form { stripes: 3, ..plain },
-        Form { container: Some(Container::Version1), ..plain },
-        Form { container: Some(Container::Version2), checksum: true, stripes: 2, ..plain },
+        BackupOptions { checksum: true, ..plain },
+        BackupOptions { stripes: 3, ..plain },
+        BackupOptions { container: Some(Container::Version1), ..plain },
+        BackupOptions { container: Some(Container::Version2), checksum: true, stripes: 2, ..plain },
     ]
 }
 
@@ -206,12 +206,12 @@ fn forms() -> Vec<Form<'static>> {
 /// stay whole.
 fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
     let subject = Subject::new(description)?;
-    let mut forms = forms().into_iter().cycle().skip(number as usize);
+    let mut forms = backup_options().into_iter().cycle().skip(number as usize);
     let mut seen = 0;
     for copy in 0..copies().div_ceil(4) {
         let changes = subject.damage_to_content(number << 32 | copy);
         let Some(damaged) = changes.of(&subject.files).filter(|_| !changes.is_of_allocation) else { continue };
-        let Some(form) = forms.next() else { continue };
+        let Some(options) = forms.next() else { continue };
         seen += 1;
         let folder = tempfile::tempdir()?;
         let copied = |path: &PathBuf| -> std::io::Result<PathBuf> {
@@ -220,7 +220,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
         };
         let files = subject.written.iter().map(copied).collect::<std::io::Result<Vec<_>>>()?;
         changes.write(&subject.files, &files)?;
-        let taken = backup(&[Set { files: &files, step: 1, form }], folder.path(), "backup")?;
+        let taken = backup(&[Set { files: &files, step: 1, options }], folder.path(), "backup")?;
         let expected = answer(&damaged, &all_checks());
         for (what, paths, is_direct) in
             [("data files", &files, false), ("read directly", &files, true), ("backup", &taken.files, false)]
@@ -233,7 +233,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
             let found = answer(source.as_ref(), &all_checks());
             if found != expected {
                 let difference = difference(&expected, &found);
-                return Err(format!("copy {copy}, {:?}\n{what}: {form:?}\n{difference}", changes.what).into());
+                return Err(format!("copy {copy}, {:?}\n{what}: {options:?}\n{difference}", changes.what).into());
             }
         }
     }
