@@ -1,8 +1,8 @@
 //! Backups of a database, as SQL Server writes them: full, differential, in stripes, compressed, several sets in a file,
 //! with pages that change while they are copied.
 //!
-//! Written from the facts of the format and from real backups; it shares no code with the reader. What real backups say
-//! and nobody has explained is left out.
+//! Written from the facts of the format and from real backups; it shares no code with the reader. Unexplained contents
+//! of real backups are left out.
 
 #[cfg(feature = "written-again")]
 pub mod again;
@@ -37,7 +37,7 @@ pub use xpress::compress;
 /// The full backup that a differential is based on.
 #[derive(Clone, Copy, Debug)]
 pub struct Base<'a> {
-    /// The data files as they were then.
+    /// The data files at that time.
     pub files: &'a [PathBuf],
     /// When it was taken.
     pub step: u8,
@@ -56,11 +56,11 @@ pub struct BackupOptions<'a> {
     pub container: Option<Container>,
     /// Stripes; the same for all sets of a file.
     pub stripes: u16,
-    /// So many pages change while they are copied.
+    /// This many pages change while they are copied.
     pub in_flight: usize,
 }
 
-/// A backup of some data files, taken at a time: steps are minutes. 0 is when the database was last shut down.
+/// A backup of some data files at a certain time: steps are minutes, and 0 is the last shutdown of the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Set<'a> {
     /// The data files.
@@ -71,7 +71,7 @@ pub struct Set<'a> {
     pub options: BackupOptions<'a>,
 }
 
-/// What was written.
+/// The result of a backup.
 #[derive(Clone, Debug, Default)]
 pub struct BackedUp {
     /// The files, by stripe.
@@ -86,7 +86,7 @@ pub struct BackedUp {
 enum Failure {
     /// The backup file.
     Output(std::io::Error),
-    /// What is to be backed up.
+    /// What to back up.
     Origin(LabError),
 }
 
@@ -102,8 +102,8 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Writes sets one behind the other to files called `name`, with a number if there are several stripes. None of them may
-/// be there yet.
+/// Writes sets one after another to files called `name`, with a number if there are several stripes. None of them may
+/// exist yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
     let stripes = first.options.stripes.max(1);
@@ -205,7 +205,7 @@ impl Prepared {
     }
 }
 
-/// Deals extents to stripes, some to each in turn, without a fixed rhythm.
+/// Distributes extents to stripes, some to each in turn, without a fixed rhythm.
 fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     let mut dealt = vec![Extents::new(); usize::from(stripes)];
     let mut dice = Random::new(seed);
@@ -233,21 +233,21 @@ fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabErro
     Ok(found)
 }
 
-/// What a backup changes of the pages it copies.
+/// The changes that a backup makes to the pages it copies.
 #[derive(Default)]
 struct Changes {
     verify: PageVerify,
     /// Extents that differ from those of the base, if there is one.
     since_base: Option<Extents>,
-    /// LSNs of pages whose changes came before they were copied, by region from which on they did.
+    /// LSNs of pages that changed before they were copied, by the first region for which they did.
     lsns: BTreeMap<PageId, (usize, Lsn)>,
     in_flight: Vec<PageId>,
 }
 
 impl Changes {
-    /// Lets pages change during the backup: a third of those in flight by a transaction that is still open, the others by
-    /// one that commits, but behind their copies. As many changed before they were copied. Returns the extents that are
-    /// copied once more.
+    /// Changes pages during the backup: a third of those in flight by a transaction that stays open, the others by one
+    /// that commits, but after their copies. As many changed before they were copied. Returns the extents that are
+    /// copied again.
     fn happen(
         &mut self,
         origin: &mut Origin,
@@ -272,7 +272,7 @@ impl Changes {
         let open = chosen.split_off(chosen.len() - chosen.len() / 3);
         let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
         for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
-            // Some of them only when they were copied again.
+            // Some of them only when they are copied again.
             let region = usize::from(number % 4 == 0);
             if region == 1 {
                 again.insert((change.page.file, change.page.page / EXTENT));
@@ -297,7 +297,7 @@ impl Changes {
             let Some(page) = page.first_chunk_mut::<PAGE>() else { continue };
             let id = PageId::new(file, number);
             if id == PageId::new(1, 9) && page[1] == page_type::BOOT {
-                // It is backed up while it runs: not shut down.
+                // The database is running during the backup: not shut down.
                 self.edit(page, |page| page[96 + 0x27] &= !0x40);
             }
             if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {

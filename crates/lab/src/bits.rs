@@ -1,6 +1,6 @@
 //! A set of numbers that grows.
 
-/// One bit a number.
+/// One bit per number.
 #[derive(Clone, Default)]
 pub(crate) struct BitSet(Vec<u64>);
 
@@ -10,7 +10,7 @@ impl BitSet {
         self.0.get(n as usize / 64).is_some_and(|word| word >> (n % 64) & 1 == 1)
     }
 
-    /// Puts `n` in.
+    /// Adds `n`.
     pub(crate) fn insert(&mut self, n: u32) {
         let word = n as usize / 64;
         if word >= self.0.len() {

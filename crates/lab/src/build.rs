@@ -1,4 +1,4 @@
-//! Builds a table: its heap or clustered index with what lies off the rows, then its nonclustered indexes.
+//! Builds a table: its heap or clustered index with its off-row values, then its nonclustered indexes.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(crate) mod unit_kind {
     pub(crate) const OVERFLOW: u8 = 3;
 }
 
-/// A rowset that lies on the disk.
+/// A rowset that has been written.
 pub(crate) struct BuiltRowset {
     /// Object id of its table.
     pub object: i32,
@@ -50,7 +50,7 @@ pub(crate) struct BuiltRowset {
     pub rows: u64,
 }
 
-/// Hands out ids that no two things of the database share.
+/// Assigns ids, unique within the database.
 pub(crate) struct Ids {
     next_unit: u64,
     next_rowset: u64,
@@ -109,7 +109,7 @@ impl Default for Ids {
 
 /// Builds the rowsets of one table.
 pub(crate) struct TableBuilder<'a> {
-    /// The database it is of.
+    /// Its database.
     pub description: &'a Description,
     /// The table.
     pub table: &'a Table,
@@ -123,7 +123,7 @@ pub(crate) struct TableBuilder<'a> {
     addresses: Vec<RowId>,
 }
 
-/// Heaps with nonclustered indexes keep an address of eight bytes a row in memory.
+/// Heaps with nonclustered indexes keep an address of eight bytes per row in memory.
 const MOST_ADDRESSES: u64 = 20_000_000;
 
 impl<'a> TableBuilder<'a> {
@@ -298,7 +298,7 @@ impl<'a> TableBuilder<'a> {
         Ok((unit, live))
     }
 
-    /// Makes row `n` with what goes with it, and moves off the row what has no room in it.
+    /// Makes row `n` and its off-row values, including those that do not fit in the row.
     fn prepare(
         &self,
         space: &mut Space,

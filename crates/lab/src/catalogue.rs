@@ -1,4 +1,4 @@
-//! The system catalogue: rows of the base tables about themselves and about the tables that were built.
+//! The system catalog: rows of the base tables about themselves and about the tables built.
 
 mod objects;
 mod physical;
@@ -61,7 +61,7 @@ pub(crate) enum Field<'a> {
 
 use Field::{Bytes, Number, Text};
 
-/// The catalogue that is being filled.
+/// The catalog under construction.
 pub(crate) struct Catalogue<'a> {
     description: &'a Description,
     /// By id.
@@ -71,7 +71,7 @@ pub(crate) struct Catalogue<'a> {
     tables: HashMap<&'a str, usize>,
 }
 
-/// A data file, as the catalogue tells it.
+/// A data file in the catalog.
 pub(crate) struct FileEntry {
     /// Its id.
     pub id: u16,
@@ -79,7 +79,7 @@ pub(crate) struct FileEntry {
     pub group: u16,
     /// Logical name.
     pub name: String,
-    /// Where it lies.
+    /// Its path.
     pub path: String,
     /// Its length.
     pub pages: u32,
@@ -90,7 +90,7 @@ pub(crate) struct FileEntry {
 }
 
 impl<'a> Catalogue<'a> {
-    /// The catalogue of a fresh database of this version: the rows that every one has.
+    /// The catalog of a fresh database of this version: the rows that all have.
     pub(crate) fn new(description: &'a Description) -> Self {
         let objects = facts::objects(description.version);
         let tables = description.tables_by_name();
@@ -107,7 +107,7 @@ impl<'a> Catalogue<'a> {
         catalogue
     }
 
-    /// Whether an object id is taken by a base or internal table.
+    /// Whether an object id belongs to a base or internal table.
     pub(crate) fn is_taken(&self, object: i32) -> bool {
         self.fact(object).is_some()
     }
@@ -208,7 +208,7 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// Adds the rows about a rowset of a table that lies on the disk.
+    /// Adds the rows about a rowset of a table that has been written.
     pub(crate) fn describe_rowset(&mut self, rowset: &BuiltRowset) {
         self.describe_columns(rowset);
         self.describe_owners(rowset);
@@ -216,10 +216,10 @@ impl<'a> Catalogue<'a> {
         self.describe_units(rowset);
     }
 
-    /// Writes all base tables; gives the first page of sysallocunits.
+    /// Writes all base tables; returns the first page of sysallocunits.
     ///
-    /// What the tables say of themselves is known before they are written, but for where their pages lie. That is told
-    /// in sysallocunits alone, whose rows have a fixed length: it is laid out twice, and lies in the same pages both times.
+    /// The tables' rows about themselves are known before they are written, except for the places of their pages. Only
+    /// sysallocunits has those, in rows of fixed length: it is laid out twice, in the same pages both times.
     pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
         let mut system = self.plan_rowsets(ids);
         for rowset in &system {

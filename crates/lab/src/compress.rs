@@ -33,13 +33,13 @@ pub(crate) enum Stored {
     Bit,
     /// Bytes.
     Bytes(Vec<u8>),
-    /// A pointer to a value that lies elsewhere.
+    /// A pointer to an off-row value.
     Pointer(Vec<u8>),
     /// An entry of the page's dictionary.
     Symbol(u8),
 }
 
-/// The values of a row as ROW compression stores them, in the order of the layout.
+/// The values of a row under ROW compression, in layout order.
 pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Stored> {
     let stored = layout.columns.iter().map(|column| match column.source {
         Source::Column(at) => match (row.cell(at), row.value(at)) {
@@ -54,7 +54,7 @@ pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Store
     stored.collect()
 }
 
-/// The first byte of a CD record but for the long-region bit: bit 0, and the type from bit 2 on.
+/// The first byte of a CD record without the long-region bit: bit 0, and the type from bit 2 on.
 pub(crate) fn status(leaf: Leaf, kind: Kind) -> u8 {
     let record_type = match (leaf, kind) {
         (Leaf::Data, Kind::Ghost) => 3,

@@ -1,6 +1,6 @@
-//! Damage of the kinds that happen, done to files on purpose: seeded, told in words, with the messages to expect.
+//! Realistic kinds of damage, done to files on purpose: seeded, described, with the messages to expect.
 //!
-//! It looks at page headers alone, so that any database can be damaged, not only the lab's own. Give it copies.
+//! It reads only page headers, so that any database can be damaged, not only the lab's own. Give it copies.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::ids::{EXTENT, PAGE, PFS_INTERVAL, PageId};
 use crate::page::{self, PageVerify, page_type};
 use crate::random::Random;
 
-/// A kind of damage. Bit rot needs a database with checksums: nothing else sees it for sure.
+/// A kind of damage. Bit rot needs a database with checksums: only they detect it reliably.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "what each is, `summary` tells")]
 pub enum Kind {
@@ -31,11 +31,11 @@ pub enum Kind {
 pub struct Damage {
     /// Its kind.
     pub kind: Kind,
-    /// The pages that are no longer what they were; the first one is the one to look at.
+    /// The changed pages; examine the first one.
     pub pages: Vec<PageId>,
-    /// In words.
+    /// A description.
     pub what: String,
-    /// Messages of which a checker should give one at least.
+    /// Messages, at least one of which a checker should give.
     pub messages: &'static [u16],
 }
 
@@ -53,7 +53,7 @@ impl Kind {
         Self::Truncated,
     ];
 
-    /// Its name as an option has it.
+    /// Its name as an option.
     pub fn name(self) -> &'static str {
         match self {
             Self::BitRot => "bit-rot",
@@ -68,16 +68,16 @@ impl Kind {
         }
     }
 
-    /// What happens.
+    /// A description of the kind.
     pub fn summary(self) -> &'static str {
         match self {
-            Self::BitRot => "A bit flips on its own; only checksums see it for sure",
+            Self::BitRot => "One bit of a page has flipped; only checksums detect it reliably",
             Self::TornWrite => "Only the first sectors of a page reached the disk",
-            Self::LostWrite => "An index page is as it was before its last row came",
-            Self::SwappedPages => "Two pages lie in each other's place",
-            Self::BrokenLink => "A leaf page points to the wrong neighbour",
+            Self::LostWrite => "An index page lost its last write",
+            Self::SwappedPages => "Two pages have changed places",
+            Self::BrokenLink => "A leaf page points to the wrong neighbor",
             Self::KeyOrder => "Two rows of an index are in the wrong order",
-            Self::ZeroedExtent => "Eight pages in a row are zero",
+            Self::ZeroedExtent => "Eight pages in sequence are zero",
             Self::LostExtent => "An IAM page has lost an extent",
             Self::Truncated => "The file ends too early",
         }
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// Damages the files of one database. They are changed where they lie.
+/// Damages the files of one database, in place.
 pub fn damage(files: &[PathBuf], kind: Kind, seed: u64) -> Result<Damage, LabError> {
     let mut target = Target::open(files)?;
     let mut dice = Random::new(seed ^ (kind as u64) << 32);
@@ -118,7 +118,7 @@ pub fn damage(files: &[PathBuf], kind: Kind, seed: u64) -> Result<Damage, LabErr
 type Done = (Vec<PageId>, String);
 
 fn bit_rot(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
-    // Torn bits do not see it.
+    // Torn bits do not detect it.
     let mut page = target.pick(dice, |page| page.is_leaf() && page.u16(4) & 0x200 != 0 && page.end_is_sound())?;
     let used = u64::from(page.u16(30)) - 96;
     let (offset, bit) = (96 + dice.below(used) as usize, dice.below(8));
@@ -156,7 +156,7 @@ fn lost_write(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> 
     let entry = PAGE - 2 * usize::from(slots);
     page.put_u16(entry, 0);
     target.write_protected(&mut page)?;
-    let what = format!("index page {} is as it was before its last row (slot {}) came", text(page.id), slots - 1);
+    let what = format!("index page {} lost the write of its last row (slot {})", text(page.id), slots - 1);
     Ok((vec![page.id], what))
 }
 
@@ -169,7 +169,7 @@ fn swapped_pages(target: &mut Target, dice: &mut Random) -> Result<Done, LabErro
     (one.id, other.id) = (other.id, one.id);
     target.write(&one)?;
     target.write(&other)?;
-    let what = format!("pages {} and {} lie in each other's place", text(one.id), text(other.id));
+    let what = format!("pages {} and {} have changed places", text(one.id), text(other.id));
     Ok((vec![one.id, other.id], what))
 }
 
@@ -189,7 +189,7 @@ fn key_order(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
     page.put_u16(PAGE - 2 - 2 * usize::from(slot), second);
     page.put_u16(PAGE - 4 - 2 * usize::from(slot), first);
     target.write_protected(&mut page)?;
-    Ok((vec![page.id], format!("rows {slot} and {} of page {} have changed places", slot + 1, text(page.id))))
+    Ok((vec![page.id], format!("rows {slot} and {} of page {} are swapped", slot + 1, text(page.id))))
 }
 
 fn zeroed_extent(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {
@@ -231,10 +231,10 @@ fn text(id: PageId) -> String {
 }
 
 fn nothing() -> LabError {
-    LabError::Description("no page of the kind that this damage needs".to_owned())
+    LabError::Description("no page suitable for this damage".to_owned())
 }
 
-/// A page as it lies in the file, torn bits undone.
+/// A page as stored in the file, torn bits undone.
 struct Image {
     id: PageId,
     bytes: Box<[u8; PAGE]>,
@@ -263,12 +263,12 @@ impl Image {
         self.u16(PAGE - 2 - 2 * usize::from(number)).min(PAGE as u16 - 100)
     }
 
-    /// Whether the end of the records lies behind the header and on the page.
+    /// Whether the end of the records is on the page, after the header.
     fn end_is_sound(&self) -> bool {
         (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
-    /// Of a unit that was created since 2005: a user's, or one of the rarer system tables.
+    /// Whether the unit was created since 2005: a user's, or a rare system table's.
     fn is_user(&self) -> bool {
         self.u16(6) == 0x100
     }
@@ -289,7 +289,7 @@ impl Image {
         self.u16(4) & 0x300 != 0
     }
 
-    /// Makes its protection right, of the kind it has.
+    /// Recomputes its protection, of the kind it has.
     fn protect(&mut self) {
         let verify = match self.u16(4) & 0x300 {
             0x100 => PageVerify::Torn,
@@ -299,7 +299,7 @@ impl Image {
         page::protect(&mut self.bytes, verify);
     }
 
-    /// The extents an IAM page names, as numbers of its bits.
+    /// The extents in an IAM page, as numbers of its bits.
     fn map_bits(&self) -> Vec<usize> {
         let from = usize::from(self.slot(1)) + 4;
         let bits = self.bytes.get(from..from + 188).unwrap_or_default();
@@ -318,7 +318,7 @@ struct TargetFile {
     pages: u32,
 }
 
-/// Pages tried before all of them are.
+/// Random tries before all pages are searched.
 const TRIES: u64 = 2_000;
 
 impl Target {
@@ -348,7 +348,7 @@ impl Target {
         Ok(Image { id, bytes })
     }
 
-    /// A page that is allocated, lies where it says, and is wanted: at random, or else the first there is.
+    /// An allocated page with its own address that matches: at random, or else the first one.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {
@@ -389,7 +389,7 @@ impl Target {
         done.map_err(|source| LabError::Io { path: file.path.clone(), source })
     }
 
-    /// Writes a page with its protection made right: damage that no checksum tells.
+    /// Writes a page with its protection recomputed: damage that no checksum detects.
     fn write_protected(&mut self, page: &mut Image) -> Result<(), LabError> {
         page.protect();
         self.write(page)

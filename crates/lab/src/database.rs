@@ -22,7 +22,7 @@ pub struct Written {
     pub tables: Vec<(String, u64)>,
 }
 
-/// Writes the database into a folder. Its files must not be there yet.
+/// Writes the database into a folder. Its files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
     description.check().map_err(LabError::Description)?;
     let groups: Vec<u16> = description
@@ -66,7 +66,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     for table in 0..description.tables.len() {
         catalogue.describe_constraints(table, &objects, &mut ids);
     }
-    // The system tables come last but lie in front; a little room for their growth decides the length of file 1.
+    // The system tables are written last but placed first; some room for their growth determines the length of file 1.
     let pages = space.sizes(description.least_pages);
     let entries: Vec<FileEntry> = (0..groups.len())
         .map(|index| FileEntry {
@@ -105,8 +105,8 @@ fn logical_name(description: &Description, index: usize) -> String {
     if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
 }
 
-/// Extents at the front of file 1 for the base tables: those of a fresh database, and one for some forty columns; fewer
-/// where there are very many of them, of which most fill their pages.
+/// Extents at the start of file 1 for the base tables: those of a fresh database, and one per forty columns; fewer if
+/// there are very many columns, as their pages are mostly full.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();

@@ -13,7 +13,7 @@ pub const DEFAULT_COLLATION: u32 = 0x3400_D008;
 /// A database to build.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// Its name; files are called after it.
+    /// Its name; its files are named after it.
     pub name: String,
     /// Layout version.
     pub version: Version,
@@ -21,7 +21,7 @@ pub struct Description {
     pub collation: u32,
     /// Page protection.
     pub verify: PageVerify,
-    /// What all values derive from.
+    /// The source of all values.
     pub seed: u64,
     /// Data files of each filegroup; the first one is PRIMARY. At least one file each.
     pub filegroups: Vec<Filegroup>,
@@ -65,15 +65,15 @@ pub struct Table {
     pub indexes: Vec<Index>,
     /// Rows.
     pub rows: u64,
-    /// One row in so many is a ghost; 0: none.
+    /// One row in this many is a ghost; 0: none.
     pub ghost_every: u64,
-    /// One row in so many of a heap moved; 0: none.
+    /// One row in this many of a heap was moved; 0: none.
     pub moved_every: u64,
-    /// After every so many rows of a heap there is an empty slot; 0: none.
+    /// After this many rows of a heap there is an empty slot; 0: none.
     pub hole_every: u64,
-    /// One row in so many carries a row version's tag; 0: none.
+    /// One row in this many has a version tag; 0: none.
     pub versioned_every: u64,
-    /// Pages do not follow each other in the order of the rows.
+    /// Pages are not in the order of the rows.
     pub fragmented: bool,
     /// Index into the filegroups.
     pub filegroup: usize,
@@ -81,7 +81,7 @@ pub struct Table {
     pub compression: Compression,
     /// Partitions, by row number; up to one: not partitioned.
     pub partitions: u32,
-    /// CHECK constraints: names, and what holds for every row.
+    /// CHECK constraints: names, and a condition true for every row.
     pub checks: Vec<(String, Filter)>,
     /// Foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
@@ -92,9 +92,9 @@ pub struct Table {
 pub struct ForeignKey {
     /// Its name.
     pub name: String,
-    /// The column; every value of it is there in the other table.
+    /// The column; every value of it exists in the other table.
     pub column: usize,
-    /// The table referred to.
+    /// The referenced table.
     pub table: String,
     /// Its column, the only key of a unique index.
     pub key: usize,
@@ -109,13 +109,13 @@ pub struct Column {
     pub ty: SqlType,
     /// May be NULL.
     pub nullable: bool,
-    /// Stored only where it has a value.
+    /// Stored only if it has a value.
     pub sparse: bool,
     /// Values are computed.
     pub computed: Option<Computed>,
-    /// Where its values come from.
+    /// The source of its values.
     pub values: Values,
-    /// Rows in a hundred that are NULL.
+    /// Percentage of rows that are NULL.
     pub nulls: u8,
     /// DEFAULT constraint: this number.
     pub default: Option<i32>,
@@ -126,7 +126,7 @@ pub struct Column {
 /// A computed column.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// What it is made of.
+    /// Its expression.
     pub expression: Expression,
     /// Stored with the row.
     pub persisted: bool,
@@ -139,11 +139,11 @@ pub enum Expression {
     Product(usize, usize),
     /// `([a]+[b])`
     Sum(usize, usize),
-    /// This text, whose value is the sum of the two columns.
+    /// This text, with the sum of the two columns as value.
     Written(usize, usize, String),
 }
 
-/// Where the values of a column come from. Row numbers count from 0 in the order of the clustered index.
+/// The source of a column's values. Row numbers count from 0 in the order of the clustered index.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// `start + step * row`.
@@ -167,26 +167,26 @@ pub enum Values {
         /// Rows of a run.
         per: u64,
     },
-    /// The rows shuffled, `per` of them to a value.
+    /// The rows shuffled, `per` of them for each value.
     Scattered {
         /// Rows of equal value.
         per: u64,
     },
-    /// Anything between the two.
+    /// Random values in a range.
     Uniform {
         /// Least value.
         low: i64,
         /// Greatest value.
         high: i64,
     },
-    /// Words; the length in characters lies between the two.
+    /// Words of random length in characters.
     Text {
         /// Shortest.
         least: u32,
         /// Longest.
         most: u32,
     },
-    /// Arbitrary bytes; the length lies between the two.
+    /// Random bytes of random length.
     Bytes {
         /// Shortest.
         least: u32,
@@ -208,9 +208,9 @@ pub struct Index {
     pub unique: bool,
     /// It is the table's primary key.
     pub primary_key: bool,
-    /// Rows it has.
+    /// The rows in it.
     pub filter: Option<Filter>,
-    /// Per cent of a leaf page to fill; 0: all.
+    /// Fill factor of leaf pages in percent; 0: full.
     pub fill_factor: u8,
     /// Compression.
     pub compression: Compression,
@@ -218,14 +218,14 @@ pub struct Index {
     pub filegroup: Option<usize>,
 }
 
-/// Which rows a filtered index has.
+/// The rows of a filtered index.
 #[derive(Clone, Debug)]
 pub enum Filter {
     /// `([column] IS NOT NULL)`
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
-    /// This text, which names the column; all rows are written as if they passed.
+    /// This text, which names the column; all rows are written as if they satisfied it.
     Written(usize, String),
 }
 
@@ -235,7 +235,7 @@ impl Description {
         self.tables.iter().enumerate().map(|(at, table)| (table.name.as_str(), at)).collect()
     }
 
-    /// Position of the table that a foreign key refers to, and the id of its index.
+    /// Position of the referenced table of a foreign key, and the id of its index.
     pub(crate) fn referred(&self, tables: &HashMap<&str, usize>, key: &ForeignKey) -> Option<(usize, i32)> {
         let at = *tables.get(key.table.as_str())?;
         let table = &self.tables[at];
@@ -245,7 +245,7 @@ impl Description {
         Some((at, index))
     }
 
-    /// Refuses what no version of the format has, the chosen one has not, or nobody has described.
+    /// Refuses what does not exist in the format or in the chosen version, or is undocumented.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
         let tables = self.tables_by_name();
@@ -260,7 +260,7 @@ impl Description {
             let sparse = table.columns.iter().any(|column| column.sparse);
             let refused = [
                 (table.columns.len() > MOST_COLUMNS, "has more than 127 columns"),
-                (table.filegroup >= self.filegroups.len(), "names a filegroup that is not there"),
+                (table.filegroup >= self.filegroups.len(), "names a filegroup that does not exist"),
                 (compressed && !since_2008, "is compressed, which 2005 does not know"),
                 (sparse && !since_2008, "has sparse columns, which 2005 does not know"),
                 (
@@ -269,11 +269,11 @@ impl Description {
                 ),
                 (compressed && sparse, "is compressed and has sparse columns"),
                 (compressed && table.versioned_every > 0, "is compressed and has row versions"),
-                (compressed && table.moved_every > 0, "is compressed and has rows that moved, whose form is not known"),
+                (compressed && table.moved_every > 0, "is compressed and has moved rows, whose form is undocumented"),
                 (indexes().any(|index| index.keys.is_empty()), "has an index without a key"),
                 (
                     table.foreign_keys.iter().any(|key| self.referred(&tables, key).is_none()),
-                    "has a foreign key to what is no key of another table",
+                    "has a foreign key that does not refer to a key of another table",
                 ),
             ];
             if let Some((_, why)) = refused.iter().find(|(refused, _)| *refused) {
@@ -311,7 +311,7 @@ impl Column {
         self
     }
 
-    /// The same, NULL in so many of a hundred rows.
+    /// The same, NULL in this percentage of rows.
     pub fn nullable(mut self, nulls: u8) -> Self {
         (self.nullable, self.nulls) = (true, nulls);
         self
@@ -368,7 +368,7 @@ impl Index {
 }
 
 impl Expression {
-    /// Its text as the catalogue stores it.
+    /// Its text as stored in the catalog.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {
@@ -387,7 +387,7 @@ impl Expression {
 }
 
 impl Filter {
-    /// Its text as the catalogue stores it.
+    /// Its text as stored in the catalog.
     pub fn text(&self, columns: &[Column]) -> String {
         let name = |at: usize| columns.get(at).map_or("", |column| &column.name);
         match self {
@@ -397,7 +397,7 @@ impl Filter {
         }
     }
 
-    /// The column it asks.
+    /// Its column.
     pub fn column(&self) -> usize {
         match self {
             Self::IsNotNull(column) | Self::AtLeast(column, _) | Self::Written(column, _) => *column,

@@ -1,4 +1,4 @@
-//! The data files: pages out in order, in large writes.
+//! The data files: pages are written in order, in large writes.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ pub enum LabError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The description asks for something the format or the lab does not have.
+    /// The description asks for something that the format or the lab does not have.
     #[error("{0}")]
     Description(String),
 }
 
 const BUFFER: usize = 1 << 20;
-/// Log records of one block, in the numbers that pages get.
+/// Log records per block, for the numbers of LSNs.
 const RECORDS_PER_BLOCK: u64 = 64;
 
-/// All files of the database that is being written.
+/// All files of the database being written.
 pub(crate) struct Disk {
     files: Vec<DataFile>,
     /// How pages are protected.
@@ -81,7 +81,7 @@ impl Disk {
         )
     }
 
-    /// Finishes a page and writes it, with the setting of the database for its protection.
+    /// Finishes a page and writes it, with the database's setting for its protection.
     pub(crate) fn write(&mut self, page: &mut Page, id: PageId, links: (PageId, PageId)) -> Result<(), LabError> {
         self.write_as(page, id, links, self.verify)
     }
@@ -110,7 +110,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Reads a page that was written before.
+    /// Reads a page written before.
     pub(crate) fn read(&mut self, id: PageId) -> Result<Box<[u8; PAGE]>, LabError> {
         let file = &mut self.files[file_index(id.file)];
         file.flush()?;
@@ -137,7 +137,7 @@ impl Disk {
     }
 }
 
-/// File id of the file with this index: 2 is the log's.
+/// File id of the file with this index: id 2 is the log.
 pub(crate) fn file_id(index: usize) -> u16 {
     if index == 0 { 1 } else { index as u16 + 2 }
 }

@@ -1,14 +1,15 @@
-//! The `entries` schema: one table of the shape that checkers of other databases are measured with, so that rows a second
-//! can be compared: a 64-bit key, two ints, a date and a string, with an index on a scattered int and one on the string.
+//! The `entries` schema: one table of the shape used to measure checkers of other databases, so that rows per second
+//! can be compared: a 64-bit key, two ints, a date and a string, with an index on a scattered int and one on the
+//! string.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Bytes of the files for a row and its two index rows.
+/// Bytes of the files per row, its two index rows included.
 const BYTES_PER_ROW: u64 = 124;
-/// Bytes that even the smallest database has.
+/// Bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
 
 /// The schema with about `bytes` of data.

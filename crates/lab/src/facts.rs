@@ -1,6 +1,6 @@
-//! The system catalogue of a fresh database, as facts: `data/catalogue.tsv`.
+//! The system catalog of a fresh database, as facts: `data/catalogue.tsv`.
 //!
-//! Each line: which versions it holds for (one letter a version, oldest first), a kind, and fields.
+//! Each line: the versions it holds for (one letter per version, oldest first), a kind, and fields.
 //!
 //! * `T` object: id, name, type, schema, status, intprop, status2
 //! * `C` column: object, column id, name, xtype, utype, length, precision, scale, collation, status, maxinrow, NOT NULL
@@ -49,7 +49,7 @@ pub(crate) struct ColumnFact {
     pub xtype: u8,
     /// User type id.
     pub utype: i64,
-    /// Length as syscolpars has it: -1 for (max).
+    /// Length in syscolpars: -1 for (max).
     pub length: i16,
     /// Precision.
     pub precision: u8,

@@ -1,4 +1,4 @@
-//! The pages whose content is about the database and its files: boot page and file headers.
+//! The pages that describe the database and its files: boot page and file headers.
 
 use crate::description::Description;
 use crate::disk::{Disk, LabError, file_id};
@@ -16,7 +16,7 @@ const CLEAN: u32 = 0x4000_0000;
 /// 2024-01-02 10:00, as a datetime.
 pub(crate) const CREATED: [u8; 8] = [0xC0, 0xCB, 0xA4, 0x00, 0xEB, 0xB0, 0x00, 0x00];
 
-/// A GUID that the seed chooses.
+/// A GUID determined by the seed.
 pub(crate) fn guid(seed: u64, number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mix(seed ^ mix(number)).to_le_bytes());
@@ -37,7 +37,7 @@ pub(crate) fn growth(version: Version) -> u32 {
     if version >= Version::V852 { 8192 } else { 128 }
 }
 
-/// What the boot page names.
+/// The variable contents of the boot page.
 pub(crate) struct Boot {
     /// First leaf page of sysallocunits.
     pub first_units: PageId,

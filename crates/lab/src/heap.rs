@@ -1,4 +1,4 @@
-//! Heaps: pages in allocation order, rows that moved, slots that lost their row.
+//! Heaps: pages in allocation order, moved rows, empty slots.
 
 use crate::compress::{self, CompressedPage, Stored};
 use crate::disk::LabError;
@@ -9,7 +9,7 @@ use crate::record::{self, Extra, Kind};
 use crate::row::Row;
 use crate::space::{GHOSTS, Space, Unit, fullness};
 
-/// A heap that grows.
+/// A growing heap.
 pub(crate) struct Heap<'a> {
     layout: &'a Layout,
     unit: Unit,
@@ -20,14 +20,14 @@ pub(crate) struct Heap<'a> {
     pending: Vec<(u8, Vec<Stored>)>,
     pending_bytes: usize,
     page_compression: bool,
-    /// Where each row lies, if that is asked for.
+    /// Addresses of the rows, if requested.
     addresses: Option<Vec<RowId>>,
     record: Vec<u8>,
 }
 
-/// Bytes of rows that are compressed together: more than a page takes.
+/// Bytes of rows that are compressed together: more than fits on a page.
 const BATCH: usize = 3 * PAGE;
-/// Rows that wait for their forwarded record at most.
+/// Maximum rows waiting for their forwarded record.
 const MOST_MOVED: usize = 1000;
 
 impl<'a> Heap<'a> {
@@ -58,7 +58,7 @@ impl<'a> Heap<'a> {
             return if self.pending_bytes > BATCH { self.compress(space) } else { Ok(()) };
         }
         if !self.layout.compressed {
-            // A row is never shorter than the stub that may have to take its place.
+            // A row is never shorter than the stub that may replace it.
             record.resize(record.len().max(9), 0);
         }
         self.put(space, &record, kind == Kind::Ghost)?;
@@ -66,7 +66,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Compresses the first rows that wait into one page.
+    /// Compresses the first waiting rows into one page.
     fn compress(&mut self, space: &mut Space) -> Result<(), LabError> {
         self.write(space)?;
         let compressed = CompressedPage::of(&self.pending);
@@ -91,7 +91,7 @@ impl<'a> Heap<'a> {
         self.write(space)
     }
 
-    /// Puts the rows that wait on a page that is not full: they stay as ROW compression has them.
+    /// Puts the waiting rows on a page that is not full, with ROW compression only.
     fn put_pending(&mut self, space: &mut Space) -> Result<(), LabError> {
         for (status, values) in std::mem::take(&mut self.pending) {
             let mut record = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Adds a row that moved: its address is the stub, the row itself follows later on another page.
+    /// Adds a moved row: its address is the stub, the row itself follows later on another page.
     pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<(), LabError> {
         let stub = self.put(space, &[4, 0, 0, 0, 0, 0, 0, 0, 0], false)?;
         self.moved.push((stub, row.clone(), extra.clone()));
@@ -116,17 +116,17 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// Whether rows that moved should find their place now.
+    /// Whether moved rows should be placed now.
     pub(crate) fn has_many_moved(&self) -> bool {
         self.moved.len() >= MOST_MOVED
     }
 
-    /// Gives the rows that moved their place.
+    /// Places the moved rows.
     pub(crate) fn settle(&mut self, space: &mut Space) -> Result<(), LabError> {
         if self.moved.is_empty() {
             return Ok(());
         }
-        // On another page than their stubs.
+        // On a different page than their stubs.
         self.write(space)?;
         let moved = std::mem::take(&mut self.moved);
         let mut stubs: Vec<(RowId, RowId)> = Vec::new();
@@ -185,7 +185,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Writes what is left and the IAM chain; gives the addresses of the rows.
+    /// Writes the rest and the IAM chain; returns the addresses of the rows.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<(Unit, Vec<RowId>), LabError> {
         while self.pending_bytes > PAGE {
             self.compress(space)?;

@@ -55,7 +55,7 @@ impl RowId {
     }
 }
 
-/// An allocation unit. The page header carries it in two parts.
+/// An allocation unit. The page header stores it in two parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UnitId(pub u64);
 

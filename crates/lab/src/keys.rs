@@ -1,8 +1,8 @@
-//! In which order rows go into an index, without sorting what does not fit in memory.
+//! The order of rows in an index, without sorting what does not fit in memory.
 //!
-//! Up to a million rows are sorted. For more, the values of the leading key column must tell the order: serial or grouped
-//! values rise with the row, and a shuffle of scattered ones can be undone. Rows of equal leading value are few; they are
-//! sorted group by group.
+//! Up to a million rows are sorted. For more, the values of the leading key column must determine the order: serial or
+//! grouped values rise with the row, and the shuffle of scattered ones can be inverted. Few rows share a leading value;
+//! they are sorted group by group.
 
 use crate::description::{Index, Table, Values};
 use crate::disk::LabError;
@@ -18,9 +18,9 @@ const MOST_SORTED: u64 = 1 << 20;
 /// Rows of equal leading value that are sorted in memory.
 const LARGEST_GROUP: u64 = 1 << 16;
 
-/// The order of a table's rows, and what tells those of equal key apart.
+/// The order of a table's rows, and what distinguishes those of equal key.
 pub(crate) struct KeyOrder {
-    /// Row numbers in order; none: as they are.
+    /// Row numbers in order; none: by number.
     rows: Option<Vec<u32>>,
     uniquifiers: Uniquifiers,
 }
@@ -75,7 +75,7 @@ impl KeyOrder {
         Ok(Self { rows: Some(keyed.into_iter().map(|(_, n)| n).collect()), uniquifiers })
     }
 
-    /// Whether the rows are in order as they are numbered.
+    /// Whether the rows are ordered by number.
     pub(crate) fn is_natural(&self) -> bool {
         self.rows.is_none()
     }
@@ -95,7 +95,7 @@ impl KeyOrder {
     }
 }
 
-/// Whether rows are in key order as they are numbered.
+/// Whether key order is row number order.
 fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
@@ -112,11 +112,11 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// Digits that are enough for any row number that a description has: decimal ones, and those of base 36 in texts.
+/// Digits enough for any row number of a description: decimal, and base 36 in texts.
 const ENOUGH_DIGITS: u8 = 10;
 const ENOUGH_CHARACTERS: u16 = 7;
 
-/// Types whose values rise with the number behind them over its whole range; short ones begin again.
+/// Types whose values rise with their number over its whole range; short ones wrap around.
 fn wide(ty: SqlType) -> bool {
     match ty.xtype {
         56 | 127 | 60 | 42 | 61 | 189 => true,
@@ -140,18 +140,18 @@ pub(crate) struct IndexOrder<'a> {
     /// Groups still to come: from the front, or from the back of a descending key.
     next: u64,
     count: u64,
-    /// Rows of the group at hand, last first.
+    /// Rows of the current group, last first.
     ready: Vec<u64>,
 }
 
-/// Rows of equal leading value, one group after the other.
+/// Rows of equal leading value, one group after another.
 #[derive(Clone, Copy)]
 enum Groups {
     /// All rows are one group.
     One,
-    /// So many rows each, as they are numbered.
+    /// This many rows each, by number.
     Runs(u64),
-    /// So many rows each, through the shuffle of this column.
+    /// This many rows each, through the shuffle of this column.
     Scattered(u64, usize),
 }
 
@@ -218,7 +218,7 @@ impl<'a> IndexOrder<'a> {
         self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n))
     }
 
-    /// Appends key and locator as bytes that compare.
+    /// Appends key and locator as bytes that compare in key order.
     fn push_key(&self, n: u64, row: &Row, key: &mut Vec<u8>) {
         for column in &self.layout.columns {
             match column.source {
@@ -259,7 +259,7 @@ impl Iterator for IndexOrder<'_> {
     }
 }
 
-/// Sort keys side by side in one buffer.
+/// Sort keys in one buffer.
 #[derive(Default)]
 struct Keys {
     bytes: Vec<u8>,
@@ -286,7 +286,7 @@ impl Keys {
     }
 }
 
-/// The cheapest way to the order of an index.
+/// The cheapest way to get the order of an index.
 fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
     let all = (rows <= MOST_SORTED).then_some(Groups::One);
     leading_groups(table, index).or(all)

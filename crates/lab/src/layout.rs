@@ -1,4 +1,4 @@
-//! Where the columns of a rowset lie in its records: sysrscols as the engine would fill it.
+//! Places of a rowset's columns in its records: sysrscols as the engine would fill it.
 
 use crate::types::{SqlType, Storage};
 
@@ -7,15 +7,15 @@ use crate::types::{SqlType, Storage};
 pub(crate) enum Source {
     /// Column with this index in the table's rows.
     Column(usize),
-    /// What tells rows of equal clustering key apart.
+    /// Distinguishes rows of equal clustering key.
     Uniquifier,
     /// The address of a heap's row.
     RowId,
-    /// All sparse values of the row: the last variable column, which the catalogue does not list.
+    /// All sparse values of the row: the last variable column, which is not in the catalog.
     SparseVector,
 }
 
-/// Where a column lies in leaf or non-leaf records.
+/// Place of a column in leaf or non-leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Place {
     /// Above 0: byte in the record; below 0: variable column, counted from -1; 0: not stored.
@@ -41,11 +41,11 @@ pub(crate) struct PhysicalColumn {
     pub key_ordinal: i16,
     /// NOT NULL.
     pub not_null: bool,
-    /// Sorted from high to low.
+    /// Sorted descending.
     pub descending: bool,
     /// Stored in non-leaf records too.
     pub in_inner: bool,
-    /// Its value, if any, lies in the sparse vector.
+    /// Its value, if any, is in the sparse vector.
     pub sparse: bool,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
@@ -75,7 +75,7 @@ impl PhysicalColumn {
     }
 }
 
-/// What kind of records the leaf holds.
+/// The kind of leaf records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Leaf {
     /// Data records: heaps and clustered indexes.
@@ -124,7 +124,7 @@ impl Layout {
         }
         for column in inner {
             column.inner = match column.source {
-                // Met so in real files: no null bit in non-leaf records.
+                // As in real files: no null bit in non-leaf records.
                 Source::Uniquifier => places.variable_without_null_bit(),
                 _ => places.next(column.ty),
             };
@@ -136,7 +136,7 @@ impl Layout {
     /// The same columns for CD records.
     pub(crate) fn compressed(mut self) -> Self {
         self.compressed = true;
-        // Head byte, count and a nibble a column.
+        // Head byte, count and a nibble per column.
         self.leaf_fixed = 2 + (self.columns.len() as u16).div_ceil(2);
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.leaf = Place { offset: -(number as i16) - 1, null_bit: column.leaf.null_bit, bit: 0 };
@@ -156,7 +156,7 @@ impl Layout {
         self.columns.iter().map(|column| column.leaf.null_bit).max().unwrap_or(0)
     }
 
-    /// sysrowsets.maxleaf: bytes of the longest leaf row if nothing is pushed off.
+    /// sysrowsets.maxleaf: bytes of the longest leaf row if nothing is moved off row.
     pub(crate) fn longest_leaf(&self) -> u32 {
         longest(self.columns.iter(), u32::from(self.leaf_fixed), self.leaf_nulls)
     }
@@ -190,7 +190,7 @@ fn longest<'a>(columns: impl Iterator<Item = &'a PhysicalColumn>, fixed: u32, nu
     fixed + bitmap + if variable > 0 { 2 + 2 * variable + bytes } else { 0 }
 }
 
-/// Hands out places one after the other.
+/// Assigns consecutive places.
 struct Places {
     offset: i16,
     variables: i16,

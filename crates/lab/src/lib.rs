@@ -1,8 +1,8 @@
-//! The lab writes sound SQL Server databases of any size and shape from a description and a seed: data files that
-//! any reader of the format must find in order, with a full system catalogue.
+//! The lab writes sound SQL Server databases of any size and shape from a description and a seed: data files with a
+//! full system catalog that any reader of the format must find sound.
 //!
-//! It is written from the facts of the format alone and shares no code with the reader: what one of them
-//! misunderstands, the other can show. No crate of the reader is a dependency, so that the compiler proves it.
+//! It is written from the facts of the format alone and shares no code with the reader, so that each can reveal the
+//! other's misunderstandings. No crate of the reader is a dependency; a test proves it.
 
 pub mod backup;
 mod bits;
@@ -55,6 +55,6 @@ mod tests {
         let (_, dependencies) = manifest.split_once("[dependencies]").expect("dependencies");
         let names: Vec<&str> =
             dependencies.lines().filter_map(|line| line.split_once('.')).map(|(name, _)| name).collect();
-        assert_eq!(names, ["tempfile", "thiserror"], "what reads databases must not come in here");
+        assert_eq!(names, ["tempfile", "thiserror"], "no crate that reads databases may be a dependency");
     }
 }

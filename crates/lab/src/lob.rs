@@ -1,11 +1,11 @@
-//! Values that lie outside their row: LOB and row-overflow units.
+//! Off-row values: LOB and row-overflow units.
 
 use crate::disk::LabError;
 use crate::ids::{PageId, RowId};
 use crate::page::{Page, page_type};
 use crate::space::{Space, Unit, fullness};
 
-/// Header flag that nearly all LOB pages of real files have; what it means is not known.
+/// Header flag of nearly all LOB pages in real files; its meaning is unknown.
 const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// Data bytes of one fragment.
 const FRAGMENT: usize = 8040;
@@ -15,7 +15,7 @@ const ROOT_LINKS: usize = 5;
 const NODE_LINKS: usize = 501;
 /// Longest value of the lab: one tree node below the root.
 pub(crate) const LONGEST: usize = FRAGMENT * NODE_LINKS;
-/// text values up to here lie in their root record.
+/// text values up to this length are in their root record.
 const SMALL: usize = 64;
 /// Every root record of text has this length.
 const ROOT_RECORD: usize = 84;
@@ -29,13 +29,13 @@ const LARGE_ROOT: u16 = 5;
 const OVERFLOW_POINTER: u8 = 2;
 const ROOT_POINTER: u8 = 4;
 
-/// A LOB or row-overflow unit that grows.
+/// A growing LOB or row-overflow unit.
 pub(crate) struct LobStore {
     unit: Unit,
     page: Option<(Page, PageId)>,
 }
 
-/// Hands out blob ids: unique in the database.
+/// Assigns blob ids, unique in the database.
 #[derive(Default)]
 pub(crate) struct BlobIds(u64);
 
@@ -52,7 +52,7 @@ impl LobStore {
         Self { unit, page: None }
     }
 
-    /// Stores a (max) value, gives the root that lies in the row.
+    /// Stores a (max) value, returns its in-row root.
     pub(crate) fn store_max(
         &mut self,
         space: &mut Space,
@@ -64,7 +64,7 @@ impl LobStore {
         Ok(pointer(ROOT_POINTER, level as u8, blob, &links))
     }
 
-    /// Stores a text, ntext or image value, gives the 16-byte pointer.
+    /// Stores a text, ntext or image value, returns the 16-byte pointer.
     pub(crate) fn store_text(
         &mut self,
         space: &mut Space,
@@ -96,7 +96,7 @@ impl LobStore {
         Ok([&blob.to_le_bytes()[..], &at.bytes()[..]].concat())
     }
 
-    /// Stores a variable column that its row has no room for.
+    /// Stores a variable column that does not fit in its row.
     pub(crate) fn store_overflow(
         &mut self,
         space: &mut Space,
@@ -108,7 +108,7 @@ impl LobStore {
         Ok(pointer(OVERFLOW_POINTER, 0, blob, &[(value.len() as u64, at)]))
     }
 
-    /// Stores the fragments and what leads to them; gives the level and links of the root.
+    /// Stores the fragments and their tree; returns the level and links of the root.
     fn store_tree(&mut self, space: &mut Space, blob: u64, value: &[u8]) -> Result<(u16, Vec<(u64, RowId)>), LabError> {
         if value.len() > LONGEST {
             return Err(LabError::Description(format!("a value of {} bytes is longer than {LONGEST}", value.len())));
@@ -156,7 +156,7 @@ impl LobStore {
 
     fn write(&mut self, space: &mut Space) -> Result<(), LabError> {
         if let Some((mut page, id)) = self.page.take() {
-            // Tree nodes are told as full, whatever they have.
+            // Tree nodes are reported as full, whatever they hold.
             let tree = page.bytes()[1] == page_type::TEXT_TREE;
             space.mark(id, if tree { 4 } else { fullness(page.filled()) })?;
             space.disk.write(&mut page, id, Default::default())?;
@@ -164,7 +164,7 @@ impl LobStore {
         Ok(())
     }
 
-    /// Writes what is left and the IAM chain.
+    /// Writes the rest and the IAM chain.
     pub(crate) fn finish(mut self, space: &mut Space) -> Result<Unit, LabError> {
         self.write(space)?;
         space.close(&mut self.unit)?;
@@ -172,7 +172,7 @@ impl LobStore {
     }
 }
 
-/// The first 14 bytes of a blob record; the length follows when it is known.
+/// The first 14 bytes of a blob record; the length follows once known.
 fn header(blob: u64, kind: u16) -> Vec<u8> {
     let mut record = vec![0x08, 0, 0, 0];
     record.extend(blob.to_le_bytes());

@@ -1,5 +1,5 @@
-//! The `many tables` schema: as business software has it, up to a hundred thousand tables with indexes, of which most are
-//! empty. What a checker needs for each table, index and column shows here, not in the rows.
+//! The `many tables` schema: as in business software, up to a hundred thousand tables with indexes, most of them empty.
+//! It shows a checker's cost per table, index and column, not per row.
 
 use crate::description::{
     Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table, Values,
@@ -9,12 +9,12 @@ use crate::random::{Random, mix};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One table in so many has all the rows that were asked for, and may be referred to by the tables that follow it.
+/// One table in this many has all the rows requested, and may be referenced by later tables.
 const LARGE_EVERY: u64 = 64;
-/// One table in so many has rows that fit one page.
+/// One table in this many has rows that fit on one page.
 const SMALL_EVERY: u64 = 16;
 const MOST_SMALL_ROWS: u64 = 12;
-/// Pages that even the smallest database has.
+/// Pages of the smallest database.
 const LEAST_PAGES: u32 = 1024;
 
 const MODULES: [&str; 12] =
@@ -112,7 +112,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     if dice.chance(8) {
         checks.push((format!("ck_{name}_RecId"), Filter::AtLeast(0, 1)));
     }
-    // Values that the table referred to has, which is empty only if all are.
+    // Values of the referenced table, which is empty only if all are.
     let mut foreign_keys = Vec::new();
     let referred = number / LARGE_EVERY * LARGE_EVERY;
     if !is_large(number) && dice.chance(10) {
@@ -132,7 +132,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
         clustered,
         indexes,
         rows,
-        // A key referred to must be there.
+        // A referenced key must exist.
         ghost_every: if dice.chance(20) && !is_large(number) { 9 } else { 0 },
         checks,
         foreign_keys,
@@ -140,7 +140,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     }
 }
 
-/// Six to fourteen columns; the first is of serial numbers, as a rule an identity.
+/// Six to fourteen columns; the first has serial numbers, usually an identity.
 fn columns(dice: &mut Random, version: Version, is_referred_to: bool) -> Vec<Column> {
     let serial = Values::Serial { start: 1, step: 1 };
     let mut columns = vec![match dice.below(4) {

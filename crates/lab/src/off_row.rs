@@ -1,4 +1,4 @@
-//! Values that do not stay in their row: text, long (max) values, and what a row has no room for.
+//! Values stored off their row: text, long (max) values, and what does not fit in a row.
 
 use crate::build::Ids;
 use crate::description::Table;
@@ -10,9 +10,9 @@ use crate::row::{Cell, Row};
 use crate::space::Space;
 use crate::types::Storage;
 
-/// Where values go that do not stay in their row.
+/// Destinations of off-row values.
 pub(crate) struct OffRow {
-    /// Long values of unlimited types.
+    /// Long values of (max) types.
     pub(crate) lob: Option<LobStore>,
     /// Values of limited types.
     pub(crate) overflow: Option<LobStore>,
@@ -22,7 +22,7 @@ pub(crate) struct OffRow {
 const LONGEST_RECORD: usize = 8060;
 
 impl OffRow {
-    /// Text to its pointer, then the longest values off the row until it fits.
+    /// Replaces text by its pointer, then moves the longest values off the row until it fits.
     pub(crate) fn settle(
         &mut self,
         space: &mut Space,
@@ -80,7 +80,7 @@ impl OffRow {
         longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
     }
 
-    /// The values of a ghost that would lie elsewhere.
+    /// Off-row values of a ghost.
     pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };

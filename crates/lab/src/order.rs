@@ -1,4 +1,4 @@
-//! The order of keys, as bytes that compare as the values do.
+//! Key order, as bytes that compare like the values.
 //!
 //! Strings of binary collations compare by code unit. Others: case-folded, trailing blanks aside; `-` and `'` are ignored (word sort), other punctuation sorts before digits,
 //! digits before letters. That is the order of the Latin collations for the ASCII strings that the lab writes.

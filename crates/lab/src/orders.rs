@@ -1,11 +1,12 @@
-//! The `orders` schema: an order-entry database with one of everything a checker has to look at.
+//! The `orders` schema: an order-entry database with one of everything that a checker must examine.
 //!
 //! * `customers`: clustered on an identity, unique index on a name, sparse columns with a filtered index
-//! * `products`: a heap with rows that moved, empty slots, text and a nonclustered index
+//! * `products`: a heap with moved rows, empty slots, text and a nonclustered index
 //! * `orders`: clustered, a covering and a descending index
-//! * `order_lines`: the long one, about a hundred rows a page: two nonclustered indexes, one of them on a computed column, a
+//! * `order_lines`: the long one, about a hundred rows per page: two nonclustered indexes, one of them on a computed
+//!   column, a
 //!   foreign key
-//! * `documents`: xml, nvarchar(max), values pushed off their rows
+//! * `documents`: xml, nvarchar(max), row-overflow values
 //! * `events`: a heap of ghosts and every plain type
 //! * `price_history`: a page-compressed heap with an index, from 2008 on
 //! * `visits`: rows with the same clustering key, some with a version tag, on pages out of order
@@ -20,9 +21,9 @@ use crate::version::Version;
 
 /// Lines of an order.
 const LINES: u64 = 4;
-/// Bytes of the files for a line, its share of the other tables included.
+/// Bytes of the files per line, its share of the other tables included.
 const BYTES_PER_LINE: u64 = 152;
-/// Bytes that even the smallest database has.
+/// Bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
 
 /// The schema with about `bytes` of data.
@@ -97,7 +98,7 @@ fn customers(version: Version, rows: u64) -> Table {
 }
 
 impl Table {
-    /// A long table keeps only indexes whose order can be told without sorting.
+    /// A long table has only indexes whose order is known without sorting.
     fn with_sortable_filter(mut self, rows: u64) -> Self {
         if rows > 1 << 20 {
             self.indexes.retain(|index| index.filter.is_none());

@@ -37,7 +37,7 @@ pub enum PageVerify {
     Checksum,
 }
 
-/// A page that records are added to, one after the other.
+/// A page to which records are added in order.
 pub(crate) struct Page {
     bytes: Box<[u8; PAGE]>,
     end: usize,
@@ -54,7 +54,7 @@ impl Page {
         page
     }
 
-    /// Makes it empty again.
+    /// Empties it.
     pub(crate) fn restart(&mut self, page_type: u8, level: u8, unit: UnitId, fixed_length: u16) {
         self.bytes.fill(0);
         (self.end, self.used, self.slots, self.ghosts) = (HEADER, 0, 0, 0);
@@ -76,7 +76,7 @@ impl Page {
         self.used + 2 * self.slots
     }
 
-    /// Adds a record behind the last one, in the next slot. The caller asked `room`.
+    /// Adds a record after the last one, in the next slot. The caller checked `room`.
     pub(crate) fn push(&mut self, record: &[u8]) -> u16 {
         self.bytes[self.end..self.end + record.len()].copy_from_slice(record);
         let slot = self.slots;
@@ -87,7 +87,7 @@ impl Page {
         slot as u16
     }
 
-    /// Adds a record that is followed by unused bytes, as rows of sysfiles1 are: they count as used.
+    /// Adds a record followed by unused bytes, like rows of sysfiles1: they count as used.
     pub(crate) fn push_padded(&mut self, record: &[u8], unit: usize) -> u16 {
         let slot = self.push(record);
         let end = self.end.next_multiple_of(unit);
@@ -129,7 +129,7 @@ impl Page {
         self.put_u16(4, flags);
     }
 
-    /// Puts the CI record of a compressed page where no record is; records follow it.
+    /// Puts the CI record of a compressed page before the records, none of which exist yet.
     pub(crate) fn push_information(&mut self, bytes: &[u8]) {
         self.bytes[HEADER..HEADER + bytes.len()].copy_from_slice(bytes);
         self.end = HEADER + bytes.len();
@@ -137,7 +137,7 @@ impl Page {
         self.bytes[2] |= HAS_INFORMATION;
     }
 
-    /// Fills in what is known at the end and gives the bytes that go to the disk.
+    /// Completes the page and returns the bytes to write.
     pub(crate) fn finish(
         &mut self,
         id: PageId,
@@ -157,7 +157,7 @@ impl Page {
         &self.bytes
     }
 
-    /// The bytes as they are.
+    /// The raw bytes.
     pub(crate) fn bytes(&self) -> &[u8; PAGE] {
         &self.bytes
     }
@@ -182,7 +182,7 @@ impl Lsn {
     }
 }
 
-/// Sets flag and word of the protection; any earlier one must have been undone.
+/// Sets flag and word of the protection; any earlier protection must have been undone.
 pub(crate) fn protect(page: &mut [u8; PAGE], verify: PageVerify) {
     let flags = u16::from_le_bytes([page[4], page[5]]) & !(TORN_FLAG | CHECKSUM_FLAG);
     let flag = match verify {

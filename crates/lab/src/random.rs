@@ -1,4 +1,4 @@
-//! Numbers that look random and depend on the seed alone.
+//! Pseudo-random numbers that depend only on the seed.
 
 /// A well-mixed number from another one (the finalizer of SplitMix64).
 pub(crate) fn mix(n: u64) -> u64 {
@@ -30,13 +30,13 @@ impl Random {
         (wide >> 64) as u64
     }
 
-    /// Whether something of `percent` per cent happens.
+    /// True with a probability of `percent` percent.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// A shuffle of the numbers below `count` that can be undone: `n * factor + offset` modulo `count`.
+/// An invertible shuffle of the numbers below `count`: `n * factor + offset` modulo `count`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shuffle {
     count: u64,
@@ -59,12 +59,12 @@ impl Shuffle {
         Self { count, factor, inverse, offset: mix(seed ^ 1) % count }
     }
 
-    /// Where `n` goes.
+    /// The image of `n`.
     pub(crate) fn to(&self, n: u64) -> u64 {
         self.multiply_add(n, self.factor, self.offset)
     }
 
-    /// Which number goes to `n`.
+    /// The number whose image is `n`.
     pub(crate) fn from(&self, n: u64) -> u64 {
         let moved = if n >= self.offset { n - self.offset } else { n + (self.count - self.offset) };
         self.multiply_add(moved, self.inverse, 0)

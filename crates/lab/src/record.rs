@@ -6,13 +6,13 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
 use crate::row::{Cell, Row};
 use crate::types::Storage;
 
-/// What a record is, in the type bits of its first byte.
+/// The kind of a record, in the type bits of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Kind {
     /// A row.
     #[default]
     Primary,
-    /// A row that moved; the back pointer names its stub.
+    /// A moved row; the back pointer names its stub.
     Forwarded(RowId),
     /// A deleted row that is still there.
     Ghost,
@@ -21,12 +21,12 @@ pub(crate) enum Kind {
 /// Status bit: a version tag of 14 bytes ends the record.
 const HAS_VERSION: u8 = 0x40;
 
-/// Most variable columns a record of the lab has.
+/// Maximum number of variable columns in a record.
 pub(crate) const MOST_VARIABLE: usize = 256;
 /// End offset flag: the column is a pointer or a vector.
 const COMPLEX: u16 = 0x8000;
 
-/// The values that a record is made of besides the row's own.
+/// The parts of a record other than the row's own values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     /// Number of the row among those of equal clustering key, 0 for the first.
@@ -90,12 +90,12 @@ pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &
     out[0] = type_bits | status;
     if extra.versioned {
         out[0] |= HAS_VERSION;
-        // Where the version is kept and whose it is: of no meaning once the server is down.
+        // Place and owner of the version: meaningless once the server is down.
         out.extend([0x58, 0x11, 0, 0, 1, 0, 3, 0, 0x2A, 0x07, 0, 0, 0, 0]);
     }
 }
 
-/// Writes the non-leaf record that leads to `child`, whose first row this is.
+/// Writes the non-leaf record for `child`, whose first row this is.
 pub(crate) fn inner(layout: &Layout, row: &Row, extra: &Extra, child: PageId, out: &mut Vec<u8>) {
     out.clear();
     out.resize(usize::from(layout.inner_fixed), 0);
@@ -111,7 +111,7 @@ pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
     record[end - 6..end].copy_from_slice(&child.bytes());
 }
 
-/// Fills the fixed part, appends null bitmap and variable part, gives the status bits for them.
+/// Fills the fixed part, appends null bitmap and variable part, returns the status bits for them.
 fn body<'a>(
     out: &mut Vec<u8>,
     columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,

@@ -1,4 +1,4 @@
-//! A row as values: one cell a column, bytes side by side in one buffer that is used again for the next row.
+//! A row as values: one cell per column, bytes in one buffer that is reused for the next row.
 
 /// A value of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -7,7 +7,7 @@ pub(crate) enum Cell {
     Null,
     /// Bytes `from .. to` of the row's buffer.
     Bytes(u32, u32),
-    /// The same, but they are a pointer to where the value lies: a complex column.
+    /// The same, but a pointer to an off-row value: a complex column.
     Pointer(u32, u32),
 }
 
@@ -42,14 +42,14 @@ impl Row {
         self.cells.push(Cell::Bytes(from, self.bytes.len() as u32));
     }
 
-    /// Puts a pointer in the place of a value.
+    /// Replaces a value by a pointer.
     pub(crate) fn replace_by_pointer(&mut self, at: usize, pointer: &[u8]) {
         let from = self.bytes.len() as u32;
         self.bytes.extend_from_slice(pointer);
         self.cells[at] = Cell::Pointer(from, self.bytes.len() as u32);
     }
 
-    /// Makes a value NULL or, where that may not be, empty.
+    /// Makes a value NULL or, if not nullable, empty.
     pub(crate) fn shorten(&mut self, at: usize, to_null: bool) {
         self.cells[at] = if to_null { Cell::Null } else { Cell::Bytes(0, 0) };
     }

@@ -1,11 +1,11 @@
-//! The rowsets of a table: which columns each has, in which physical order.
+//! The rowsets of a table: the columns of each, in physical order.
 
 use crate::description::{Description, Index, Table};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// Position of the rows' locator: what nonclustered indexes point with.
+/// Position of the row locator in nonclustered indexes.
 #[derive(Clone, Debug)]
 pub(crate) enum Locator {
     /// Address of a heap row.
@@ -71,15 +71,15 @@ pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Descripti
         }
     };
     let columns = index_columns(keys, included, locator, index.unique);
-    // Before 2012 a bitmap is there only if something can be NULL.
+    // Before 2012 there is a bitmap only if something is nullable.
     let nulls = description.version >= Version::V706 || columns.iter().any(|column| !column.not_null);
     let inner_nulls =
         description.version >= Version::V706 || columns.iter().any(|column| column.in_inner && !column.not_null);
     finish(Layout::new(Leaf::Index, columns, nulls, inner_nulls), index.compression)
 }
 
-/// The columns of a nonclustered index in physical order. The locator is part of the key unless that is unique, and then
-/// lies behind the included columns.
+/// The columns of a nonclustered index in physical order. The locator is part of the key unless that is unique; then it
+/// comes after the included columns.
 pub(crate) fn index_columns(
     keys: Vec<PhysicalColumn>,
     included: Vec<PhysicalColumn>,
@@ -100,7 +100,7 @@ pub(crate) fn index_columns(
     key
 }
 
-/// What tells rows of equal clustering key apart.
+/// Distinguishes rows of equal clustering key.
 pub(crate) fn uniquifier() -> PhysicalColumn {
     PhysicalColumn::new(Source::Uniquifier, 0, SqlType::INT, 0, true)
 }

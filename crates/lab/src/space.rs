@@ -1,4 +1,4 @@
-//! Who gets which page: GAM, SGAM, PFS, the differential and minimally-logged maps, and the IAM chains of units.
+//! Page allocation: GAM, SGAM, PFS, the differential and minimally-logged maps, and the IAM chains of units.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +23,7 @@ pub(crate) const IAM_PAGE: u8 = 0x10;
 /// PFS byte: has ghosts.
 pub(crate) const GHOSTS: u8 = 0x08;
 
-/// How full a heap or LOB page is, in the terms of PFS.
+/// Fullness of a heap or LOB page, in PFS classes.
 pub(crate) fn fullness(filled: usize) -> u8 {
     match filled * 100 {
         0 => 0,
@@ -41,7 +41,7 @@ pub(crate) struct Space {
     files: Vec<FileSpace>,
 }
 
-/// A state of allocation to come back to.
+/// A state of allocation that can be restored.
 pub(crate) struct Position(Vec<FileSpace>);
 
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ struct FileSpace {
     group: u16,
     used: BitSet,
     mixed: BitSet,
-    /// Free pages of mixed extents: near the front, behind the reserved extents.
+    /// Free pages of mixed extents: near the start, after the reserved extents.
     singles: [VecDeque<u32>; 2],
     cursor: [u32; 2],
     highest: u32,
@@ -57,7 +57,7 @@ struct FileSpace {
     spilled: BitSet,
 }
 
-/// An allocation unit while it grows.
+/// A growing allocation unit.
 #[derive(Clone)]
 pub(crate) struct Unit {
     /// Its id.
@@ -143,7 +143,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Takes a page of a mixed extent of file 1 that the format fixes: the boot page, sysfiles1's pages.
+    /// Takes a page of a mixed extent of file 1 at a fixed place: the boot page, sysfiles1's pages.
     pub(crate) fn take_fixed(&mut self, page: u32, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[0];
         let extent = page / EXTENT;
@@ -170,7 +170,7 @@ impl Space {
         (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
     }
 
-    /// The next page of a unit. `pfs` is what its PFS byte says besides that it is allocated (and mixed).
+    /// The next page of a unit. `pfs` has the bits of its PFS byte other than allocated (and mixed).
     pub(crate) fn page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
         unit.used += 1;
         if unit.mixed_first && unit.singles < 8 {
@@ -180,7 +180,7 @@ impl Space {
             if let Some((file, next, end)) = unit.open {
                 unit.open = (next + 1 < end).then_some((file, next + 1, end));
                 let next = if unit.fragmented { out_of_order(next) } else { next };
-                // A PFS page lies inside the extent of whoever owns it.
+                // An extent may contain a PFS page, whoever owns it.
                 if next.is_multiple_of(PFS_INTERVAL) {
                     continue;
                 }
@@ -192,7 +192,7 @@ impl Space {
         }
     }
 
-    /// Sets the PFS byte of an allocated page anew, keeping where it was allocated from.
+    /// Replaces the PFS byte of an allocated page, keeping the type of its extent.
     pub(crate) fn mark(&mut self, page: PageId, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[file_index(page.file)];
         let kept = file.pfs_byte(&mut self.disk, page)? & (ALLOCATED | MIXED | IAM_PAGE);
@@ -231,7 +231,7 @@ impl Space {
         Err(LabError::Description(format!("filegroup {} has no file", unit.group)))
     }
 
-    /// The IAM page of the unit for an interval of a file, made when it is first needed.
+    /// The IAM page of the unit for an interval of a file, created on first use.
     fn iam(&mut self, unit: &mut Unit, index: usize, interval: u32) -> Result<usize, LabError> {
         let file = file_id(index);
         if let Some(found) = unit.iams.iter().position(|iam| iam.file == file && iam.interval == interval) {
@@ -261,18 +261,17 @@ impl Space {
         }
     }
 
-    /// What is allocated now.
+    /// The current allocation.
     pub(crate) fn position(&self) -> Position {
         Position(self.files.clone())
     }
 
-    /// Gives back all that was allocated since.
+    /// Undoes all allocations since.
     pub(crate) fn return_to(&mut self, position: &Position) {
         self.files.clone_from(&position.0);
     }
 
-    /// Writes the IAM chain of a unit that will not grow any more, and forgets what it says: a database may have very many
-    /// units.
+    /// Writes the IAM chain of a complete unit and frees its memory: a database may have very many units.
     pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
@@ -401,7 +400,7 @@ impl FileSpace {
         Ok(self.pfs.entry(interval).or_insert_with(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// The states of an interval, out of memory or off the disk.
+    /// The states of an interval, from memory or disk.
     fn take_interval(
         &mut self,
         disk: &mut Disk,
@@ -418,7 +417,7 @@ impl FileSpace {
         Ok(states.unwrap_or_else(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// Moves the lowest interval in memory to its place on the disk, where `take_interval` finds it.
+    /// Moves the lowest interval in memory to its place on disk, where `take_interval` finds it.
     fn spill(&mut self, disk: &mut Disk, file: u16) -> Result<(), LabError> {
         if let Some((interval, states)) = self.pfs.pop_first() {
             let mut bytes = Box::new([0; PAGE]);

@@ -1,4 +1,5 @@
-//! Small databases with one of everything the lab can write, to be damaged: what real databases lack is in them.
+//! Small databases with one of everything that the lab can write, for damage trials: they contain what real databases
+//! lack.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -7,7 +8,7 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One database per kind of page protection, all of the same shape as far as the version has it.
+/// One database per kind of page protection, all of the same shape as far as the version allows.
 pub fn specimens() -> Vec<Description> {
     vec![
         specimen(Version::V611, PageVerify::Torn, 1),
@@ -16,7 +17,7 @@ pub fn specimens() -> Vec<Description> {
     ]
 }
 
-/// The database of that version and protection; `seed` decides its values.
+/// The database with this version and protection; `seed` determines its values.
 pub fn specimen(version: Version, verify: PageVerify, seed: u64) -> Description {
     Description {
         name: format!("lab {version:?}"),
@@ -49,7 +50,7 @@ fn text(least: u32, most: u32) -> Values {
     Values::Text { least, most }
 }
 
-/// A heap in two files: rows that moved, empty slots, ghosts, versions, text, and an index.
+/// A heap in two files: moved rows, empty slots, ghosts, versions, text, and an index.
 fn moving() -> Table {
     Table {
         name: "moving".to_owned(),
@@ -69,7 +70,7 @@ fn moving() -> Table {
     }
 }
 
-/// Values that are pushed off their rows, and values with trees of their own.
+/// Row-overflow values, and values with their own trees.
 fn wide() -> Table {
     Table {
         name: "wide".to_owned(),

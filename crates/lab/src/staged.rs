@@ -1,5 +1,5 @@
-//! Files that are whole or not there: each is written beside its place and takes its name last, so that a run that was
-//! killed leaves nothing that looks like a result.
+//! Files that are complete or absent: each is written under a temporary name and renamed at the end, so that a killed
+//! run leaves nothing that looks like a result.
 
 use std::fs::File;
 use std::io;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that is being written.
+/// A file being written.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// The name that it will take.
+    /// Its final name.
     pub(crate) path: PathBuf,
     file: NamedTempFile,
 }
 
 impl Staged {
-    /// A new file beside `path`, where none may be.
+    /// A new file beside `path`, which must not exist.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         if path.try_exists()? {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -30,12 +30,12 @@ impl Staged {
         Ok(Self { path: path.to_owned(), file: builder.tempfile_in(folder)? })
     }
 
-    /// The file as it is now.
+    /// The file in its current state.
     pub(crate) fn file(&mut self) -> &mut File {
         self.file.as_file_mut()
     }
 
-    /// Gives the file its name, once all of it is on the disk.
+    /// Renames the file, once all of it is on disk.
     pub(crate) fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path).map_err(|failed| failed.error)?;

@@ -13,7 +13,7 @@ pub(crate) struct Tree<'a> {
     layout: &'a Layout,
     unit: Unit,
     levels: Vec<Level>,
-    /// Bytes of a leaf page that rows may take.
+    /// Bytes of a leaf page available to rows.
     capacity: usize,
     record: Vec<u8>,
     entry: Vec<u8>,
@@ -24,12 +24,12 @@ struct Level {
     page: Page,
     id: PageId,
     prev: PageId,
-    /// What its parent says of it: key and child pointer.
+    /// Its entry in the parent: key and child pointer.
     entry: Vec<u8>,
 }
 
 impl<'a> Tree<'a> {
-    /// An empty tree in `unit`, whose leaf pages are filled to `fill_factor` per cent.
+    /// An empty tree in `unit`, whose leaf pages are filled to `fill_factor` percent.
     pub(crate) fn new(layout: &'a Layout, unit: Unit, fill_factor: u8) -> Self {
         let percent = if fill_factor == 0 { 100 } else { usize::from(fill_factor) };
         Self {
@@ -72,7 +72,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Begins the next page of a level; the page before it is done. `entry` is the key of its first row.
+    /// Begins the next page of a level and completes the one before. `entry` is the key of its first row.
     fn start_page(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         let id = space.page(&mut self.unit, 0)?;
         let mut entry = entry.to_vec();
@@ -88,7 +88,7 @@ impl<'a> Tree<'a> {
             let first_entry = (done.prev == PageId::NONE).then(|| done.entry.clone());
             *done = Level { page, id, prev: done.id, entry: entry.clone() };
             if self.layout.compressed {
-                let text = "a compressed index must fit one page: the form of its non-leaf rows is not known";
+                let text = "a compressed index must fit one page: the form of its non-leaf rows is undocumented";
                 return Err(LabError::Description(text.to_owned()));
             }
             // The parent level exists from the second page on.

@@ -1,6 +1,6 @@
-//! SQL types: how a value is stored, and how a number becomes a value of each type.
+//! SQL types: how a value is stored, and how a number is turned into a value of each type.
 
-/// A type with its length, precision and scale, as the catalogue names it.
+/// A type with its length, precision and scale, as in the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SqlType {
     /// xtype of syscolpars: 56 int, 231 nvarchar ...
@@ -13,7 +13,7 @@ pub struct SqlType {
     pub scale: u8,
 }
 
-/// Where a value of the type lies in a row.
+/// Place of a type's values in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
     /// In the fixed part, this many bytes.
@@ -119,7 +119,7 @@ impl SqlType {
         of(43, time_bytes(scale) + 5, if scale == 0 { 26 } else { 27 + scale }, scale)
     }
 
-    /// Where its values lie.
+    /// The place of its values.
     pub fn storage(self) -> Storage {
         match self.xtype {
             104 => Storage::Bit,
@@ -157,7 +157,7 @@ impl SqlType {
         u32::from(self.xtype) | detail << 8
     }
 
-    /// Most bytes one value takes in a row.
+    /// Maximum bytes of a value in a row.
     pub fn most_in_row(self) -> u32 {
         match self.storage() {
             Storage::Fixed(size) => u32::from(size),
@@ -168,8 +168,8 @@ impl SqlType {
         }
     }
 
-    /// Appends the value that stands for `number`. A greater number gives a value that sorts later, as far as the type
-    /// has room for it.
+    /// Appends the value for `number`. A greater number gives a value that sorts later, as far as the type has room for
+    /// it.
     pub fn encode_number(self, number: i64, out: &mut Vec<u8>) {
         let n = number;
         match self.xtype {
@@ -180,7 +180,7 @@ impl SqlType {
             104 => out.push((n & 1) as u8),
             59 => out.extend((n as f32).to_le_bytes()),
             62 => out.extend((n as f64).to_le_bytes()),
-            // One minute a step since 2005-01-01, day 38351.
+            // One minute per step since 2005-01-01, day 38351.
             61 => {
                 out.extend(((n.rem_euclid(1440) * 18_000) as u32).to_le_bytes());
                 out.extend((38_351 + n.div_euclid(1440).clamp(-30_000, 2_000_000) as i32).to_le_bytes());
@@ -209,7 +209,7 @@ impl SqlType {
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
-                // Compared from the last six bytes on: those carry the number.
+                // Compared from the last six bytes on: these hold the number.
                 out.extend((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
                 out.extend([0x40, 0]);
                 out.extend(n.to_be_bytes().iter().skip(2));

@@ -1,4 +1,4 @@
-//! The rows of a table, each from its number alone.
+//! The rows of a table, each determined by its number.
 
 use std::cell::OnceCell;
 
@@ -16,7 +16,7 @@ pub(crate) struct Rows<'a> {
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
     seed: u64,
-    /// Text to cut values from, made when the first is wanted: most tables of a large database are empty.
+    /// Text to cut values from, made on first use: most tables of a large database are empty.
     words: OnceCell<Vec<u8>>,
     wide_words: OnceCell<Vec<u8>>,
 }
@@ -34,7 +34,7 @@ impl<'a> Rows<'a> {
         Self { columns: &table.columns, count: table.rows, seeds, shuffles, seed, words, wide_words }
     }
 
-    /// Rows there are.
+    /// Number of rows.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -49,7 +49,7 @@ impl<'a> Rows<'a> {
         self.fill_only(n, |_| true, row);
     }
 
-    /// Makes the values of row `n` that are wanted; the others are NULL.
+    /// Makes the requested values of row `n`; the others are NULL.
     pub(crate) fn fill_only(&self, n: u64, wanted: impl Fn(usize) -> bool, row: &mut Row) {
         row.clear();
         for (at, column) in self.columns.iter().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Whether a filter lets row `n` in.
+    /// Whether row `n` passes a filter.
     pub(crate) fn passes(&self, filter: &Filter, n: u64) -> bool {
         match filter {
             Filter::IsNotNull(column) => !self.is_null(*column, n),
@@ -175,7 +175,7 @@ fn push_bytes(ty: SqlType, length: usize, seed: u64, out: &mut Vec<u8>) {
     out.resize(from + size, 0);
 }
 
-/// An XML value of binary tokens: `<a>` with so many characters of text.
+/// An XML value of binary tokens: `<a>` with this many characters of text.
 fn push_xml(characters: usize, out: &mut Vec<u8>) {
     // Signature, code page, name "a", qualified name 1, element of that name, text.
     out.extend([0xDF, 0xFF, 0x01, 0xB0, 0x04, 0xF0, 0x01, 0x61, 0x00, 0xEF, 0x00, 0x00, 0x01, 0xF8, 0x01, 0x11]);

@@ -1,6 +1,6 @@
 //! The layouts the lab can write.
 
-/// A version of SQL Server, by what its data files look like.
+/// A version of SQL Server, by the format of its data files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// SQL Server 2005.
@@ -17,12 +17,12 @@ pub enum Version {
     V957,
 }
 
-/// What differs by version outside the catalogue.
+/// What differs by version, other than the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
-    /// Version in which the model database of this one was created: every new database takes it over.
+    /// Version in which the model database of this one was created: every new database inherits it.
     pub model_version: u16,
     /// Length of the boot record.
     pub boot_length: u16,

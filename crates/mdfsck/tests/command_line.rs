@@ -141,7 +141,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
             ensure(text(&done.stdout).contains("expect Msg 2511"), text(&done.stdout))?;
             ensure(text(&check("d").stdout).contains("Msg 2511"), text(&check("d").stdout))?;
             ensure(check("s").status.code() == Some(0), "the original is untouched")?;
-            refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 4, &["is there already"])
+            refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 4, &["already exists"])
         }),
     ]
 }

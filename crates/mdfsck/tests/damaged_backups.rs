@@ -138,7 +138,7 @@ fn stripes_that_do_not_belong_together_are_refused() {
     for missing in 0..3 {
         let mut some = ours.clone();
         some.remove(missing);
-        // Without the first extents there is no catalogue; what is there is never called damaged.
+        // Without the first extents there is no catalog; what is there is never called damaged.
         let report = check(&some).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         assert!(report.not_verified.iter().any(|entry| entry.what == "stripes" && entry.count == 1));

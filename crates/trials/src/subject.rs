@@ -35,7 +35,7 @@ pub(crate) struct Subject {
     pub(crate) files: MemoryFiles,
     /// The same as bytes.
     pub(crate) contents: Vec<Content>,
-    /// Its catalogue.
+    /// Its catalog.
     pub(crate) database: Database,
     /// Its pages, by what they are for.
     pub(crate) roles: BTreeMap<PageRole, Vec<PageId>>,

@@ -1,4 +1,4 @@
-//! Expressions of the catalogue that were made to take hours: they are not verified, and what is told of them does not
+//! Expressions of the catalog that were made to take hours: they are not verified, and what is told of them does not
 //! depend on the way.
 #![allow(clippy::unwrap_used)]
 

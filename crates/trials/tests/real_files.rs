@@ -1,4 +1,4 @@
-//! The system catalogue that the lab writes is that of real files of the same version: base tables, their columns and
+//! The system catalog that the lab writes is that of real files of the same version: base tables, their columns and
 //! indexes, where each column lies, and which allocation units there are.
 //!
 //! The files are not part of the repository. They are looked for in `target/corpus`; without them each test is reported as
@@ -58,7 +58,7 @@ fn compare(version: Version, path: PathBuf) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the catalogue says about each rowset of a base or internal table; collations aside, which follow the database.
+/// What the catalog says about each rowset of a base or internal table; collations aside, which follow the database.
 fn system_tables(database: &Database) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::new();
     for rowset in &database.rowsets {

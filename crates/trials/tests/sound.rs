@@ -169,7 +169,7 @@ fn random_databases_are_sound() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let description = shapes::random(5);
-    // The paths of the files are in the catalogue: both times the same.
+    // The paths of the files are in the catalog: both times the same.
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("twice");
     let write = || {

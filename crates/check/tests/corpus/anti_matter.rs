@@ -1,5 +1,5 @@
 //! The column that an online build of an index leaves when it is not cleaned up: 5228 for rows, 5229 for tables. Columns of
-//! sound tables are called so in the catalogue.
+//! sound tables are called so in the catalog.
 
 use catalog::column_status::ANTI_MATTER;
 use libtest_mimic::{Failed, Trial};

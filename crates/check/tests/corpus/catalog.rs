@@ -1,4 +1,4 @@
-//! The catalogue against itself: in real files every reference is known and kept; damaged one at a time, each is told.
+//! The catalog against itself: in real files every reference is known and kept; damaged one at a time, each is told.
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
@@ -9,7 +9,7 @@ use crate::base_table::BaseTable;
 use crate::image::Image;
 use crate::subjects;
 
-/// Files whose catalogues together have rows of nearly every kind: 2012, 2008 R2 and 2022, 2019, 2008 R2, 2005.
+/// Files whose catalogs together have rows of nearly every kind: 2012, 2008 R2 and 2022, 2019, 2008 R2, 2005.
 const SUBJECTS: [&str; 6] = [
     "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf",
     "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF",
@@ -53,7 +53,7 @@ fn trial(corpus: &Corpus, name: &str, test: fn(&Corpus) -> Result<(), Failed>) -
     Trial::test(format!("catalogue: {name}"), move || test(&corpus))
 }
 
-/// Findings of the catalogue checks.
+/// Findings of the catalog checks.
 fn of_catalog(report: &Report) -> Vec<Cow<'_, Finding>> {
     report.findings.iter().filter(|finding| matches!(finding.check.msg, 8992 | 8997)).collect()
 }

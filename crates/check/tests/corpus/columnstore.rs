@@ -1,4 +1,4 @@
-//! Columnstore indexes, which no real file here has: the catalogue in memory is made to say that an index is one.
+//! Columnstore indexes, which no real file here has: the catalog in memory is made to say that an index is one.
 
 use catalog::{Columnstore, Database, Dictionary, IndexType, RowGroup, Segment};
 use check::Options;

@@ -1,5 +1,5 @@
 //! Persisted computed columns: no real one with rows is at hand, but orders are due twelve days after their date in every
-//! row of AdventureWorks, so that the catalogue may as well say that the column is computed.
+//! row of AdventureWorks, so that the catalog may as well say that the column is computed.
 
 use catalog::{Database, Expression, ExpressionKind};
 use check::Report;

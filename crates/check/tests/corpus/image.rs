@@ -72,7 +72,7 @@ impl Image {
         })
     }
 
-    /// Checks the file with a catalogue that says something else.
+    /// Checks the file with a catalog that says something else.
     pub fn check_as(&self, alter: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -83,7 +83,7 @@ impl Image {
         })
     }
 
-    /// Checks the file as it is now against a changed catalogue.
+    /// Checks the file as it is now against a changed catalog.
     pub fn check_changed(&self, options: &Options, change: impl FnOnce(&mut Database)) -> Report {
         self.with_files(|files| {
             let mut database = catalog::load(files);
@@ -94,7 +94,7 @@ impl Image {
         })
     }
 
-    /// The catalogue as it is now.
+    /// The catalog as it is now.
     pub fn database(&self) -> Database {
         self.with_files(|files| catalog::load(files))
     }

@@ -392,7 +392,7 @@ fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) ->
     (at, Lone { is_of_table, at, values: format!("NormalizedUserName = '{name}' and {identity}"), identity })
 }
 
-/// The name of an employee, moved to a LOB page of the table; and where its bytes are there. The catalogue must say that
+/// The name of an employee, moved to a LOB page of the table; and where its bytes are there. The catalog must say that
 /// such names may be there.
 fn move_off_row(image: &mut Image, subject: &Subject, page: u32) -> (RecordId, usize) {
     let name = subject.table.named("LastName").clone();

@@ -254,7 +254,7 @@ fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     image
 }
 
-/// Rows keep the columns that SQL Server 2000 dropped; the catalogue keeps at most how many there were.
+/// Rows keep the columns that SQL Server 2000 dropped; the catalog keeps at most how many there were.
 fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
@@ -337,7 +337,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A type that the catalogue of a known release lacks may be one that a later release has built in.
+/// A type that the catalog of a known release lacks may be one that a later release has built in.
 fn newer_type(mut image: Image) -> Result<(), Failed> {
     const SYSCOLPARS: i32 = 41;
     let database = image.database();

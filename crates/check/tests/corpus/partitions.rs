@@ -1,4 +1,4 @@
-//! Rows in the partition that their function says: a table, of which the catalogue in memory is made to say that it
+//! Rows in the partition that their function says: a table, of which the catalog in memory is made to say that it
 //! has a second, empty partition.
 
 use catalog::{AllocUnit, Boundary, Database, PartitionFunction, Partitioned, Rowset, UnitKind};

@@ -1,4 +1,4 @@
-//! The leaf rows of a table or index in an image, found through the catalogue.
+//! The leaf rows of a table or index in an image, found through the catalog.
 
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
 use format::page::PAGE_BYTES;
@@ -22,7 +22,7 @@ pub struct Rows {
     /// `table` and `index` as messages print them.
     pub names: (String, String),
     columns: Vec<RowsetColumn>,
-    /// The catalogue's names, by column id; of a nonclustered index its columns have none.
+    /// The catalog's names, by column id; of a nonclustered index its columns have none.
     column_names: Vec<(u32, String)>,
     /// The live rows, by page and slot.
     pub at: Vec<RecordId>,

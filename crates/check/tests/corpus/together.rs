@@ -90,7 +90,7 @@ fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
     Ok(bytes)
 }
 
-/// The facts of the page's table in a copy of which the page is changed, as the sound one's catalogue has it.
+/// The facts of the page's table in a copy of which the page is changed, as the sound one's catalog has it.
 fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
     let unit = Page::new(&read(files, page)?).header().alloc_unit();
     let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));

@@ -137,7 +137,7 @@ impl Failing<'_> {
 
 /// What a run said.
 struct Answer {
-    /// Texts of findings by message and place: of whom they speak may not be known without the catalogue.
+    /// Texts of findings by message and place: of whom they speak may not be known without the catalog.
     findings: BTreeMap<(u16, Option<PageId>, Option<u16>), String>,
     not_verified: BTreeSet<String>,
     read_errors: Vec<String>,

@@ -1,4 +1,4 @@
-//! A real backup written again from its data files: where the two differ, the lab does not know what SQL Server writes.
+//! A real backup rewritten from its data files: differences show what the lab does not know about SQL Server's output.
 
 #![expect(clippy::unwrap_used, reason = "an instrument of tests: a backup that cannot be read has no result")]
 
@@ -9,7 +9,7 @@ use super::facts::FileFacts;
 use super::log::Part;
 use super::{BackupOptions, Content, Facts, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
 
-/// What differs: fields of blocks and objects that nobody has explained, or that tell of what the database went through before.
+/// Accepted differences: unexplained fields of blocks and objects, or ones that depend on the database's history.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
     // A checksum of unknown form, the size as estimated at the start, which restores the database has seen, and flags.
     ("SCIN", &[0x14, 0x5C, 0x60, 0xF4, 0x14C, 0x150, 0x154, 0x158]),
@@ -53,7 +53,7 @@ fn text(bytes: &[u8], at: usize) -> String {
     String::from_utf16(&units).unwrap()
 }
 
-/// A real backup, and where its blocks and configuration objects lie.
+/// A real backup, and the places of its blocks and configuration objects.
 struct Real {
     bytes: Vec<u8>,
     /// Blocks and objects by name, in order.
@@ -99,7 +99,7 @@ impl Real {
         self.all(name).pop().unwrap()
     }
 
-    /// Takes over what the backup says and the database does not.
+    /// Copies what is in the backup and not in the database.
     fn label(&self, facts: &mut Facts) {
         let (tape, raid, set) = (self.last("TAPE"), &self.last("RAID")[22..], self.last("SSET"));
         facts.families = vec![number(tape, 0x34, 4) as u32];
@@ -162,10 +162,10 @@ impl Real {
     }
 }
 
-/// Writes the full backup `real`, of one set in one file, again into `folder`, of the data files that it holds.
+/// Rewrites the full backup `real`, one set in one file, into `folder` from the data files in it.
 ///
-/// Returns how many bytes differ, by the block or object of the configuration and the field (a multiple of four) in it. Fields
-/// whose meaning is not known are left out.
+/// Returns how many bytes differ, by block or configuration object and the field (a multiple of four) in it. Fields of
+/// unknown meaning are left out.
 ///
 /// # Panics
 ///

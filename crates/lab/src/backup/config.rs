@@ -1,4 +1,4 @@
-//! Configuration objects: what a set says of its database, filegroups and files.
+//! Configuration objects: what a set says about its database, filegroups and files.
 
 use super::facts::{Facts, FileFacts};
 use super::tape::put;
@@ -55,7 +55,7 @@ impl Object {
 pub(super) struct Moment {
     /// At the end: all is known.
     pub(super) is_end: bool,
-    /// Bytes of the set: pages and log at its start, what lies on the tape at its end.
+    /// Bytes of the set: pages and log at its start, the tape's content at its end.
     pub(super) bytes: u64,
     /// Pages copied, by data file.
     pub(super) pages: Vec<u32>,
@@ -184,7 +184,7 @@ fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment)
     object.lsn(0xDA, facts.last_lsn);
     object.lsn(0xEA, facts.checkpoint_lsn);
     if is_data {
-        // A full backup is the base of what comes later as soon as it is complete.
+        // A full backup is the base of later ones as soon as it is complete.
         if is_full && moment.is_end && !facts.is_copy_only {
             object.lsn(0x9E, facts.checkpoint_lsn);
             object.put(0xAA, &facts.set);

@@ -1,4 +1,4 @@
-//! All that a backup says of what it holds, apart from pages and log.
+//! All metadata of a backup, apart from pages and log.
 
 use super::origin::Origin;
 use super::{BackupOptions, config};
@@ -13,19 +13,19 @@ pub(crate) struct FileFacts {
     pub(crate) id: u16,
     pub(crate) filegroup: u16,
     pub(crate) bytes: u64,
-    /// Size when it was made.
+    /// Size at creation.
     pub(crate) first_bytes: u64,
     pub(crate) most_bytes: u64,
     pub(crate) growth: u64,
     pub(crate) grows_by_percent: bool,
-    /// Of the disk it lies on.
+    /// Sector size of its disk.
     pub(crate) sector_bytes: u32,
     pub(crate) guid: [u8; 16],
     pub(crate) logical_name: String,
     pub(crate) path: String,
 }
 
-/// What labels and configuration of a set say.
+/// The contents of labels and configuration of a set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     // The media.
@@ -81,7 +81,7 @@ pub(crate) struct Facts {
 const EPOCH: u64 = 133_512_192_000_000_000;
 
 impl Facts {
-    /// What a backup of `origin` says, taken at `step`: steps are minutes, and each has log of its own.
+    /// The metadata of a backup of `origin` taken at `step`: steps are minutes, each with its own log.
     pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.fork[..8].try_into().unwrap_or_default()));

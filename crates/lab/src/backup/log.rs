@@ -9,7 +9,7 @@ use crate::page::Lsn;
 const SECTOR: usize = 512;
 /// Longest block.
 const MOST_BYTES: usize = 120 * SECTOR;
-/// Sizes of what stands in front: the header page of the log file, and that of each part.
+/// Sizes of what comes first: the header page of the log file, and that of each part.
 const HEADER_PAGE: u64 = 0x2000;
 const PART_BYTES: u64 = 0x1F_0000;
 const PARTS: u64 = 4;
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) copied: Range<u64>,
 }
 
-/// The parts of a log file whose first one holds so much log.
+/// The parts of a log file whose first one holds this much log.
 pub(super) fn parts(first: Lsn, log: u64) -> Vec<Part> {
     let part = |number| Part { at: HEADER_PAGE + number * PART_BYTES, bytes: PART_BYTES, ..Part::default() };
     let mut parts: Vec<Part> = (0..PARTS).map(part).collect();
@@ -88,7 +88,7 @@ pub(super) struct Log {
     options: LogForm,
     first: Lsn,
     blocks: Vec<u8>,
-    /// Records of the block that is being filled.
+    /// Records of the current block.
     records: Vec<Vec<u8>>,
     used: usize,
     previous: usize,
@@ -135,7 +135,7 @@ impl Log {
 
     /// Adds a record; returns its LSN.
     fn push(&mut self, record: Vec<u8>) -> Lsn {
-        // Two bytes a record for its offset, one a sector for the byte that its status displaces.
+        // Two bytes per record for its offset, one per sector for the byte displaced by its status.
         if self.options.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
             self.close();
         }
@@ -178,7 +178,7 @@ impl Log {
         lsns
     }
 
-    /// Ends the block that is being filled.
+    /// Ends the current block.
     fn close(&mut self) {
         if self.records.is_empty() {
             return;
@@ -186,7 +186,7 @@ impl Log {
         let options = self.options;
         let records = std::mem::take(&mut self.records);
         let used = options.header + std::mem::take(&mut self.used) + 2 * records.len();
-        // Each sector gives up a byte, which goes to the end.
+        // Each sector gives up a byte, which moves to the end.
         let mut count = used.div_ceil(SECTOR);
         while used + count > count * SECTOR {
             count += 1;
@@ -220,7 +220,7 @@ impl Log {
         self.blocks.extend(block);
     }
 
-    /// All blocks, and the LSN at which the log goes on.
+    /// All blocks, and the LSN at which the log continues.
     pub(super) fn finish(mut self) -> (Vec<u8>, Lsn) {
         self.close();
         let end = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);

@@ -1,4 +1,4 @@
-//! The database that is backed up, as its data files hold it.
+//! The database to back up, according to its data files.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use crate::page::{self, Lsn, PageVerify, page_type};
 
 /// Bytes of an extent.
 pub(super) const EXTENT_BYTES: usize = EXTENT as usize * PAGE;
-/// Where a map's bits begin: behind the header, an IAM-like first record and four bytes of the second.
+/// Start of a map's bits: after the header, an IAM-like first record and four bytes of the second.
 const MAP: usize = 194;
 /// All of them.
 pub(super) const MAP_BITS: Range<usize> = MAP..MAP + MAP_EXTENTS as usize / 8;
@@ -84,7 +84,7 @@ impl Origin {
         self.files.iter().map(|file| (file.id, file.extents)).collect()
     }
 
-    /// An extent as it lies in its file.
+    /// An extent as stored in its file.
     pub(super) fn read(&mut self, file: u16, extent: u32) -> Result<Vec<u8>, LabError> {
         match self.files.iter_mut().find(|known| known.id == file) {
             Some(file) => file.read(extent),
@@ -155,7 +155,7 @@ impl Origin {
         Ok(sixteen(&self.header(1, 0)?, 0))
     }
 
-    /// What the headers say of the files; the path is the file's name alone.
+    /// The header fields of the files; the path is the file's name alone.
     pub(super) fn file_facts(&self) -> Result<Vec<FileFacts>, LabError> {
         let mut facts = Vec::new();
         for file in &self.files {
@@ -183,14 +183,14 @@ impl Origin {
         Ok(self.page(id)?.split_off(MAP))
     }
 
-    /// The extents that a full backup copies: those in use, shared ones with free pages, the first one of each interval of
-    /// the maps, and those that hold a PFS page.
+    /// The extents that a full backup copies: those in use, shared ones with free pages, the first one of each interval
+    /// of the maps, and those with a PFS page.
     pub(super) fn in_use(&self) -> Result<Vec<(u16, u32)>, LabError> {
         let mut all = Vec::new();
         for file in &self.files {
             for interval in 0..file.extents.div_ceil(MAP_EXTENTS) {
                 let first = interval * GAM_INTERVAL;
-                // The first interval has its maps behind file header and PFS page.
+                // The first interval has its maps after file header and PFS page.
                 let gam = if interval == 0 { 2 } else { first };
                 let gam_bits = self.map(PageId::new(file.id, gam))?;
                 let sgam_bits = self.map(PageId::new(file.id, gam + 1))?;
@@ -236,7 +236,7 @@ fn bit(bits: &[u8], index: u32) -> bool {
     bits.get(index as usize / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// The page that tells which extents of an interval changed since a full backup, and the bit of `extent` on it.
+/// The page that records which extents of an interval changed since a full backup, and the bit of `extent` on it.
 pub(super) fn change_bit(extent: u32) -> (u32, usize, u8) {
     let index = extent % MAP_EXTENTS;
     (extent / MAP_EXTENTS * GAM_INTERVAL + 6, MAP + index as usize / 8, 1 << (index % 8))

@@ -9,35 +9,35 @@ use crate::disk::LabError;
 use crate::ids::{EXTENT, PAGE};
 use crate::page::{self, PageVerify};
 
-/// Where an extent comes from, by file id and number.
+/// The source of an extent, by file id and number.
 pub(super) type Extents = Vec<(u16, u32)>;
 
-/// What a set holds.
+/// The contents of a set.
 pub(super) struct Content {
-    /// Regions of pages, each dealt to the stripes.
+    /// Regions of pages, each distributed to the stripes.
     pub(super) regions: Vec<Vec<Extents>>,
-    /// Log blocks, and where they lie in the log file.
+    /// Log blocks, and their places in the log file.
     pub(super) log: Vec<u8>,
     pub(super) log_parts: Vec<Part>,
     pub(super) log_form: LogForm,
     pub(super) with_checksum: bool,
 }
 
-/// Room that log in a backup is rounded up to.
+/// Log in a backup is padded to a multiple of this.
 const LOG_UNIT: usize = 1 << 16;
 /// Where regions of several files or stripes end.
 const REGION_UNIT: usize = (1 << 20) / EXTENT_BYTES;
-/// Type of the pages behind the last extent.
+/// Type of the pages after the last extent.
 const FILLER: u8 = 0x65;
 
-/// Texts of a block: each one's length and place go to where it is named.
+/// Texts of a block: length and place of each go to the fields that name it.
 struct Texts {
     fields: Vec<u8>,
     header: usize,
 }
 
 impl Texts {
-    /// Fields of `length` bytes behind a header of `header` bytes.
+    /// Fields of `length` bytes after a header of `header` bytes.
     fn new(header: usize, length: usize) -> Self {
         Self { fields: vec![0; length], header }
     }
@@ -85,7 +85,7 @@ pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Res
     tape.filemark()
 }
 
-/// What the catalogue at the end of a file says of one set.
+/// The entry of a set in the catalog at the end of a file.
 pub(super) struct CatalogEntry {
     set_at: u64,
     bytes: u64,
@@ -93,13 +93,13 @@ pub(super) struct CatalogEntry {
     facts: Facts,
 }
 
-/// Attributes of a set by what it holds.
+/// Attributes of a set by its kind.
 fn attributes(facts: &Facts) -> u32 {
     let kind = if facts.letter == b'I' { 8 } else { 4 };
     kind | if facts.is_copy_only { 2 } else { 0 }
 }
 
-/// Gives the bytes of an extent of a region.
+/// Returns the bytes of an extent of a region.
 pub(super) type Fetch<'a> = dyn FnMut(usize, (u16, u32)) -> Result<Vec<u8>, LabError> + 'a;
 
 /// Writes a set to one stripe. `catalog` has the sets before it, and gets this one.
@@ -132,7 +132,7 @@ pub(super) fn write(
         pages(tape, content.with_checksum, (number, frames), extents, fetch)?;
     }
     log(tape, facts, content, stripe == 0)?;
-    // Counted to the block that begins the last part.
+    // Counted up to the block that begins the last part.
     let bytes = tape.since_filemark() + BLOCK;
     let moment = Moment { is_end: true, bytes, pages: copied(content.regions.len().saturating_sub(1)), log_bytes };
     tape.block(&Block { tag: b"MSLS", attributes: 0, strings: 2, fields: vec![0; 4] })?;
@@ -195,13 +195,13 @@ fn pages(
     Ok(())
 }
 
-/// A page that is none.
+/// A padding page.
 fn filler() -> [u8; PAGE] {
     let mut page = [0; PAGE];
     (page[0], page[1]) = (1, FILLER);
     put(&mut page, 28, &8096u16.to_le_bytes());
     put(&mut page, 30, &96u16.to_le_bytes());
-    // Its number is that of no file.
+    // Its file number belongs to no file.
     put(&mut page, 50, &[1]);
     page::protect(&mut page, PageVerify::Checksum);
     page
@@ -244,9 +244,9 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
     Ok(())
 }
 
-/// The end of the set, and the catalogue of all sets so far.
+/// The end of the set, and the catalog of all sets so far.
 fn end(tape: &mut Tape, facts: &Facts, stripe: usize, position: u16, catalog: &[CatalogEntry]) -> std::io::Result<()> {
-    // SQL Server 2005 names the block behind.
+    // SQL Server 2005 names the next block.
     let ended_at = tape.at() + if tape.is_of_2005 { BLOCK } else { 0 };
     let block = |at: u64| {
         let mut fields = vec![0; 0x58 - 0x34];

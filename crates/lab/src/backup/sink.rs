@@ -1,4 +1,4 @@
-//! Where the tape goes: a file as it is, or the records of a compressed container.
+//! The destination of the tape: a plain file, or the records of a compressed container.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,7 +14,7 @@ pub(super) trait Sink {
     fn boundary(&mut self) -> io::Result<()>;
     /// Takes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// No more follows. Takes the places of the tape that a checksum covers; returns those of the file.
+    /// Called at the end. Takes the places of the tape covered by a checksum; returns those of the file.
     fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }
 
@@ -41,10 +41,10 @@ impl Sink for Plain {
 }
 
 const SECTOR: usize = 512;
-/// Most that one record holds.
+/// Maximum content of one record.
 const RECORD: usize = 128 * SECTOR;
 
-/// Which form the container has.
+/// The version of the container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Container {
     /// Of SQL Server 2008.
@@ -59,9 +59,9 @@ pub(super) struct Compressed {
     container: Container,
     /// Bytes written to the file.
     at: u64,
-    /// Bytes of the tape that wait for their record.
+    /// Bytes of the tape waiting for their record.
     waiting: Vec<u8>,
-    /// Places of the file that a checksum covers.
+    /// Places of the file covered by a checksum.
     places: Vec<Range<u64>>,
 }
 
@@ -106,7 +106,7 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
-        // Tag and sizes are those of a record, or there is none.
+        // Tag and sizes must be those of a record, or there is none.
         self.places.push(self.at..self.at + 4);
         let from = self.at + header.len() as u64;
         self.places.push(from..from + 4 + packed.len() as u64);
@@ -115,8 +115,8 @@ impl Compressed {
         self.put(&packed)
     }
 
-    /// Goes on to a multiple of `unit` with a record that holds nothing, whose header has no checksum: so it is in all
-    /// compressed backups known. Where its header does not fit, it takes a unit more.
+    /// Pads to a multiple of `unit` with an empty record, whose header has no checksum, as in all known compressed
+    /// backups. If its header does not fit, it takes another unit.
     fn filler(&mut self, unit: u64) -> io::Result<()> {
         let (tag, length) = if self.container == Container::Version1 { (0x84, 4) } else { (0x24, 24) };
         if self.at.is_multiple_of(unit) {
@@ -153,7 +153,7 @@ impl Sink for Compressed {
     }
 
     fn boundary(&mut self) -> io::Result<()> {
-        // Records that are not full hold whole blocks.
+        // Partial records hold whole blocks.
         if self.waiting.len() < RECORD / 4 { Ok(()) } else { self.flush_records() }
     }
 
@@ -172,7 +172,7 @@ impl Sink for Compressed {
     }
 }
 
-/// Words XORed, the sum rotated by a bit before each; the last one is filled up with zeros.
+/// Words XORed, the sum rotated by one bit before each; the last one is padded with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.chunks(4).fold(0, |sum: u32, chunk| {
         let mut word = [0; 4];

@@ -1,4 +1,4 @@
-//! The tape: descriptor blocks and streams, one behind the other, in Microsoft Tape Format.
+//! The tape: descriptor blocks and streams, in sequence, in Microsoft Tape Format.
 
 use std::io;
 use std::ops::Range;
@@ -14,7 +14,7 @@ const SYSTEM: [u8; 2] = [0x0E, 1];
 
 /// Media attributes of a stream.
 pub(super) mod attribute {
-    /// Padding in front of data, so that it starts at a block.
+    /// Padding before data, so that it starts at a block.
     pub(crate) const PADDING: u16 = 0x80;
     /// Pages.
     pub(crate) const DATA: u16 = 2;
@@ -33,9 +33,9 @@ pub(super) struct Device {
     pub(super) sector: usize,
 }
 
-/// A disk of old.
+/// An old disk.
 pub(super) const SMALL: Device = Device { sector: 512 };
-/// A disk of today, and what compressed backups are written for.
+/// A current disk, and what compressed backups are written for.
 pub(super) const LARGE: Device = Device { sector: 4096 };
 
 impl Device {
@@ -63,7 +63,7 @@ pub(super) struct Tape {
     sum: u32,
     /// Where its data starts.
     data_at: u64,
-    /// Places that a checksum covers.
+    /// Places covered by a checksum.
     places: Vec<Range<u64>>,
 }
 
@@ -103,7 +103,7 @@ impl Tape {
         self.at - self.origin
     }
 
-    /// Starts the numbers of a set's blocks again.
+    /// Restarts the numbering of a set's blocks.
     pub(super) fn start_set(&mut self) {
         self.control = 0;
     }
@@ -113,7 +113,7 @@ impl Tape {
         self.sink.write(bytes)
     }
 
-    /// So many bytes from here on have a checksum.
+    /// This many bytes from here on have a checksum.
     fn covered(&mut self, bytes: u64) {
         self.places.push(self.at..self.at + bytes);
     }
@@ -166,7 +166,7 @@ impl Tape {
 
     /// Starts a stream of `length` bytes of pages or log, which begins at a block; `data` and `end_data` follow.
     pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
-        // Two zero bytes stand in front of the data.
+        // Two zero bytes precede the data.
         self.pad(b"APAD", attribute::PADDING, (STREAM as u64 + 2, self.device.unit()))?;
         self.stream_header(tag, attributes, length + 2)?;
         self.sum = 0;
@@ -181,7 +181,7 @@ impl Tape {
         self.write(bytes)
     }
 
-    /// Ends the data; its checksum follows if it is wanted.
+    /// Ends the data; its checksum follows if wanted.
     pub(super) fn end_data(&mut self, with_checksum: bool) -> io::Result<()> {
         self.align(4)?;
         if !with_checksum {
@@ -189,19 +189,19 @@ impl Tape {
         }
         self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
-        // What fills the stream up to a multiple of four is not part of the sum.
+        // Padding of the stream to a multiple of four is not part of the sum.
         let stored_at = self.at + STREAM as u64;
         self.stream(b"CSUM", 0, &sum)?;
         self.places.push(stored_at..stored_at + sum.len() as u64);
         Ok(())
     }
 
-    /// Fills up a block with a last stream.
+    /// Pads a block with a last stream.
     pub(super) fn spad(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Fills up to where the device can go on after a filemark.
+    /// Pads to where the device can continue after a filemark.
     pub(super) fn spad_device(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, self.device.unit()))
     }
@@ -211,7 +211,7 @@ impl Tape {
         self.pad(b"OTCP", 0, (0, self.device.unit()))
     }
 
-    /// Fills up with a stream of zeros, so that `ahead` bytes later a unit begins.
+    /// Pads with a stream of zeros, so that a unit begins `ahead` bytes later.
     fn pad(&mut self, tag: &[u8; 4], attributes: u16, (ahead, unit): (u64, u64)) -> io::Result<()> {
         let least = self.at + STREAM as u64 + ahead - self.origin;
         let length = least.next_multiple_of(unit) - least;
@@ -227,7 +227,7 @@ impl Tape {
     /// Writes a soft filemark, which lists those before it.
     pub(super) fn filemark(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; self.device.sector];
-        // Where the list of filemarks starts: since 2008 that is told.
+        // Start of the list of filemarks: recorded since 2008.
         let list = if self.is_of_2005 { 0x3C } else { 0x48 };
         let room = (self.device.sector - list) / 8;
         bytes[..4].copy_from_slice(b"SFMB");
@@ -251,7 +251,7 @@ impl Tape {
         self.sink.filemark(&bytes)
     }
 
-    /// Ends the file; returns its places that a checksum covers, other than those of pages and log blocks.
+    /// Ends the file; returns its places covered by a checksum, other than those of pages and log blocks.
     pub(super) fn finish(mut self) -> io::Result<Vec<Range<u64>>> {
         self.sink.finish(self.places)
     }

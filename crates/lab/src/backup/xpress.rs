@@ -1,4 +1,4 @@
-//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1): greedy matches, then codes made for what was found.
+//! A compressor for XPRESS with Huffman coding ([MS-XCA] 2.1): greedy matches, then codes for what was found.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 const SYMBOLS: usize = 512;
 /// Longest code.
 const MOST_BITS: u8 = 15;
-/// Stands behind the last byte.
+/// Comes after the last byte.
 const END: u16 = 256;
 const LEAST_MATCH: usize = 3;
 const HASH_BITS: u32 = 14;
@@ -95,7 +95,7 @@ fn tokens(data: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// How many bytes from `earlier` on are those from `at` on.
+/// How many bytes from `earlier` on equal those from `at` on.
 fn common(data: &[u8], earlier: usize, at: usize) -> usize {
     data[at..].iter().zip(&data[earlier..]).take_while(|(one, other)| one == other).count()
 }
@@ -137,7 +137,7 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
         }
         heap.push(Reverse((first + second, node)));
     }
-    // A pair comes behind its parts, so that depths are known from the root down.
+    // A pair comes after its parts, so that depths are known from the root down.
     let mut depths = vec![0u8; parents.len()];
     for node in (0..parents.len()).rev() {
         if let Some(&depth) = depths.get(parents[node]) {
@@ -162,12 +162,12 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Bits go out in words of 16, highest first; bytes between them, where a reader that is two words ahead finds them.
+/// Bits go out in words of 16, highest first; bytes between them go where a reader that is two words ahead finds them.
 struct Writer {
     out: Vec<u8>,
     word: u32,
     free: u32,
-    /// Places of the word that is being filled and of the next one.
+    /// Places of the current word and of the next one.
     places: [usize; 2],
 }
 

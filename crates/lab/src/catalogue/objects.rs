@@ -40,7 +40,7 @@ const SPARSE: i64 = 0x100_0000;
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const FILTER_TEXT: i64 = 66;
-/// sql_variant: int, version 1, 2 = one byte a character.
+/// sql_variant: int, version 1, 2 = one byte per character.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
 /// syssingleobjrefs.class: primary key or unique constraint to its index, from 2012 on.
@@ -55,7 +55,7 @@ const FILTER_USE: i64 = 5;
 
 /// Object ids that belong to a table.
 pub(crate) struct TableIds {
-    /// Its own.
+    /// Foreign key to the referenced table and index, to its own columns, to the referenced columns.
     pub object: i32,
     /// Of its primary key.
     pub key: Option<i32>,
@@ -73,7 +73,7 @@ fn object_status(kind: &str) -> i64 {
 }
 
 impl Catalogue<'_> {
-    /// Adds the rows of a base or internal table, but for its indexes.
+    /// Adds the rows of a base or internal table, except for its indexes.
     pub(super) fn describe_base_table(&mut self, object: &ObjectFact) {
         let id = i64::from(object.id);
         self.add(

@@ -1,4 +1,4 @@
-//! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and what 2005 had instead.
+//! Rowsets, their columns and allocation units: sysrowsets, sysrscols, sysallocunits, and their predecessors in 2005.
 
 use super::Field::{Number, Page};
 use super::rows::SystemRows;
@@ -91,7 +91,7 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Counts the rows of the base tables, when all but sysrowsets, syshobts and sysallocunits are complete, and adds
+    /// Counts the rows of the base tables, once all but sysrowsets, syshobts and sysallocunits are complete, and adds
     /// the row of each rowset with its count.
     pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
         let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();
@@ -147,7 +147,7 @@ impl Catalogue<'_> {
         self.add(base::SYSHOBTS, &hobt);
     }
 
-    /// Adds the rows of 2005 about whose a rowset's allocation units are.
+    /// Adds the rows of 2005 about the owners of a rowset's allocation units.
     pub(super) fn describe_owners(&mut self, rowset: &BuiltRowset) {
         for (kind, unit) in &rowset.units {
             let class = match *kind {

@@ -1,4 +1,4 @@
-//! Rows of base tables until they are written: side by side in one buffer, as a database of many tables has millions.
+//! Rows of base tables until they are written: in one buffer, as a database of many tables has millions.
 
 use crate::row::Row;
 
@@ -32,12 +32,12 @@ impl SystemRows {
         self.ends.push(self.bytes.len());
     }
 
-    /// Rows there are.
+    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Forgets all rows from this one on.
+    /// Removes all rows from this one on.
     pub(super) fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));

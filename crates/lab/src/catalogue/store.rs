@@ -66,7 +66,7 @@ fn push_text(ty: SqlType, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The value of a NOT NULL column that nobody named.
+/// The default value of a NOT NULL column.
 pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     match ty.storage() {
         Storage::Fixed(_) if ty.is_string() => encode(ty, &Field::Text("")),
@@ -76,7 +76,7 @@ pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     }
 }
 
-/// The value of a fact row's field.
+/// The value of a field in a row of facts.
 pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> Option<Vec<u8>> {
     match text {
         "~" => None,
@@ -95,7 +95,7 @@ pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> 
     }
 }
 
-/// Whether the units of a base table got their ids as those of user tables do, at some upgrade of model.
+/// Whether the units of a base table got ids like those of user tables, at some upgrade of model.
 fn has_ordinary_ids(object: i32, version: Version) -> bool {
     match object {
         // Page-compressed in 2016, rebuilt for 2019.

@@ -8,9 +8,9 @@ const ANCHOR: u8 = 0x02;
 const DICTIONARY: u8 = 0x04;
 /// Symbols are one byte.
 const MOST_SYMBOLS: usize = 256;
-/// A value that repeats so often goes to the dictionary.
+/// A value repeated this often goes to the dictionary.
 const REPEATS: usize = 3;
-/// Bytes that records, slots and CI record of a page may take.
+/// Bytes available to records, slots and CI record of a page.
 const SPACE: usize = 8096;
 
 /// The CI record and the records of a page.
@@ -22,7 +22,7 @@ pub(crate) struct CompressedPage {
 }
 
 impl CompressedPage {
-    /// Compresses as many of the first rows as fit one page. Each row has its status byte.
+    /// Compresses as many of the first rows as fit on one page. Each row has its status byte.
     pub(crate) fn of(rows: &[(u8, Vec<Stored>)]) -> Self {
         let columns = rows.first().map_or(0, |(_, values)| values.len());
         let anchors: Vec<Option<Vec<u8>>> = (0..columns).map(|column| anchor(rows, column)).collect();
@@ -67,7 +67,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The value that saves most of a column, if any does: every other one is told as a length and the rest.
+/// The anchor value that saves most in a column, if any: every other value is stored as a length and the rest.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     let values: Vec<&Stored> = rows.iter().map(|(_, values)| &values[column]).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
@@ -86,7 +86,7 @@ fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     (saved(best) > 0).then(|| best[..best.len().min(255)].to_vec())
 }
 
-/// A value of an anchored column: nothing if it equals the anchor, else the length that it shares and what follows.
+/// A value of an anchored column: empty if it equals the anchor, else the shared length and what follows.
 fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     let (Some(anchor), Some(bytes)) = (anchor, plain(value)) else { return value.clone() };
     if bytes == anchor {
@@ -98,7 +98,7 @@ fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     Stored::Bytes(stored)
 }
 
-/// The values that repeat, in the order in which they come first.
+/// The repeated values, in order of first occurrence.
 fn dictionary(rows: &[Vec<Stored>]) -> Vec<Vec<u8>> {
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     let mut symbols: Vec<Vec<u8>> = Vec::new();

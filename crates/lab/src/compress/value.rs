@@ -39,7 +39,7 @@ fn blank_end(bytes: &[u8]) -> &[u8] {
     &bytes[..2 * (characters - blanks)]
 }
 
-/// Big-endian in the fewest bytes, plus half of their range; zero takes none.
+/// Big-endian in the fewest bytes, plus half of their range; none for zero.
 fn integer(little_endian: &[u8]) -> Vec<u8> {
     let mut wide = [if little_endian.last().is_some_and(|&top| top & 0x80 != 0) { 0xFF } else { 0 }; 8];
     wide[..little_endian.len()].copy_from_slice(little_endian);
@@ -81,7 +81,7 @@ fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     trim_end(&out, 0)
 }
 
-/// SCSU if the text is ASCII and that is shorter, else as it is. An odd length tells SCSU from UTF-16.
+/// SCSU if the text is ASCII and that is shorter, else unchanged. An odd length distinguishes SCSU from UTF-16.
 fn unicode(bytes: &[u8]) -> Vec<u8> {
     const FILLER: u8 = 0x10;
     let plain = |pair: &[u8]| pair[1] == 0 && (0x20..0x80).contains(&pair[0]);

@@ -9,7 +9,7 @@ use source::{DataFiles, PageSource};
 
 use crate::{data_file, folder_with_database};
 
-/// The file is cut while its catalogue is read, and whole again before the pages are.
+/// The file is cut while its catalog is read, and whole again before the pages are.
 #[test]
 fn a_read_that_fails_only_while_the_catalogue_is_read_is_an_error_of_the_run_and_no_finding() {
     let folder = folder_with_database();

@@ -81,7 +81,7 @@ pub(crate) fn write_points(folder: &Path, first: u32, points: usize) {
     file.write(first, &mut page);
 }
 
-/// Makes the second column of the only table one of geometry, in the catalogue.
+/// Makes the second column of the only table one of geometry, in the catalog.
 fn make_geometry(file: &Pages, files: &[PathBuf]) {
     const GEOMETRY: i32 = 129;
     let source = source::DataFiles::open(files).unwrap();

@@ -185,7 +185,7 @@ fn a_deep_tree_of_long_keys() {
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 
-/// Most of what a check of it needs is its catalogue.
+/// Most of what a check of it needs is its catalog.
 #[test]
 fn a_catalogue_of_many_tables() {
     let mut description = lab::orders::orders(lab::Version::V852, 7, 0);

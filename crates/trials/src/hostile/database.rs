@@ -10,7 +10,7 @@ use source::{MemoryFiles, PageSource};
 
 use crate::mutate::seal;
 
-/// The catalogue of a database that was changed as `bytes` say.
+/// The catalog of a database that was changed as `bytes` say.
 pub fn bootstrap(base: Option<&MemoryFiles>, bytes: &[u8]) {
     if let Some(files) = changed(base, bytes) {
         let _ = catalog::load(&files);

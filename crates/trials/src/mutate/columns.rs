@@ -1,4 +1,4 @@
-//! The columns of rows, as the database's own catalogue places them.
+//! The columns of rows, as the database's own catalog places them.
 
 use std::ops::Range;
 

@@ -36,7 +36,7 @@ pub enum PageRole {
     Leaf,
     /// Page of a LOB or row-overflow unit.
     Text,
-    /// In use, and of another kind, or of no unit that the catalogue names.
+    /// In use, and of another kind, or of no unit that the catalog names.
     Other,
     /// Not in use.
     Free,
@@ -73,7 +73,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// The pages of `source`, whose catalogue is `database`.
+    /// The pages of `source`, whose catalog is `database`.
     pub fn new(source: &'a dyn PageSource, database: &'a Database) -> Self {
         Self { source, database }
     }

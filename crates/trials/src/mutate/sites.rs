@@ -104,7 +104,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Finds the sites on all pages of `source`, whose catalogue is `database`. Which are drawn is decided by `seed`.
+    /// Finds the sites on all pages of `source`, whose catalog is `database`. Which are drawn is decided by `seed`.
     pub fn of(source: &dyn PageSource, database: &Database, seed: u64) -> Self {
         let mut this = Self { fields: BTreeMap::new(), seed, kept: KEPT };
         let pages = Pages::new(source, database);
@@ -157,7 +157,7 @@ impl Survey {
         let rowset = pages.rowset(view.header().alloc_unit());
         let is_leaf = role != PageRole::Node;
         let instances = instances_of(bytes, is_leaf);
-        // Rows are told column by column where the catalogue can.
+        // Rows are told column by column where the catalog can.
         let has_columns = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Leaf | PageRole::Node)
             && rowset.is_some_and(|rowset| !rowset.layout.columns.is_empty() && rowset.compression == 0);
         for instance in &instances {

@@ -108,7 +108,7 @@ pub fn stored_order(rowset: &Rowset) -> Vec<RowsetColumn> {
     columns
 }
 
-/// The catalogue's rows of a compressed rowset.
+/// The catalog's rows of a compressed rowset.
 fn describe(image: &mut Image, rowset: &Rowset, columns: &[RowsetColumn], mode: Mode) {
     image.edit_each_row(5, |row| {
         if row[4..12] == rowset.id.to_le_bytes() {

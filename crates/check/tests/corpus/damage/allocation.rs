@@ -261,7 +261,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let fields = format::fields::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;
             image.edit(0, |bytes| bytes[place].copy_from_slice(&7u16.to_le_bytes()));
-            // Not one message for each IAM page: the catalogue and all of them agree.
+            // Not one message for each IAM page: the catalog and all of them agree.
             vec![(5250, 0)]
         }),
         ("file cut inside an extent and a page", |image, facts| {
