@@ -52,7 +52,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
             None => check::run(source, &database, &options, listener.as_ref()),
         }
     };
-    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
+    let view = View {
+        no_infomsgs: arguments.no_infomsgs,
+        max_findings: arguments.max_findings,
+        is_backup: source.backup().is_some(),
+    };
     let format = arguments.format();
     let written = out.write(|out| report::write(format, &report, view, out));
     for notice in &report.notices {

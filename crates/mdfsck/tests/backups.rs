@@ -28,7 +28,7 @@ fn run(source: &dyn source::PageSource) -> Report {
 
 fn text(report: &Report) -> String {
     let mut out = Vec::new();
-    report::write(Format::Text, report, View { no_infomsgs: false, max_findings: None }, &mut out).unwrap();
+    report::write(Format::Text, report, View::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -269,4 +269,18 @@ fn a_pipe_gives_what_a_file_gives() {
         assert_eq!(refused.status.code(), Some(8));
         assert!(String::from_utf8(refused.stderr).unwrap().contains("standard input ('-') accepts one backup"));
     }
+}
+
+#[test]
+fn what_to_do_about_damage_depends_on_whether_the_input_is_a_backup() {
+    let says = |paths: &[PathBuf]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_mdfsck")).arg("check").args(paths).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().contains("No repair applies to a backup.")
+    };
+    let sample = Sample::new(Version::V904, 1, PageVerify::Checksum);
+    let folder = sample.folder.path();
+    assert!(!says(&write(&sample.files, 1, BackupOptions::default(), folder, "sound").files));
+    damage(&sample.files, Kind::ZeroedExtent, 1).unwrap();
+    assert!(!says(&sample.files));
+    assert!(says(&write(&sample.files, 1, BackupOptions::default(), folder, "damaged").files));
 }

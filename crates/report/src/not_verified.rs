@@ -6,7 +6,7 @@ use std::io;
 use check::registry::limits::{ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-use crate::text_table::printable;
+use crate::text_table::{printable, width};
 use crate::{View, message};
 
 /// Width of the lines that list places.
@@ -130,7 +130,7 @@ fn write_places(entries: &[&NotVerified], out: &mut dyn io::Write) -> io::Result
             let count = if entry.count == 0 { String::new() } else { format!(" ({})", entry.count) };
             let comma = if at + 1 < of_one_kind.len() { "," } else { "" };
             let place = format!(" {}{count}{comma}", printable(&entry.scope));
-            if at > 0 && line.chars().count() + place.chars().count() > WIDTH {
+            if at > 0 && width(&line) + width(&place) > WIDTH {
                 writeln!(out, "{line}")?;
                 line = "       ".to_owned();
             }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io;
 
+use unicode_width::UnicodeWidthStr;
+
 /// `text` with control characters escaped: names come from the files that are checked, and must not steer a terminal or
 /// break a line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
@@ -12,6 +14,17 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// The columns that `text` takes on a terminal: two for a CJK character, none for a combining mark.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// `text` with blanks after it up to `columns`.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    let blanks = columns.saturating_sub(width(text));
+    format!("{text}{:blanks$}", "")
 }
 
 /// Rows of cells; the last column is never padded.
@@ -33,19 +46,14 @@ impl TextTable {
     /// Writes the rows, each after `indent` blanks, columns two blanks apart.
     pub(crate) fn write(&self, indent: usize, out: &mut dyn io::Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or_default()
+        let widest = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or_default()
         };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
         for row in &self.rows {
             let mut line = " ".repeat(indent);
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let pad = " ".repeat(width - cell.chars().count());
+            for (column, (cell, widest)) in row.iter().zip(&widths).enumerate() {
+                let pad = " ".repeat(widest.saturating_sub(width(cell)));
                 match self.right_aligned.contains(&column) {
                     true => line.extend([pad.as_str(), cell]),
                     false => line.extend([cell, pad.as_str()]),
@@ -58,13 +66,13 @@ impl TextTable {
     }
 }
 
-/// `text` broken at blanks into lines of at most `width` characters, where words allow.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+/// `text` broken at blanks into lines of at most `most` columns, where words allow.
+pub(crate) fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if width(line) + 1 + width(word) <= most => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -92,6 +100,20 @@ mod tests {
         let mut out = Vec::new();
         table.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), " name     rows\n a     1234567\n");
+    }
+
+    #[test]
+    fn columns_align_by_what_names_take_on_a_terminal() {
+        let mut table = TextTable::new(&[]);
+        table.row(["name", "pages"]);
+        // Six columns in three characters; four in five, as the dots are above the letter before.
+        table.row(["\u{6ce8}\u{6587}\u{8868}", "1"]);
+        table.row(["Cafe\u{301}", "2"]);
+        let mut out = Vec::new();
+        table.write(0, &mut out).unwrap();
+        let expected = "name    pages\n\u{6ce8}\u{6587}\u{8868}  1\nCafe\u{301}    2\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(padded("\u{8868}", 4), "\u{8868}  ");
     }
 
     #[test]

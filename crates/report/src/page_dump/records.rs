@@ -10,6 +10,7 @@ use format::record::{Record, RecordFault, RecordKind, status};
 use super::lines::line;
 use super::parsed::Parsed;
 use super::rows::{self, Row};
+use crate::text_table::{padded, width};
 
 /// A column of a record, decoded by a caller that knows the table.
 #[derive(Clone, Debug)]
@@ -129,17 +130,17 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, record: &RecordView<'_>) 
         line(out, format_args!("  DAMAGED: {}; values {} and {}", fault.test.text(), fault.value, fault.against));
     }
     rows::write(out, parsed, &rows_of(parsed, record));
-    let width = |text: fn(&ColumnValue) -> &str| {
-        record.columns.iter().map(|column| text(column).chars().count()).max().unwrap_or_default().min(40)
+    let widest = |text: fn(&ColumnValue) -> &str| {
+        record.columns.iter().map(|column| width(text(column))).max().unwrap_or_default().min(40)
     };
-    let (names, types) = (width(|column| &column.name), width(|column| &column.type_name));
+    let (names, types) = (widest(|column| &column.name), widest(|column| &column.type_name));
     for column in &record.columns {
         let place = match column.bytes.is_empty() {
             true => "-".to_owned(),
             false => format!("+{}", column.bytes.start),
         };
-        let (name, kind, value) = (&column.name, &column.type_name, &column.value);
-        line(out, format_args!("  {place:>13}  {name:<names$}  {kind:<types$}  {value}"));
+        let (name, kind) = (padded(&column.name, names), padded(&column.type_name, types));
+        line(out, format_args!("  {place:>13}  {name}  {kind}  {}", column.value));
     }
 }
 

@@ -6,6 +6,7 @@ use format::fields::{FieldInstance, Kind, Place, hex};
 
 use super::lines::{hex_lines, line};
 use super::parsed::Parsed;
+use crate::text_table::{padded, width};
 
 /// Bytes shown beside a field; longer fields continue below.
 const BESIDE: usize = 10;
@@ -69,7 +70,7 @@ pub(super) fn of_gap(parsed: &Parsed, gap: Range<usize>, start: usize) -> Row {
 pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
     const VALUE_CHARS: usize = 40;
     let widest = |text: fn(&Row) -> &str, most: usize| {
-        rows.iter().map(|row| text(row).chars().count()).filter(|width| *width <= most).max().unwrap_or_default()
+        rows.iter().map(|row| width(text(row))).filter(|width| *width <= most).max().unwrap_or_default()
     };
     let (names, values) = (widest(|row| &row.name, VALUE_CHARS), widest(|row| &row.value, VALUE_CHARS));
     for row in rows {
@@ -81,11 +82,12 @@ pub(super) fn write(out: &mut String, parsed: &Parsed, rows: &[Row]) {
             0..=BESIDE => hex(bytes, BESIDE),
             length => format!("{} .. +{}", excerpt(bytes), length - EXCERPT),
         };
-        let Row { name, value, label, .. } = row;
+        let Row { name, label, .. } = row;
         // A self-explanatory name needs no label.
         let label = if label.eq_ignore_ascii_case(name.trim_start()) { "" } else { label };
         let (at, relative) = (row.bytes.start, format!("+{}", row.relative));
-        line(out, format_args!("  0x{at:04X} {relative:>6}  {raw:<30}  {name:<names$}  {value:<values$}  {label}"));
+        let (name, value) = (padded(name, names), padded(&row.value, values));
+        line(out, format_args!("  0x{at:04X} {relative:>6}  {raw:<30}  {name}  {value}  {label}"));
         if let Some(below) = &row.below {
             hex_lines(out, "                 ", &parsed.page, below.clone(), BELOW);
         }

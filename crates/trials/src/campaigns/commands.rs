@@ -58,7 +58,7 @@ impl Answer {
 
 fn written(format: Format, report: &Report) -> String {
     let mut out = Vec::new();
-    let view = View { no_infomsgs: false, max_findings: None };
+    let view = View::default();
     match report::write(format, report, view, &mut out) {
         Ok(()) => String::from_utf8_lossy(&out).into_owned(),
         Err(error) => format!("cannot be written: {error}"),
