@@ -1,0 +1,67 @@
+//! What the commands print for real backups.
+
+use super::*;
+
+pub(super) fn with_backups() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a backup is checked as its data files would be", |folder| {
+            let output = mdfsck(folder, &["check", "--physical-only", "full.bak", "diff.bak"]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            ensure(
+                text(&output.stdout).contains("CHECKDB found 0 allocation errors and 0 consistency errors"),
+                "summary",
+            )
+        }),
+        ("lint reads a backup as tables does", |folder| {
+            let output = mdfsck(folder, &["lint", "full.bak"]);
+            ensure(output.status.code() == Some(0) && output.stderr.is_empty(), text(&output.stderr))?;
+            refused(&mdfsck(folder, &["lint", "full.bak", "--set", "2"]), 4, &["full.bak", "it holds 1"])
+        }),
+        ("a log backup and a lone differential are refused by name", |folder| {
+            refused(&mdfsck(folder, &["check", "log1.trn"]), 4, &["log1.trn", "log only"])?;
+            refused(&mdfsck(folder, &["check", "diff.bak"]), 4, &["diff.bak", "name the full backup"])?;
+            refused(&mdfsck(folder, &["check", "full.bak", "--set", "2"]), 4, &["full.bak", "it holds 1"])
+        }),
+        ("info of a backup lists its sets and files", |folder| {
+            let output = text(&mdfsck(folder, &["info", "full.bak"]).stdout);
+            for words in ["Database", "RestoreTimeClean", "first LSN", "pages copied", "2017-06-01 12:59:12"] {
+                ensure(output.contains(words), format!("{words} is not in {output}"))?;
+            }
+            let output = text(&mdfsck(folder, &["info", "--json", "diff.bak"]).stdout);
+            ensure(output.contains("\"type\":5") && output.contains("\"differential_base_lsn\":\""), output)
+        }),
+        ("chain tells until when one can restore, and where the log breaks off", |folder| {
+            let output = mdfsck(folder, &["chain", "."]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            ensure(text(&output.stdout).contains("can be restored until 2017-06-01 13:29:13"), text(&output.stdout))?;
+            fs::remove_file(folder.join("log2.trn"))?;
+            let output = mdfsck(folder, &["chain", "."]);
+            ensure(output.status.code() == Some(16), "a gap sets bit 16")?;
+            let stdout = text(&output.stdout);
+            ensure(stdout.contains("until 2017-06-01 13:19:13") && stdout.contains("gap: log from LSN"), stdout)
+        }),
+        ("extract writes the data files once and overwrites nothing", |folder| {
+            let arguments = ["extract", "full.bak", "diff.bak", "--output", "out"];
+            let output = mdfsck(folder, &arguments);
+            let file = folder.join(text(&output.stdout).trim_end());
+            ensure(
+                output.status.code() == Some(0) && text(&output.stderr).contains("not recovered"),
+                text(&output.stderr),
+            )?;
+            let written = fs::read(&file)?;
+            ensure(written.len() == 288 * PAGE_BYTES, format!("{} bytes", written.len()))?;
+            refused(&mdfsck(folder, &arguments), 8, &["will not be overwritten"])?;
+            // Broken off: what is there is compared, the rest is added.
+            let partial = PathBuf::from(format!("{}.partial", file.display()));
+            fs::remove_file(&file)?;
+            fs::write(&partial, &written[..1_000_000])?;
+            ensure(mdfsck(folder, &arguments).status.code() == Some(0), "completed")?;
+            ensure(fs::read(&file)? == written && !partial.exists(), "the same file")?;
+            fs::remove_file(&file)?;
+            fs::write(&partial, [7; 100])?;
+            refused(&mdfsck(folder, &arguments), 8, &["holds something else"])?;
+            let pages = mdfsck(folder, &["page", "1:9", "full.bak"]);
+            ensure(pages.status.code() == Some(0) && text(&pages.stdout).contains("boot page"), "page of a backup")
+        }),
+    ]
+}

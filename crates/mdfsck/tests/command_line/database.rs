@@ -1,0 +1,391 @@
+//! What the commands print for a real database, sound and damaged.
+
+use super::*;
+
+/// Changes page `page` of `file` and makes its checksum right again.
+fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) {
+    let mut bytes = fs::read(file).expect("file");
+    let target = bytes[page * PAGE_BYTES..].first_chunk_mut().expect("page");
+    change(target);
+    let sum = checksum(target);
+    target[60..64].copy_from_slice(&sum.to_le_bytes());
+    fs::write(file, bytes).expect("file");
+}
+
+/// Turns a copy of the sample into data file 3 of the same database.
+fn make_secondary(file: &Path) {
+    edit(file, 0, |page| {
+        page[36] = 3;
+        // The file id is the third variable column of the record in slot 0.
+        let record = usize::from(u16::from_le_bytes([page[8190], page[8191]]));
+        let fixed = usize::from(u16::from_le_bytes([page[record + 2], page[record + 3]]));
+        let columns = usize::from(u16::from_le_bytes([page[record + fixed], page[record + fixed + 1]]));
+        let offsets = record + fixed + 2 + columns.div_ceil(8) + 2;
+        let start = usize::from(u16::from_le_bytes([page[offsets + 2], page[offsets + 3]]));
+        page[record + start] = 3;
+    });
+}
+
+/// Moves table 37575172 into a schema that does not exist.
+fn lose_schema(file: &Path) {
+    const SYSSCHOBJS: i32 = 34;
+    let source = source::DataFiles::open(&[file.to_owned()]).expect("data file");
+    let database = catalog::load(&source);
+    let is_table = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (SYSSCHOBJS, 1);
+    let rowset = database.rowsets.iter().find(is_table).expect("sysschobjs");
+    let unit = database.units[rowset.units[0]].id;
+    let bytes = fs::read(file).expect("file");
+    let record_of = |page: &[u8]| {
+        let header = *format::Page::new(page.first_chunk().expect("page")).header();
+        let id_at = |offset: usize| page.get(offset..offset + 4) == Some(37_575_172i32.to_le_bytes().as_slice());
+        let is_of_table = header.page_type == 1 && header.alloc_unit() == unit;
+        (96..8000).find(|record| is_of_table && page[*record] == 0x30 && id_at(record + 4))
+    };
+    let mut pages = bytes.chunks_exact(PAGE_BYTES).enumerate();
+    let (page, record) = pages.find_map(|(at, page)| Some((at, record_of(page)?))).expect("the table");
+    edit(file, page, |page| page[record + 8..record + 12].copy_from_slice(&4242i32.to_le_bytes()));
+}
+
+pub(super) fn with_database() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a sound database has no finding", |folder| {
+            let output = mdfsck(folder, &["check", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(0), format!("{:?}", output.status))?;
+            let heading = "DBCC results for 'AdventureWorksLT2012'.\n\
+                           Service Broker Msg 9675, State 1: Message Types analyzed: 14.\n\
+                           Service Broker Msg 9676, State 1: Service Contracts analyzed: 6.\n\
+                           Service Broker Msg 9667, State 1: Services analyzed: 3.\n\
+                           Service Broker Msg 9668, State 1: Service Queues analyzed: 3.\n\
+                           Service Broker Msg 9669, State 1: Conversation Endpoints analyzed: 0.\n\
+                           Service Broker Msg 9674, State 1: Conversation Groups analyzed: 0.\n\
+                           Service Broker Msg 9670, State 1: Remote Service Bindings analyzed: 0.\n\
+                           Service Broker Msg 9605, State 1: Conversation Priorities analyzed: 0.\n\
+                           DBCC results for 'sys.sysrscols'.\n";
+            ensure(stdout.starts_with(heading), "heading")?;
+            ensure(
+                stdout.contains("There are 762 rows in 18 pages for object \"SalesLT.ProductDescription\"."),
+                "2593",
+            )?;
+            let summary =
+                "CHECKDB found 0 allocation errors and 0 consistency errors in database 'AdventureWorksLT2012'.\n";
+            ensure(stdout.contains(summary), "8989")
+        }),
+        ("constraints are checked when asked for, and told", |folder| {
+            let output = mdfsck(folder, &["check", "--constraints", "--exit-zero-on-incomplete", "a.mdf"]);
+            let line = "13 CHECK and 12 FOREIGN KEY constraints hold for all rows; 0 are disabled or not trusted.\n";
+            ensure(output.status.code() == Some(0) && text(&output.stdout).contains(line), text(&output.stdout))?;
+            let json = text(&mdfsck(folder, &["check", "--constraints", "--format", "json", "a.mdf"]).stdout);
+            let lines = json.lines().filter(|line| line.contains(r#""kind":"constraint""#));
+            ensure(lines.filter(|line| line.contains(r#""verified":true"#)).count() == 25, json.clone())?;
+            let json = text(&mdfsck(folder, &["check", "--format", "json", "a.mdf"]).stdout);
+            ensure(!json.contains(r#""kind":"constraint""#), "not asked for")
+        }),
+        ("identity columns are told in CHECKIDENT's words", |folder| {
+            let output = mdfsck(folder, &["check", "--identity", "--exit-zero-on-incomplete", "a.mdf"]);
+            let line = "There are 450 rows in 9 pages for object \"SalesLT.Address\".\n\
+                        Checking identity information: current identity value '11382', current column value '11382'.\n";
+            ensure(output.status.code() == Some(0) && text(&output.stdout).contains(line), text(&output.stdout))?;
+            let json = text(&mdfsck(folder, &["check", "--identity", "--format", "json", "a.mdf"]).stdout);
+            let fields =
+                [r#""kind":"identity""#, r#""column":"AddressID""#, r#""farthest":"11382""#, r#""behind":false"#];
+            ensure(json.lines().any(|line| fields.iter().all(|field| line.contains(field))), json)
+        }),
+        ("physical-only is complete: status 0", |folder| {
+            let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
+            ensure(output.status.code() == Some(0), format!("{:?} {}", output.status, text(&output.stdout)))
+        }),
+        ("a folder stands for the data files in it, other files passed over", |folder| {
+            fs::write(folder.join("readme.txt"), "hello")?;
+            let output = mdfsck(folder, &["check", "--physical-only", "."]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))
+        }),
+        ("corruption sets bit 1 and names the page", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page[8] ^= 1);
+            let output = mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(17), format!("{:?}", output.status))?;
+            ensure(stdout.contains("Msg 8935, Level 16, State 1, Line 1\n") && stdout.contains("(1:600)"), stdout)
+        }),
+        ("text and JSON are the same at maxdop 1 and 8", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page.fill(0));
+            edit(&folder.join("a.mdf"), 300, |page| page[16] ^= 1);
+            for format in ["text", "json", "tableresults"] {
+                let run = |maxdop| {
+                    let output = mdfsck(folder, &["check", "--format", format, "--maxdop", maxdop, "a.mdf"]);
+                    // Only the summary holds times and memory.
+                    text(&output.stdout)
+                        .lines()
+                        .filter(|line| !line.contains("\"seconds\""))
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                };
+                ensure(run("1") == run("8") && run("1").len() > 5, format)?;
+            }
+            Ok(())
+        }),
+        ("the order of options means nothing", |folder| {
+            edit(&folder.join("a.mdf"), 600, |page| page.fill(0));
+            edit(&folder.join("a.mdf"), 300, |page| page[16] ^= 1);
+            let mut options =
+                [&["--maxdop", "2"][..], &["--memory", "64MB"], &["--batches", "2"], &["--no-infomsgs"], &["a.mdf"]];
+            let run = |options: &[&[&str]]| text(&mdfsck(folder, &[&["check"], &options.concat()[..]].concat()).stdout);
+            let first = run(&options);
+            ensure(first.contains("Msg 8928") && first.contains("Msg 8936"), &first)?;
+            for _ in 0..options.len() {
+                options.rotate_left(1);
+                ensure(run(&options) == first, format!("{options:?}"))?;
+                ensure(
+                    run(&options.iter().rev().copied().collect::<Vec<_>>()) == first,
+                    format!("{options:?} reversed"),
+                )?;
+            }
+            Ok(())
+        }),
+        ("the summary tells how much was verified, in however many passes", |folder| {
+            let verified = |extra: &[&str]| -> Result<serde_json::Value, Failed> {
+                let output = mdfsck(folder, &[&["check", "--format", "json"][..], extra, &["a.mdf"]].concat());
+                let summary: serde_json::Value =
+                    serde_json::from_str(text(&output.stdout).lines().last().unwrap_or_default())?;
+                Ok(summary["verified"].clone())
+            };
+            let all = verified(&[])?;
+            ensure(all["indexes"].as_u64() > Some(40) && all["index_rows"].as_u64() > Some(10_000), all.to_string())?;
+            ensure(all["column_values"].as_u64() > Some(100_000), all.to_string())?;
+            ensure(verified(&["--batches", "9", "--maxdop", "3"])? == all, "passes")
+        }),
+        ("JSON lines parse, the first has the version of the format", |folder| {
+            let output = mdfsck(folder, &["check", "--format", "json", "a.mdf"]);
+            let mut kinds = Vec::new();
+            for line in text(&output.stdout).lines() {
+                let value: serde_json::Value = serde_json::from_str(line)?;
+                kinds.push(value["kind"].as_str().unwrap_or_default().to_owned());
+            }
+            ensure(
+                kinds.first().is_some_and(|kind| kind == "run") && kinds.last().is_some_and(|kind| kind == "summary"),
+                "order",
+            )?;
+            ensure(kinds.iter().filter(|kind| *kind == "object").count() > 50, "objects")
+        }),
+        ("a truncated file says so: status 4, 16 and findings", |folder| {
+            let bytes = fs::read(folder.join("a.mdf"))?;
+            fs::write(folder.join("a.mdf"), &bytes[..600 * PAGE_BYTES + 100])?;
+            let output = mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]);
+            ensure(output.status.code() == Some(1 + 4 + 16), format!("{:?}", output.status))?;
+            ensure(text(&output.stderr).contains("the file was cut"), text(&output.stderr))?;
+            ensure(text(&output.stdout).contains("Msg 2579,"), "2579")
+        }),
+        ("a secondary file without its primary is refused", |folder| {
+            make_secondary(&folder.join("a.mdf"));
+            refused(&mdfsck(folder, &["check", "a.mdf"]), 4, &["a.mdf", "primary file"])
+        }),
+        ("two primary files are refused", |folder| {
+            fs::copy(folder.join("a.mdf"), folder.join("b.mdf"))?;
+            refused(&mdfsck(folder, &["check", "a.mdf", "b.mdf"]), 4, &["a.mdf", "b.mdf", "both are file 1"])
+        }),
+        ("a file of another database is refused", |folder| {
+            let other = folder.join("b.ndf");
+            fs::copy(folder.join("a.mdf"), &other)?;
+            make_secondary(&other);
+            edit(&other, 0, |page| {
+                let record = usize::from(u16::from_le_bytes([page[8190], page[8191]]));
+                let fixed = usize::from(u16::from_le_bytes([page[record + 2], page[record + 3]]));
+                let columns = usize::from(u16::from_le_bytes([page[record + fixed], page[record + fixed + 1]]));
+                let at = record + fixed + 2 + columns.div_ceil(8);
+                let variable = usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
+                page[at + 2 + 2 * variable] ^= 0xFF;
+            });
+            refused(&mdfsck(folder, &["check", "a.mdf", "b.ndf"]), 4, &["b.ndf", "another database"])
+        }),
+        ("SQL Server 2000 is refused by name", |folder| {
+            edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&539u16.to_le_bytes()));
+            refused(&mdfsck(folder, &["check", "a.mdf"]), 4, &["539", "SQL Server 2000"])
+        }),
+        ("a newer version is told, and checked as far as it goes", |folder| {
+            edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&1200u16.to_le_bytes()));
+            let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
+            ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
+            ensure(text(&output.stderr).contains("1200 is newer"), text(&output.stderr))
+        }),
+        ("info tells version, name and state", |folder| {
+            let output = mdfsck(folder, &["info", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            let told = ["AdventureWorksLT2012", "705", "clean", "checksum", "SQL Server 2008"];
+            ensure(output.status.code() == Some(0) && told.iter().all(|word| stdout.contains(word)), stdout)
+        }),
+        ("an encrypted database is not verified, never corrupt", |folder| {
+            for page in 1..4 {
+                edit(&folder.join("a.mdf"), page, |bytes| {
+                    // As SQL Server marks maps: encrypted, and with which key.
+                    bytes[4] |= 0x08;
+                    bytes[5] |= 0x08;
+                    bytes[96..].iter_mut().for_each(|byte| *byte ^= 0x5A);
+                });
+            }
+            let output = mdfsck(folder, &["check", "a.mdf"]);
+            ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
+            ensure(text(&output.stdout).contains("encrypted (TDE)"), text(&output.stdout))
+        }),
+        ("--table, --alloc and --filegroup narrow the run", |folder| {
+            let table = mdfsck(folder, &["check", "--table", "SalesLT.Product", "a.mdf"]);
+            ensure(text(&table.stdout).starts_with("DBCC results for 'SalesLT.Product'.\n"), text(&table.stdout))?;
+            let alloc = mdfsck(folder, &["check", "--alloc", "a.mdf"]);
+            ensure(
+                alloc.status.code() == Some(0) && text(&alloc.stdout).contains("CHECKALLOC found 0"),
+                text(&alloc.stdout),
+            )?;
+            let group = mdfsck(folder, &["check", "--filegroup", "PRIMARY", "a.mdf"]);
+            ensure(text(&group.stdout).contains("CHECKFILEGROUP found 0"), text(&group.stdout))?;
+            refused(&mdfsck(folder, &["check", "--table", "NoSuchTable", "a.mdf"]), 8, &["NoSuchTable"])
+        }),
+        ("--catalog checks the catalogue and says no more than CHECKCATALOG", |folder| {
+            let sound = mdfsck(folder, &["check", "--catalog", "a.mdf"]);
+            let completed =
+                "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
+            ensure(sound.status.code() == Some(0) && text(&sound.stdout) == completed, text(&sound.stdout))?;
+            let quiet = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
+            ensure(quiet.status.code() == Some(0) && quiet.stdout.is_empty(), text(&quiet.stdout))?;
+            refused(&mdfsck(folder, &["check", "--catalog", "--alloc", "a.mdf"]), 8, &["--catalog", "--alloc"])?;
+            lose_schema(&folder.join("a.mdf"));
+            let damaged = mdfsck(folder, &["check", "--catalog", "--no-infomsgs", "a.mdf"]);
+            let message = "Msg 3853, Level 16, State 1, Line 1\n\
+                           Attribute (schema_id=4242) of row (object_id=37575172) in sys.objects does not have a matching \
+                           row (schema_id=4242) in sys.schemas.\n";
+            ensure(damaged.status.code() == Some(1) && text(&damaged.stdout) == message, text(&damaged.stdout))?;
+            let whole = text(&mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]).stdout);
+            let wrapped = message
+                .replace("Msg 3853", "Msg 8992")
+                .replace("Attribute", "Check Catalog Msg 3853, State 1: Attribute");
+            ensure(whole.starts_with(&wrapped), whole)
+        }),
+        ("--max-findings shows fewer and counts all", |folder| {
+            for page in (500..560).step_by(2) {
+                edit(&folder.join("a.mdf"), page, |bytes| bytes.fill(0));
+            }
+            let all = text(&mdfsck(folder, &["check", "--no-infomsgs", "a.mdf"]).stdout);
+            let few = text(&mdfsck(folder, &["check", "--no-infomsgs", "--max-findings", "3", "a.mdf"]).stdout);
+            let messages = |text: &str| text.lines().filter(|line| line.starts_with("Msg ")).count();
+            let summary = |text: &str| text.lines().find(|line| line.contains("in database '")).map(str::to_owned);
+            ensure(messages(&all) > 30 && messages(&few) == 3 && summary(&all) == summary(&few), few)
+        }),
+        ("--output writes results there and refuses to overwrite an input", |folder| {
+            let output = mdfsck(folder, &["check", "--output", "result.txt", "a.mdf"]);
+            ensure(
+                output.stdout.is_empty() && fs::read_to_string(folder.join("result.txt"))?.contains("CHECKDB found 0"),
+                "file",
+            )?;
+            let before = fs::read(folder.join("a.mdf"))?;
+            let output = mdfsck(folder, &["check", "--output", "a.mdf", "a.mdf"]);
+            ensure(
+                output.status.code() == Some(8) && fs::read(folder.join("a.mdf"))? == before,
+                "the input was touched",
+            )
+        }),
+        ("page shows a page of each kind, decoded and raw", |folder| {
+            for page in ["1:0", "1:1", "1:2", "1:9", "1:600"] {
+                for extra in [&[][..], &["--raw"], &["--json"]] {
+                    let output = mdfsck(folder, &[&["page", page, "a.mdf"][..], extra].concat());
+                    ensure(output.status.code() == Some(0) && output.stdout.len() > 300, format!("{page} {extra:?}"))?;
+                }
+            }
+            refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 8, &["99999"])
+                .or_else(|_| refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 4, &["99999"]))
+        }),
+        ("bench measures, keeps a baseline and compares with it", |folder| {
+            let arguments = ["bench", "--repeat", "2", "--configurations", "full,physical/both", "--maxdop", "1,2"];
+            let first = ["--save", "before", "--html", "b.html", "--csv", "b.csv", "--json", "b.json", "a.mdf"];
+            let output = mdfsck(folder, &[&arguments[..], &first].concat());
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            ensure(text(&output.stdout).lines().count() == 5, text(&output.stdout))?;
+            let results: serde_json::Value = serde_json::from_str(&fs::read_to_string(folder.join("b.json"))?)?;
+            let cells = results["cells"].as_array().map(Vec::len);
+            ensure(cells == Some(4) && fs::read_to_string(folder.join("b.csv"))?.lines().count() == 5, "cells")?;
+            let page = fs::read_to_string(folder.join("b.html"))?;
+            ensure(page.contains("<svg") && !page.contains("http"), "a page that needs nothing else")?;
+            let output = mdfsck(folder, &[&arguments[..], &["--against", "before", "a.mdf"]].concat());
+            ensure(text(&output.stdout).lines().next().is_some_and(|line| line.ends_with("against")), "heads")?;
+            // A deviation and a change for each cell.
+            ensure(text(&output.stdout).matches(" %").count() == 8, text(&output.stdout))?;
+            let output = mdfsck(folder, &["bench", "--against", "never", "a.mdf"]);
+            refused_by_usage(&output, &["never", "--save"])?;
+            refused_by_usage(&mdfsck(folder, &["bench", "--html", "a.mdf", "--repeat", "1", "a.mdf"]), &["a.mdf"])
+        }),
+        ("lint names the index on a computed column, and why it costs", |folder| {
+            let output = mdfsck(folder, &["lint", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            let told =
+                ["computed-column-index", "SalesLT.SalesOrderHeader.AK_SalesOrderHeader_SalesOrderNumber", "latch"];
+            ensure(output.status.code() == Some(0) && told.iter().all(|word| stdout.contains(word)), &stdout)?;
+            let lines = text(&mdfsck(folder, &["lint", "--json", "a.mdf"]).stdout);
+            let line: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap_or_default())?;
+            ensure(line["kind"] == "lint" && line["rule"] == "computed-column-index", lines)
+        }),
+        ("--estimate-only tells what a check takes and checks nothing", |folder| {
+            edit(&folder.join("a.mdf"), 500, |bytes| bytes.fill(0));
+            let output = mdfsck(folder, &["check", "--estimate-only", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            ensure(output.status.code() == Some(0), format!("{:?}", output.status))?;
+            let space = "Estimated TEMPDB space (in KB) needed for CHECKDB on database AdventureWorksLT2012 = 0.";
+            ensure(stdout.starts_with(space) && !stdout.contains("CHECKDB found"), &stdout)?;
+            let estimate = text(&mdfsck(folder, &["check", "--estimate-only", "--format", "json", "a.mdf"]).stdout);
+            let estimate: serde_json::Value = serde_json::from_str(&estimate)?;
+            let run = text(&mdfsck(folder, &["check", "--format", "json", "a.mdf"]).stdout);
+            let summary: serde_json::Value = serde_json::from_str(run.lines().last().unwrap_or_default())?;
+            let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default();
+            ensure(number(&estimate["read_bytes"]) == 8192 * number(&summary["pages_read"]), "bytes read")?;
+            let peak = number(&summary["memory_peak"]);
+            ensure(peak == 0 || peak <= number(&estimate["memory_bytes"]), format!("peak {peak}, {estimate}"))
+        }),
+        ("who reads, and in how many passes, does not change the results", |folder| {
+            for page in [300, 301, 500, 640] {
+                edit(&folder.join("a.mdf"), page, |bytes| bytes[1000] ^= 0xFF);
+            }
+            let plain = mdfsck(folder, &["check", "a.mdf"]).stdout;
+            ensure(text(&plain).contains("Msg "), "no findings")?;
+            let ways: [&[&str]; 7] = [
+                &["--readers", "1"],
+                &["--readers", "5", "--maxdop", "1"],
+                &["--readers", "per-file", "--maxdop", "3"],
+                &["--batches", "one"],
+                &["--batches", "7"],
+                &["--batches", "40", "--readers", "2"],
+                &["--direct"],
+            ];
+            for way in ways {
+                let output = mdfsck(folder, &[&["check"][..], way, &["a.mdf"]].concat());
+                // Some file systems know no direct reads.
+                let ok = output.stdout == plain || way == ["--direct"] && output.status.code() == Some(4);
+                ensure(ok, format!("{way:?}: {}", text(&output.stdout)))?;
+            }
+            refused_by_usage(&mdfsck(folder, &["check", "--readers", "0", "a.mdf"]), &["--readers", "per-file"])
+        }),
+        ("--io-limit, --nice and --stats change the cost and what is told of it, not the results", |folder| {
+            let plain = mdfsck(folder, &["check", "a.mdf"]);
+            let output = mdfsck(folder, &["check", "--io-limit", "60MB", "--nice", "--stats", "a.mdf"]);
+            ensure(output.stdout == plain.stdout, text(&output.stdout))?;
+            let stderr = text(&output.stderr);
+            let told = ["phase", "survey", "sweep", "reckon", "MB granted"];
+            ensure(told.iter().all(|word| stderr.contains(word)), stderr)
+        }),
+        ("a grant that cannot be kept is refused with the number", |folder| {
+            refused(
+                &mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]),
+                8,
+                &["--memory", "1024 KB", "needs", "MB"],
+            )?;
+            refused_by_usage(&mdfsck(folder, &["check", "--memory", "lots", "a.mdf"]), &["--memory", "256MB"])?;
+            let output = mdfsck(folder, &["check", "--memory", "1GB", "--temp-dir", ".", "a.mdf"]);
+            ensure(output.status.code() == Some(0) || output.status.code() == Some(16), text(&output.stderr))
+        }),
+        ("inputs are never written", |folder| {
+            let file = folder.join("a.mdf");
+            let before = (fs::read(&file)?, fs::metadata(&file)?.modified()?);
+            for command in
+                [&["check", "a.mdf"][..], &["info", "a.mdf"], &["tables", "a.mdf"], &["page", "1:9", "a.mdf"]]
+            {
+                mdfsck(folder, command);
+            }
+            ensure(before == (fs::read(&file)?, fs::metadata(&file)?.modified()?), "changed")
+        }),
+    ]
+}
