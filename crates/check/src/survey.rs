@@ -149,3 +149,6 @@ pub(crate) fn survey(
         totals,
     }
 }
+
+#[cfg(test)]
+mod tests;

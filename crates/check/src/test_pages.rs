@@ -36,9 +36,13 @@ impl TestPage {
     pub(crate) fn new(kind: PageType) -> Self {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         (bytes[0], bytes[1]) = (1, kind as u8);
-        bytes[6..8].copy_from_slice(&((UNIT.0 >> 48) as u16).to_le_bytes());
-        bytes[24..28].copy_from_slice(&((UNIT.0 >> 16) as u32).to_le_bytes());
-        Self { bytes, free_data: HEADER_BYTES, slots: 0 }.at(PAGE).set16(14, 8)
+        Self { bytes, free_data: HEADER_BYTES, slots: 0 }.of(UNIT).at(PAGE).set16(14, 8)
+    }
+
+    /// Makes it a page of another unit.
+    pub(crate) fn of(self, unit: AllocUnitId) -> Self {
+        let object = (unit.0 >> 16) as u32;
+        self.set16(6, (unit.0 >> 48) as u16).set16(24, object as u16).set16(26, (object >> 16) as u16)
     }
 
     /// Gives the page another address.

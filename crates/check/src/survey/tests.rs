@@ -1,0 +1,260 @@
+//! A data file of four extents, each page built by hand: one for the fixed pages, one mixed with the IAM page, one that this
+//! IAM page claims, one free.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use catalog::{AllocUnit, UnitKind};
+use format::page::PAGE_BYTES;
+use format::{AllocUnitId, PageBytes, PageType};
+use source::{DataFile, ReadError};
+
+use super::*;
+use crate::registry;
+use crate::spill::Space;
+use crate::test_pages::{TestPage, UNIT, ids};
+
+/// Not file 1: that has a boot page.
+const FILE: u16 = 3;
+const PAGES: u32 = 32;
+const IAM: u32 = 8;
+/// The extents.
+const MIXED: u32 = 1;
+const CLAIMED: u32 = 2;
+const FREE: u32 = 3;
+
+/// What the pages of a file say, and which of them cannot be read.
+struct File {
+    info: [DataFile; 1],
+    pages: BTreeMap<u32, Box<PageBytes>>,
+    unread: BTreeSet<u32>,
+}
+
+impl PageSource for File {
+    fn files(&self) -> &[DataFile] {
+        &self.info
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        for (page, bytes) in (first.page..).zip(buffer.chunks_mut(PAGE_BYTES)) {
+            if self.unread.contains(&page) {
+                let cause = io::Error::from(io::ErrorKind::Other);
+                return Err(ReadError::Io { path: self.info[0].path.clone(), offset: 0, cause });
+            }
+            match self.pages.get(&page) {
+                Some(page) => bytes.copy_from_slice(&page[..]),
+                None => bytes.fill(0),
+            }
+        }
+        Ok(buffer.len() / PAGE_BYTES)
+    }
+}
+
+/// The bits and bytes of the maps, to be changed by tests.
+struct Maps {
+    pfs: Vec<u8>,
+    gam_free: Vec<u32>,
+    sgam: Vec<u32>,
+    /// By IAM page: the unit, the extents that its bitmap claims, and a page in its first slot.
+    iam: BTreeMap<u32, (AllocUnitId, Vec<u32>, Option<u32>)>,
+}
+
+impl Maps {
+    /// Which agree.
+    fn sound() -> Self {
+        let mut pfs = vec![0; PAGES as usize];
+        for page in [0, 1, 2, 3, 6, 7].into_iter().chain(16..24) {
+            pfs[page] = 0x40;
+        }
+        pfs[IAM as usize] = 0x70;
+        let iam = BTreeMap::from([(IAM, (UNIT, vec![CLAIMED], None))]);
+        Self { pfs, gam_free: vec![FREE], sgam: vec![MIXED], iam }
+    }
+
+    fn file(&self) -> File {
+        let of_system = |kind, page| TestPage::new(kind).at(PageId::new(FILE, page)).of(AllocUnitId::SYSTEM);
+        let bitmap = |extents: &[u32]| {
+            let mut record = record(7992);
+            extents.iter().for_each(|extent| record[4 + *extent as usize / 8] |= 1 << (extent % 8));
+            record
+        };
+        let map = |kind, page, extents: &[u32]| {
+            of_system(kind, page).set16(14, 90).record(&record(94)).record(&bitmap(extents)).finish()
+        };
+        let mut pfs = record(8092);
+        pfs[4..4 + self.pfs.len()].copy_from_slice(&self.pfs);
+        let header = crate::test_pages::row(1, b"file");
+        let mut pages = BTreeMap::from([
+            (0, of_system(PageType::FileHeader, 0).set16(14, 0).record(&header).finish()),
+            (1, of_system(PageType::Pfs, 1).set16(14, 0).record(&pfs).finish()),
+            (2, map(PageType::Gam, 2, &self.gam_free)),
+            (3, map(PageType::Sgam, 3, &self.sgam)),
+            (6, map(PageType::DiffMap, 6, &[])),
+            (7, map(PageType::MlMap, 7, &[])),
+        ]);
+        for (&page, (unit, extents, single)) in &self.iam {
+            let mut header = record(94);
+            header[44..46].copy_from_slice(&FILE.to_le_bytes());
+            if let Some(single) = single {
+                header[46..50].copy_from_slice(&single.to_le_bytes());
+                header[50..52].copy_from_slice(&FILE.to_le_bytes());
+            }
+            let iam = TestPage::new(PageType::Iam).at(PageId::new(FILE, page)).of(*unit).set16(14, 90);
+            pages.insert(page, iam.record(&header).record(&bitmap(extents)).finish());
+        }
+        let info = DataFile {
+            path: "three.ndf".into(),
+            file_id: FILE,
+            filegroup: 1,
+            logical_name: "three".to_owned(),
+            pages: PAGES,
+            header_pages: Some(PAGES),
+            tail_bytes: 0,
+            binding_guid: None,
+            header_is_sound: true,
+        };
+        File { info: [info], pages, unread: BTreeSet::new() }
+    }
+}
+
+/// A record of a map, which has its length.
+fn record(length: u16) -> Vec<u8> {
+    let mut record = vec![0; length.into()];
+    record[2..4].copy_from_slice(&length.to_le_bytes());
+    record
+}
+
+/// Units of the catalog, each with the head of its IAM chain.
+fn database(units: &[(AllocUnitId, u32)]) -> Database {
+    let unit = |(id, first_iam): &(AllocUnitId, u32)| AllocUnit {
+        id: *id,
+        kind: UnitKind::InRow,
+        owner_id: id.0,
+        rowset: None,
+        filegroup: 1,
+        first_page: PageId::NONE,
+        root: PageId::NONE,
+        first_iam: PageId::new(FILE, *first_iam),
+        used_pages: 0,
+        data_pages: 0,
+        reserved_pages: 0,
+    };
+    Database { units: units.iter().map(unit).collect(), ..Database::default() }
+}
+
+/// The survey, the checks that failed, and the limits.
+fn surveyed(file: &File, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    let database = database(units);
+    let (mut findings, mut coverage) = (Ledger::new(1 << 20, &Space::new(None, 1 << 20)), Coverage::default());
+    let survey = survey(file, &database, &mut Units::of(&database), &mut findings, &mut coverage);
+    let found: Vec<_> = findings.into_sorted().collect();
+    let (not_verified, _) = coverage.into_lists();
+    (survey, ids(&found).into_iter().collect(), not_verified.iter().map(|entry| entry.limit.id).collect())
+}
+
+const ONE: &[(AllocUnitId, u32)] = &[(UNIT, IAM)];
+
+fn set(ids: &[&'static str]) -> BTreeSet<&'static str> {
+    ids.iter().copied().collect()
+}
+
+#[test]
+fn maps_that_agree_give_each_page_its_owner_and_no_finding() {
+    let (survey, found, limits) = surveyed(&Maps::sound().file(), ONE);
+    assert_eq!((found, limits), (set(&[]), set(&[])));
+    let owners: Vec<u32> = (0..PAGES).filter(|page| survey.owner(PageId::new(FILE, *page)) == Some(0)).collect();
+    assert_eq!(owners, [vec![IAM], (16..24).collect()].concat());
+    let file = survey.file(FILE).unwrap();
+    assert!(file.is_iam(IAM) && !file.is_iam(16));
+    assert!(matches!(file.allocation(16), Allocation::Used(_)) && file.allocation(9) == Allocation::Free);
+    assert_eq!(survey.iam_pages, [1]);
+    let totals = &survey.totals[0];
+    assert_eq!((totals.extents, totals.used_pages, totals.mixed_extents, totals.mixed_pages), (3, 15, 1, 1));
+}
+
+#[test]
+fn an_extent_in_use_that_no_unit_claims_is_an_error() {
+    let maps = Maps { gam_free: vec![], ..Maps::sound() };
+    assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::EXTENT_UNOWNED.id]));
+}
+
+#[test]
+fn a_claimed_extent_that_the_gam_calls_free_has_several_owners() {
+    let maps = Maps { gam_free: vec![CLAIMED, FREE], ..Maps::sound() };
+    let expected = set(&[registry::EXTENT_SEVERAL_OWNERS.id, registry::EXTENT_OWNER.id]);
+    assert_eq!(surveyed(&maps.file(), ONE).1, expected);
+}
+
+#[test]
+fn an_extent_that_two_units_claim_is_shared() {
+    let other = AllocUnitId(UNIT.0 + (1 << 16));
+    let mut maps = Maps::sound();
+    maps.pfs[9] = 0x70;
+    maps.iam.insert(9, (other, vec![CLAIMED], None));
+    let (survey, found, _) = surveyed(&maps.file(), &[(UNIT, IAM), (other, 9)]);
+    assert_eq!(found, set(&[registry::EXTENT_SEVERAL_OWNERS.id, registry::EXTENT_OWNER.id]));
+    assert!(survey.is_shared(PageId::new(FILE, 20)) && !survey.is_shared(PageId::new(FILE, 9)));
+    assert_eq!(survey.sharing, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn gam_and_sgam_cannot_both_have_an_extent() {
+    let maps = Maps { sgam: vec![MIXED, FREE], ..Maps::sound() };
+    assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::EXTENT_GAM_AND_SGAM.id]));
+}
+
+#[test]
+fn a_single_page_belongs_to_the_unit_whose_iam_page_lists_it() {
+    let mut maps = Maps::sound();
+    maps.iam.insert(IAM, (UNIT, vec![CLAIMED], Some(10)));
+    maps.pfs[10] = 0x60;
+    let (survey, found, _) = surveyed(&maps.file(), ONE);
+    assert_eq!((found, survey.owner(PageId::new(FILE, 10))), (set(&[]), Some(0)));
+    // PFS must say that it is one of a mixed extent.
+    maps.pfs[10] = 0x40;
+    assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PFS_WRONG_TYPE.id]));
+    // And a page in use that no list has belongs to no unit.
+    maps.pfs[10] = 0x60;
+    maps.iam.insert(IAM, (UNIT, vec![CLAIMED], None));
+    assert_eq!(surveyed(&maps.file(), ONE).1, set(&[registry::PAGE_UNOWNED.id]));
+}
+
+#[test]
+fn a_damaged_pfs_page_leaves_it_open_which_pages_are_in_use() {
+    let mut file = Maps::sound().file();
+    file.pages.get_mut(&1).unwrap()[200] ^= 1;
+    let (survey, found, limits) = surveyed(&file, ONE);
+    assert!(found.contains(registry::MAP_PAGE_INVALID.id) && found.contains(registry::INTERVAL_UNCHECKED.id));
+    assert!(!found.contains(registry::PFS_WRONG_TYPE.id), "what it says is not believed: {found:?}");
+    assert!(limits.contains(limits::ALLOCATION_INTERVAL_DAMAGED.id));
+    assert_eq!(survey.allocation(PageId::new(FILE, 16)), Allocation::Unknown);
+}
+
+#[test]
+fn a_map_that_cannot_be_read_is_no_finding() {
+    for page in [1, 2, 3] {
+        let mut file = Maps::sound().file();
+        file.unread.insert(page);
+        let (survey, found, limits) = surveyed(&file, ONE);
+        assert_eq!(found, set(&[]), "page {page}");
+        assert!(limits.contains(limits::ALLOCATION_UNREADABLE.id));
+        assert_eq!(survey.unread, [PageId::new(FILE, page)]);
+    }
+}
+
+#[test]
+fn pages_of_a_damaged_iam_chain_are_not_called_unowned() {
+    let mut file = Maps::sound().file();
+    file.pages.get_mut(&IAM).unwrap()[5000] ^= 1;
+    let (survey, found, limits) = surveyed(&file, ONE);
+    assert_eq!(survey.broken_chains, BTreeSet::from([0]));
+    assert!(!found.is_empty() && !found.contains(registry::EXTENT_UNOWNED.id), "{found:?}");
+    assert!(limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
+}
+
+#[test]
+fn a_chain_whose_head_is_no_iam_page_is_an_error_of_the_unit() {
+    let (survey, found, _) = surveyed(&Maps::sound().file(), &[(UNIT, 10)]);
+    assert!(!found.is_empty());
+    assert_eq!(survey.owner(PageId::new(FILE, 16)), Some(0), "the page names its unit and is followed all the same");
+}
