@@ -9,7 +9,7 @@ use format::fields::{Count, Field, Kind, Place, Structure, Width};
 
 /// Rewrites the generated tables instead of comparing them.
 const WRITE: &str = "MDFSCK_WRITE_DOCS";
-/// A generated table stands between these lines.
+/// A generated table is between these lines.
 const BEGIN: &str = "<!-- fields: ";
 const END: &str = "<!-- end -->";
 

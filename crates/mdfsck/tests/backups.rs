@@ -192,7 +192,7 @@ fn an_old_page_that_the_log_brings_forward_is_no_finding() {
         let (found, _, told) = findings(&done.files);
         if done.in_flight.contains(&damaged) {
             assert_eq!(found, [""; 0], "the log may bring the row");
-            assert!(told > 0, "it is told that something is not verified");
+            assert!(told > 0, "it is reported that something is not verified");
             withheld += 1;
         }
         seen += 1;
@@ -257,7 +257,7 @@ fn a_pipe_gives_what_a_file_gives() {
         assert_eq!(String::from_utf8(info.stdout).unwrap(), rename(from_file(&["info"], &file)), "{name}");
         let check = piped(&["check", "-"], &bytes);
         assert_eq!(String::from_utf8(check.stdout).unwrap(), rename(from_file(&["check"], &file)), "{name}");
-        assert!(String::from_utf8(check.stderr).unwrap().contains("standard input is kept in"), "it is told");
+        assert!(String::from_utf8(check.stderr).unwrap().contains("standard input is kept in"), "it is reported");
         let cut = piped(&["info", "-"], &bytes[..bytes.len() / 2]);
         assert_eq!(cut.status.code(), Some(4), "{name}: a pipe that ends early");
         let refused = piped(&["check", "-", "--spool-limit", "100KB"], &bytes);

@@ -1,4 +1,4 @@
-//! Backups that were changed, cut or mixed up: what a checksum covers is found, what is missing is told, nothing panics.
+//! Backups that were changed, cut or mixed up: what a checksum covers is found, what is missing is reported, nothing panics.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

@@ -285,7 +285,7 @@ impl Compressed {
                 (Some(_), _) => panic!("{id} is another page"),
             }
         }
-        // Four records, and the extents that lie partly in them.
+        // Four records, and the extents that are partly in them.
         assert!((24..=40).contains(&lost), "{lost} of {} pages are lost", sound.files()[0].pages);
         let (status, said) = check(&file);
         assert_eq!(status & 1, 1, "{said}");

@@ -204,7 +204,7 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
     (*bytes != before).then(|| format!("{} {place}", path.display()))
 }
 
-/// What nobody can tell from noise.
+/// Changes that cannot be distinguished from noise.
 fn encrypt(bytes: &mut [u8], key: u64) {
     let mut noise = Random::new(key);
     for chunk in bytes.chunks_mut(8) {

@@ -35,7 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log", source::hostile::log_block),
 ];
 
-/// Columns of records whose layout nobody knows.
+/// Columns of records whose layout is unknown.
 const COLUMNS: usize = 16;
 
 /// A page: protection, slots, records, fields and their values.

@@ -63,7 +63,7 @@ pub(crate) struct Run<'a> {
     /// Faults of the shim, in `TRIALS_FAULTS`; none without.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Nobody reads its results.
+    /// Its results are not read.
     pub(crate) is_unheard: bool,
 }
 
@@ -107,7 +107,7 @@ impl Program {
 }
 
 impl Run<'_> {
-    /// Starts it, with its output going to files; without one for stdout, to a pipe that nobody reads.
+    /// Starts it, with its output going to files; without one for stdout, to a pipe without a reader.
     pub(crate) fn start(&self, stdout: Option<&Path>, stderr: &Path) -> std::io::Result<Child> {
         let script = format!("{}exec \"$0\" \"$@\" {}", self.limits, self.redirections);
         let mut command = Command::new("sh");

@@ -16,7 +16,7 @@ use crate::subject::Subject;
 
 /// Bytes that a record of the catalog has at most, as far as ids are looked for in it.
 const RECORD_BYTES: usize = 400;
-/// What a backup's position may lie from the changed byte: a record of a compressed one, a block.
+/// Maximum distance of a backup's position from the changed byte: a record of a compressed one, a block.
 const CONTAINER_SLACK: u64 = 128 << 10;
 /// Findings about all of a stream or set: they name its start.
 const ABOUT_A_WHOLE: [&str; 5] = [
@@ -45,7 +45,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Of the pages of `damaged` that are not those of `sound`, a form of the subject; both are read.
+    /// For the pages of `damaged` that differ from those of `sound`, a form of the subject; both are read.
     pub(crate) fn of(subject: &Subject, sound: &dyn PageSource, damaged: &dyn PageSource) -> Self {
         let mut pages = BTreeSet::new();
         for file in sound.files() {
@@ -58,7 +58,7 @@ impl Reach {
         Self::of_pages(subject, damaged, pages)
     }
 
-    /// Of these pages.
+    /// For these pages.
     pub(crate) fn of_pages(subject: &Subject, damaged: &dyn PageSource, pages: BTreeSet<PageId>) -> Self {
         let about: BTreeSet<PageId> =
             pages.iter().flat_map(|page| pages_about(&subject.files, damaged, *page)).collect();
@@ -216,7 +216,7 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
     let protection = count(before.get(PROTECTED_WORD)?, now.get(PROTECTED_WORD)?);
     let is_known = within > 0
         && within + protection == count(&*before, &*now)
-        // Otherwise the bits that are compared do not stand in the same place.
+        // Otherwise the compared bits have different places.
         && (0..2).all(|slot| then.slot_offset(slot) == new.slot_offset(slot));
     let about = pages_about(&subject.files, damaged, page);
     let others = about.iter().filter_map(|page| owner(subject, &subject.files, *page));

@@ -55,7 +55,7 @@ pub(crate) fn of_changes(subject: &Subject, page: PageId, flips: impl Iterator<I
     }
 }
 
-/// Whether a page lies where a rule is about.
+/// Whether a page is in the range of a rule.
 fn holds(subject: &Subject, page: PageId, place: &str) -> bool {
     let pages = Pages::new(&subject.files, &subject.database);
     let rowset = || -> Option<&Rowset> {
@@ -91,7 +91,7 @@ pub(crate) fn is_checksum_right(page: &PageBytes) -> bool {
     Page::new(page).header().flags.get() & page_flags::CHECKSUM != 0 && sealed == *page
 }
 
-/// Whether a page as it lies on disk has a protection that does not fit.
+/// Whether a page as stored on disk has a wrong protection.
 pub(crate) fn is_broken(page: &PageBytes) -> bool {
     let flags = Page::new(page).header().flags.get();
     match (flags & page_flags::CHECKSUM != 0, flags & page_flags::TORN_BITS != 0) {

@@ -41,7 +41,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
                 let expected = messages.iter().any(|message| done.messages.contains(message));
                 assert!(expected, "{}: {messages:?}", done.what);
                 let named = found.iter().any(|finding| names_the_page(finding, &done));
-                // What a page lost nobody can see there, only where it is missed.
+                // What a page lost cannot be seen there, only where it is missed.
                 assert!(named || matches!(kind, Kind::Truncated | Kind::LostWrite), "{}", done.what);
                 // One damaged page gives no more than ten findings.
                 assert!(
@@ -54,7 +54,7 @@ fn every_kind_of_damage_is_seen_where_it_is() {
     }
 }
 
-/// Fields of a page header that say where something lies: slots, free data; and the first slots.
+/// Fields of a page header with offsets: slots, free data; and the first slots.
 #[test]
 fn files_whose_headers_lie_are_damaged_further_or_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Databases encrypted as TDE lays them out: what is behind the page headers is noise, headers and checksums are right.
+//! Databases encrypted as TDE lays them out: what follows the page headers is noise, headers and checksums are right.
 //! Page id, protection, type, level and links are judged without a key; nothing false is said of the rest.
 #![allow(clippy::unwrap_used)]
 
@@ -68,7 +68,7 @@ impl Image {
     }
 }
 
-/// Turns what is behind the header into noise, and marks the page.
+/// Turns what follows the header into noise, and marks the page.
 fn encrypt(bytes: &mut PageBytes) {
     bytes[5] |= (ENCRYPTED >> 8) as u8;
     let mut state = 0x9E37_79B9_u32 ^ u32::from_le_bytes(*bytes[32..].first_chunk().unwrap());
@@ -121,7 +121,11 @@ fn what_a_page_says_against_itself_is_found_without_a_key() {
     let at = page as usize * PAGE_BYTES;
     assert_eq!(found_after(&|image| image.bytes[at + 4000] ^= 1), [(5233, page)], "checksum");
     assert_eq!(found_after(&|image| image.edit(page, |bytes| bytes[3] = 2)), [(8939, page)], "level of a data page");
-    assert_eq!(found_after(&|image| image.edit(page, |bytes| bytes[1] = 8)), [(8938, page)], "a map where none lies");
+    assert_eq!(
+        found_after(&|image| image.edit(page, |bytes| bytes[1] = 8)),
+        [(8938, page)],
+        "a map where none belongs"
+    );
     assert_eq!(found_after(&|image| image.edit(page, |bytes| bytes[1] = 200)), [(8938, page)], "no type at all");
     assert_eq!(found_after(&|image| image.edit(page, |bytes| bytes[0] = 7)), [(8939, page)], "header version");
     assert_eq!(found_after(&|image| image.edit(2, |bytes| bytes[1] = 9)), [(8998, 0), (8946, 2)], "GAM");
@@ -261,7 +265,7 @@ fn the_answer_for_a_backup_of_an_encrypted_database_is_that_of_its_files() {
     let files = lab::write(&sample(), folder.path()).unwrap().files;
     let set = Set { files: &files, step: 1, options: BackupOptions::default() };
     let written = backup(&[set], folder.path(), "orders").unwrap().files;
-    // The pages lie in it as they are, at multiples of 512.
+    // Its pages are stored unchanged, at multiples of 512.
     let mut bytes = std::fs::read(&written[0]).unwrap();
     let mut encrypted = 0;
     for at in (0..bytes.len() - PAGE_BYTES).step_by(512) {

@@ -48,7 +48,7 @@ fn table(checks: Vec<(&str, Filter)>, computed: &[&str], indexes: Vec<Index>) ->
     }
 }
 
-/// All that is told, by each way.
+/// Everything reported, in each way.
 fn each_way(description: &Description) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();

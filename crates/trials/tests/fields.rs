@@ -114,7 +114,7 @@ fn the_level_of_an_index_of_one_page_is_named_whatever_it_is() {
 
 #[test]
 fn a_null_over_bytes_that_were_kept_is_not_verified() {
-    // The column is in no index: nothing else tells which is right.
+    // The column is in no index: nothing else shows which is right.
     let files = database(Table { indexes: Vec::new(), ..table() });
     let loaded = catalog::load(&files);
     let rowset = loaded.table_rowsets(object(&loaded)).next().unwrap();

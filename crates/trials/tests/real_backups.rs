@@ -25,7 +25,7 @@ const REAL: [&str; 9] = [
     "garynico__C-SQL-Form/SchoolDB.bak",
 ];
 
-/// Writes the data files that a backup holds, as they lie in it.
+/// Writes the data files in a backup, as stored in it.
 fn data_files(backup: &Path, folder: &Path) -> Vec<PathBuf> {
     let pages = BackupPages::open(&[backup.to_owned()], &[]).unwrap();
     let write = |file: &source::DataFile| {

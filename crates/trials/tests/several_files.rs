@@ -70,7 +70,7 @@ fn damage_to_structures_is_noticed() {
     let clean = run(&files);
     assert!(clean.findings.is_empty());
     let (mut tried, mut missed) = (0, Vec::new());
-    // A lot of it: every twentieth piece stands for the rest.
+    // A lot of it: every twentieth piece is a sample.
     // What only backups read is compared with nothing.
     let is_read = |kind: &str| !kind.contains("differential map") && !kind.contains("minimally logged map");
     let made = damages(&files, &database, None, 1).into_iter().filter(|damage| is_read(&damage.kind));

@@ -1,4 +1,4 @@
-//! Backups: sound ones must give what their data files would, damaged ones must be told from sound ones.
+//! Backups: sound ones must give what their data files would, damaged ones must be distinguished from sound ones.
 
 mod damage;
 mod fields;
@@ -138,7 +138,7 @@ fn lone_stripe(file: PathBuf) -> Result<(), Failed> {
     let report = check(&[file])?;
     no_findings(&report)?;
     let is_told = report.not_verified.iter().any(|entry| entry.what == "stripes" && entry.count == 1);
-    if is_told { Ok(()) } else { Err("the missing stripe is not told".into()) }
+    if is_told { Ok(()) } else { Err("the missing stripe is not reported".into()) }
 }
 
 fn refused(files: &[PathBuf], words: &str) -> Result<(), Failed> {

@@ -78,7 +78,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         }));
     }
     let corpus = corpus.clone();
-    trials.push(Trial::test("beyond: an identity column behind its rows is told and no finding", move || {
+    trials.push(Trial::test("beyond: an identity column below its rows is reported, without a finding", move || {
         let mut image = subject(&corpus);
         lower_identity(&mut image, 11_382, 11_000);
         let report = image.check_with(&all(0));
@@ -173,21 +173,21 @@ fn texts(report: &Report) -> Vec<String> {
     constraints.map(|finding| finding.text(&report.names())).collect()
 }
 
-/// No constraint is said to be violated, and the reason is told.
+/// No constraint is said to be violated, and the reason is reported.
 fn silent(report: &Report, reason: Option<&str>) -> Result<(), Failed> {
     let found = texts(report);
     let told = |reason: &str| report.not_verified.iter().any(|entry| entry.reason.contains(reason));
     let unverified = report.beyond.constraints.iter().filter(|result| result.is_trusted && !result.is_verified);
     match (found.first(), reason) {
         (Some(text), _) => Err(text.as_str().into()),
-        (None, Some(reason)) if !told(reason) => Err(format!("not told: {reason}").into()),
+        (None, Some(reason)) if !told(reason) => Err(format!("not reported: {reason}").into()),
         (None, None) if unverified.count() > 0 => Err("a constraint is not verified".into()),
         _ if report.beyond.constraints.len() != 25 => Err("not all constraints are listed".into()),
         _ => Ok(()),
     }
 }
 
-/// Where a fixed column of a row lies.
+/// Place of a fixed column of a row.
 struct Place {
     page: u32,
     slot: u16,
@@ -259,7 +259,7 @@ fn set_status(image: &mut Image, name: &str, status: u32) {
     image.edit_object(constraint, |row| row[at..at + 4].copy_from_slice(&status.to_le_bytes()));
 }
 
-/// Lowers the high-water mark of the identity column, IDENTITY(1,1), that stands at `from`.
+/// Lowers the high-water mark of the identity column, IDENTITY(1,1), whose current value is `from`.
 fn lower_identity(image: &mut Image, from: u32, to: u32) {
     let mark = |current: u32| [current, 1, 1].iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
     let database = image.database();
@@ -280,5 +280,5 @@ fn lower_identity(image: &mut Image, from: u32, to: u32) {
             }
         }
     }
-    panic!("no identity column stands at {from}")
+    panic!("no identity column is at {from}")
 }

@@ -1,4 +1,4 @@
-//! The catalog against itself: in real files every reference is known and kept; damaged one at a time, each is told.
+//! The catalog against itself: in real files every reference is known and kept; damaged one at a time, each is reported.
 
 use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
 use libtest_mimic::{Failed, Trial};
@@ -24,14 +24,14 @@ const NOBODY: i64 = i32::MAX as i64;
 
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let mut trials = vec![
-        trial(corpus, "every reference of a real catalogue is of a known kind", all_is_known),
-        trial(corpus, "what a row must have and lacks is told", lacking),
+        trial(corpus, "every reference of a real catalog is of a known kind", all_is_known),
+        trial(corpus, "what a row must have and lacks is reported", lacking),
         trial(corpus, "a reference to a table with errors is not judged", flawed_tables_prove_nothing),
         trial(corpus, "CHECKCATALOG alone finds the same", checkcatalog_finds_the_same),
-        trial(corpus, "scopes without the catalogue do not check it", other_scopes_do_not_look),
+        trial(corpus, "scopes without the catalog do not check it", other_scopes_do_not_look),
         trial(corpus, "Service Broker's objects are counted as in every new database", broker_counts),
         trial(corpus, "a module that executes as its owner is legal", executes_as_owner),
-        trial(corpus, "a database that needs its log gives no finding about its catalogue", dirty_is_not_judged),
+        trial(corpus, "a database that needs its log gives no finding about its catalog", dirty_is_not_judged),
     ];
     for (at, reference) in catalog_references().enumerate() {
         let corpus = corpus.clone();
@@ -99,7 +99,7 @@ const UNTRIED: [(&str, Option<i64>, &str); 22] = [
     ("sysprivs", Some(4), "id"),
 ];
 
-/// Makes the row that the reference is about and whose id is largest refer to nobody.
+/// Makes the row that the reference is about and whose id is largest refer to no existing object.
 fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if matches!(reference.message(), Some(3852 | 3857)) {
         return Ok(()); // Not a matter of what the row refers to: see `lacking`.
@@ -115,7 +115,7 @@ fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if is_untried { Ok(()) } else { Err("no file to try it on".into()) }
 }
 
-/// Makes the row of this database refer to nobody; `None` if it has no such row.
+/// Makes the row of this database refer to no existing object; `None` if it has no such row.
 fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Failed>> {
     let table = BaseTable::of(&image.database(), reference.table().0)?;
     let is_about = |record: &[u8]| reference.applies(|column| table.value(record, column));
@@ -161,7 +161,7 @@ pub fn lab_trials() -> Vec<Trial> {
             false => Err(Failed::from(format!("{count} told; {}", wrong.join("\n")))),
         }
     };
-    vec![Trial::test("catalogue: every reference of a lab catalog, broken, is told (lab orders)", broken)]
+    vec![Trial::test("catalogue: every reference of a lab catalog, broken, is reported (lab orders)", broken)]
 }
 
 fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobody): (i64, i64)) -> Result<(), Failed> {
@@ -180,7 +180,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
     };
     if !found.iter().any(is_told) {
         let first = report.findings.first();
-        return Err(format!("not told: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
+        return Err(format!("not reported: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
     }
     // Besides: other references by the same value, and those to the row as it was.
     let belongs = |finding: &Finding| {
@@ -200,7 +200,7 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
     other.map_or(Ok(()), |other| Err(text(&other).into()))
 }
 
-/// What is no proof is listed, and no finding tells of this reference.
+/// What is no proof is listed, and no finding is about this reference.
 fn not_verified(report: &Report, reference: CatalogReference, found: &[Cow<'_, Finding>]) -> Result<(), Failed> {
     let (_, table) = reference.table();
     let is_listed = report.not_verified.iter().any(|entry| {
@@ -291,7 +291,7 @@ fn lacking(corpus: &Corpus) -> Result<(), Failed> {
         let report = image.check();
         let all = texts(&report, &of_catalog(&report));
         if !all.contains(expected) {
-            return Err(format!("not told: {expected}\n{all}\n{:?}", report.not_verified).into());
+            return Err(format!("not reported: {expected}\n{all}\n{:?}", report.not_verified).into());
         }
     }
     Ok(())

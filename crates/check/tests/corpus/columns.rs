@@ -40,7 +40,7 @@ struct Spot {
 }
 
 impl Spot {
-    /// Where the bytes of a fixed column lie.
+    /// Place of the bytes of a fixed column.
     fn value(&self) -> usize {
         self.at + usize::from(self.column.leaf_offset.unsigned_abs())
     }
@@ -52,7 +52,7 @@ impl Spot {
         bytes[bitmap + bit / 8] ^= 1 << (bit % 8);
     }
 
-    /// Where the end offset of a variable column stands.
+    /// Place of a variable column's end offset.
     fn end_at(&self, bytes: &PageBytes) -> usize {
         let record = Record::data(&bytes[self.at..]).expect("record");
         let bitmap = usize::from(record.fixed_end()) + 2 + usize::from(record.column_count()).div_ceil(8);
@@ -177,7 +177,7 @@ fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) 
     found.expect("two neighbours")
 }
 
-/// Damages the image and tells which messages to expect.
+/// Damages the image and returns the messages to expect.
 type Damage = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test a kind of damage, and one a state that is none.
@@ -256,7 +256,7 @@ fn northwind() -> Vec<Trial> {
         agree(&report, Vec::new())?;
         match report.not_verified.iter().any(|entry| entry.what == "message 2570") {
             true => Ok(()),
-            false => Err("what the log may explain is not told".into()),
+            false => Err("what the log may explain is not reported".into()),
         }
     }));
     trials
@@ -419,7 +419,7 @@ fn rules() -> Vec<(&'static str, &'static str, Damage)> {
 
 fn legal() -> Vec<(&'static str, &'static str, Damage)> {
     vec![
-        ("what stands in the place of a NULL means nothing", ADVENTURE, |image| {
+        ("the bytes in the place of a NULL mean nothing", ADVENTURE, |image| {
             let spots = spots(image, |column, _, stored| {
                 column.info.xtype == xtype::DATETIME && column.leaf_offset > 0 && stored == Stored::Null
             });

@@ -110,7 +110,7 @@ fn sound(original: &Image, what: What, mode: Mode) -> Result<(), Failed> {
     if (now.rows, now.rows_checked) != (then.rows, then.rows_checked) || !as_many {
         return Err(format!("rows and values checked: {now:?}, before {then:?}").into());
     }
-    // Nothing is left out that was not before, but what nobody has published.
+    // Nothing new is left out, except what is undocumented.
     let notes = |report: &Report| -> BTreeSet<String> {
         report.not_verified.iter().map(|note| format!("{} of {}: {}", note.what, note.scope, note.reason)).collect()
     };
@@ -181,7 +181,7 @@ const DAMAGE: [(&str, Test); 18] = [
         let values = format!("Values are {over} and {length}.");
         subject.fails("Compressed record in slot 0", "longDataEnd <= (nextRec - pRec)", &values)
     }),
-    ("a symbol behind the dictionary", |image| {
+    ("a symbol beyond the dictionary", |image| {
         let mut subject = Subject::table(image, Mode::Page);
         let (slot, at) = subject.find(|column| column == Descriptor::Symbol, |_| true);
         let entries = subject.info(&subject.page_bytes()).entries();

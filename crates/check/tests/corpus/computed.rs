@@ -31,7 +31,7 @@ fn orders(database: &mut Database) {
     define(database, "ShipDate", SHIPPED);
 }
 
-/// What is told of persisted computed columns that were not verified.
+/// Limits reported for persisted computed columns.
 fn not_verified(report: &Report) -> Vec<String> {
     let of_computed = report.not_verified.iter().filter(|entry| entry.what == "persisted computed columns");
     of_computed.map(|entry| format!("{} {} {}", entry.scope, entry.count, entry.reason)).collect()
@@ -59,7 +59,7 @@ fn tests() -> Vec<(&'static str, Test)> {
             is(&findings(&report), &[])?;
             is(&not_verified(&report), &[])
         }),
-        ("a definition that gives other values is told of every row", |image| {
+        ("a definition that gives other values is reported for every row", |image| {
             let report = image.check_as(|database| define(database, "DueDate", SHIPPED));
             let found = findings(&report);
             let all = found.iter().all(|text| text.contains("The record check (valid computed column) failed."));

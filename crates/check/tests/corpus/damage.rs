@@ -34,10 +34,10 @@ pub fn subject(corpus: &Corpus) -> Image {
 /// What a kind of damage must give: messages and the page of each.
 type Expected = Vec<(u16, u32)>;
 
-/// Damages the image and tells what to expect.
+/// Damages the image and returns what to expect.
 type Damage = fn(&mut Image, &Facts) -> Expected;
 
-/// Where things lie in the subject.
+/// Places in the subject.
 struct Facts {
     clustered: Tree,
     nonclustered: Tree,
@@ -83,13 +83,13 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
 
 /// In an expectation: any further messages; only that the ones listed are there is checked.
 const ANY: u16 = 1;
-/// In an expectation: the file was cut, which is told on stderr and makes the run incomplete.
+/// In an expectation: the file was cut, which is reported on stderr and makes the run incomplete.
 const CUT: u16 = 2;
 
 fn agree(report: &Report, mut expected: Expected) -> Result<(), Failed> {
     let cut = expected.iter().position(|(msg, _)| *msg == CUT).map(|at| expected.remove(at)).is_some();
     if cut && (report.read_errors.is_empty() || report.complete()) {
-        return Err("the cut was not told".into());
+        return Err("the cut was not reported".into());
     }
     if let Some(at) = expected.iter().position(|(msg, _)| *msg == ANY) {
         expected.remove(at);

@@ -17,7 +17,7 @@ const FILES: [&str; 2] = [
 const TABLE: &str = "ProductModel";
 const DOCUMENT: &str = "CatalogDescription";
 
-/// Changes the image and tells which messages to expect: number, and a part of the text.
+/// Changes the image and returns the messages to expect: number, and a part of the text.
 type Change = fn(&mut Image) -> Vec<(u16, String)>;
 
 /// One test a change and file.
@@ -57,14 +57,14 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
                 let expected = change(&mut image);
                 let options = Options { extended_logical_checks: true, ..Options::default() };
                 agree(&image.check_with(&options), &expected)?;
-                // Without the option nobody looks.
+                // Without the option it is not checked.
                 let others: Vec<_> = expected.into_iter().filter(|(msg, _)| !matches!(msg, 8907 | 8908)).collect();
                 messages_agree(&image.check(), &others)
             }));
         }
     }
     let file = corpus.files.join(FILES[0]);
-    trials.push(Trial::test("extended: nobody knows what nodes a document of a header alone has", move || {
+    trials.push(Trial::test("extended: the nodes of a document with only a header are unknown", move || {
         let mut image = Image::load(&file);
         let spot = document(&image, |stored| matches!(stored, Stored::Plain(bytes) if !bytes.is_empty()));
         image.edit(spot.page, |bytes| spot.shorten(bytes, 5));
@@ -174,6 +174,6 @@ fn agree(report: &Report, expected: &[(u16, String)]) -> Result<(), Failed> {
     };
     match told("vProductAndDescription") && told("PXML_ProductModel_CatalogDescription") {
         true => Ok(()),
-        false => Err(format!("not told: {:?}", report.not_verified).into()),
+        false => Err(format!("not reported: {:?}", report.not_verified).into()),
     }
 }

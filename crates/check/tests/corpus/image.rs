@@ -52,7 +52,7 @@ impl Image {
         *self.raw(page) = bytes;
     }
 
-    /// Changes a page as it lies on disk; protection is left as it was.
+    /// Changes a page as stored on disk; its protection stays as it was.
     pub fn edit_unsealed(&mut self, page: u32, change: impl FnOnce(&mut PageBytes)) {
         change(self.raw(page));
     }
@@ -251,7 +251,7 @@ pub fn get16(page: &PageBytes, at: usize) -> u16 {
 
 /// Place of a slot's entry in the slot array.
 pub fn slot_at(slot: u16) -> usize {
-    // Of a page that is no such page the count of slots can be anything.
+    // On a page that is no such page, the count of slots can be anything.
     PAGE_BYTES.saturating_sub(2 + 2 * usize::from(slot))
 }
 

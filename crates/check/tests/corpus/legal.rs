@@ -1,4 +1,4 @@
-//! Odd, but legal or unknowable: never a finding; what cannot be verified is told.
+//! Odd, but legal or unknowable: never a finding; what cannot be verified is reported.
 
 mod pages;
 
@@ -49,7 +49,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             });
             Some("message 8978")
         }),
-        ("row count of the catalogue is stale", |image| {
+        ("row count of the catalog is stale", |image| {
             let tree = image.tree(true);
             let database = image.database();
             let rowset = database.rowset_of(&tree.unit).expect("rowset").id;
@@ -177,7 +177,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         newer_type(subject(&newer))
     }));
     let tails = corpus.clone();
-    trials.push(Trial::test("legal: bytes behind the end of the file that its header gives", move || {
+    trials.push(Trial::test("legal: bytes after the end of the file according to its header", move || {
         let mut image = subject(&tails);
         image.bytes.extend([0xA7; 100]);
         let report = image.check();
@@ -271,7 +271,7 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     row.push(0xA7);
     let image = with_rows(image, &row, row.len());
     if image.check().findings.iter().all(|finding| finding.check.msg != 2537) {
-        return Err("a column too many is not told".into());
+        return Err("a column too many is not reported".into());
     }
     let with = |create_version: u16, change: fn(u16) -> u16| {
         image.check_as(|database| {
@@ -288,7 +288,7 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let is_told = |report: Report| report.findings.iter().any(|finding| finding.check.msg == 2537);
     match is_told(with(611, |_| 0)) && is_told(with(611, |bits| bits + 1)) {
         true => Ok(()),
-        false => Err("a column too many is not told".into()),
+        false => Err("a column too many is not reported".into()),
     }
 }
 
@@ -317,7 +317,7 @@ fn heap_page(image: &Image) -> u32 {
 const VERSIONED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
 const VERSIONED_PAGE: u32 = 280;
 
-/// Accelerated database recovery leaves short versions in their rows, where nothing but the free bytes tells of them.
+/// Accelerated database recovery leaves short versions in their rows, where only the free bytes show them.
 fn longer_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     if Page::new(&image.page(VERSIONED_PAGE)).header().flags.get() & page_flags::VERSION_INFO == 0 {
@@ -333,7 +333,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
     image.edit(9, |bytes| put16(bytes, 96 + 4, 869));
     match image.check().findings.iter().any(|finding| finding.check.msg == 8939) {
         true => Ok(()),
-        false => Err("a row that is longer than its columns is not told".into()),
+        false => Err("a row that is longer than its columns is not reported".into()),
     }
 }
 

@@ -22,7 +22,7 @@ use special::{any_threads, documents, impossible_length, only_a_ghost, overflow,
 const NORTHWIND: &str = "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF";
 /// Roots in the row, some with an internal node below them.
 const ROOTS: &str = "aehyok__DotNetCore/database/database.rar.d/aehyokCore2.mdf";
-/// Roots behind other variable columns.
+/// Roots after other variable columns.
 const KNJIZNICA: &str = "bakolega__KnjiznicaApp2/database.7z.d/Knjiznica.mdf";
 
 /// Roots in the row with nothing but data below them.

@@ -15,10 +15,10 @@ use crate::subjects;
 type Case = (&'static str, i32, usize, Option<&'static str>);
 
 const CASES: [Case; 5] = [
-    ("partitions: all rows lie below the boundary", 1_000, 0, None),
-    ("partitions: a row equal to the boundary may lie on its left", 999, 0, None),
-    ("partitions: one row lies above", 998, 1, None),
-    ("partitions: nine rows lie above", 990, 9, None),
+    ("partitions: all rows are below the boundary", 1_000, 0, None),
+    ("partitions: a row equal to the boundary may be on its left", 999, 0, None),
+    ("partitions: one row is above", 998, 1, None),
+    ("partitions: nine rows are above", 990, 9, None),
     ("partitions: boundaries that most rows contradict are not believed", 700, 0, Some("most rows contradict")),
 ];
 
@@ -68,7 +68,7 @@ fn agree(report: &Report, boundary: i32, wrong: usize, told: Option<&str>) -> Re
     let entries = || report.not_verified.iter().filter(|entry| entry.what == "partition of each row");
     match told {
         None if entries().count() > 0 => Err(format!("{:?}", entries().next()).into()),
-        Some(reason) if !entries().any(|entry| entry.reason.contains(reason)) => Err("not told".into()),
+        Some(reason) if !entries().any(|entry| entry.reason.contains(reason)) => Err("not reported".into()),
         _ => Ok(()),
     }
 }

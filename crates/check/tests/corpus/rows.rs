@@ -135,7 +135,8 @@ impl Rows {
         self.flip_null(image, at, column);
     }
 
-    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row behind the others.
+    /// Gives a variable column another value, or a pointer to one, as an update does: the longer row goes after the
+    /// others.
     pub fn replace(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8], is_complex: bool) {
         let bytes = image.page(at.page.page);
         let record = self.record(&bytes, at);
@@ -197,7 +198,7 @@ impl Rows {
         usize::from(get16(&bytes, 30)) + length <= slot_at(get16(&bytes, 22))
     }
 
-    /// Writes a row once more, behind itself.
+    /// Writes a row once more, after itself.
     pub fn duplicate(&self, image: &mut Image, at: RecordId) {
         let record = self.record(&image.page(at.page.page), at).bytes().to_vec();
         image.edit(at.page.page, |bytes| {

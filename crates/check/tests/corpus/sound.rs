@@ -98,7 +98,7 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// One of two stripes; the boot page lies in the other.
+/// One of two stripes; the boot page is in the other.
 const ENCRYPTED_STRIPE: &str = "1211102575__CCS6344-DatabaseSecurity/@791f7f16/IMS.bak";
 
 pub fn no_findings(report: &Report) -> Result<(), Failed> {

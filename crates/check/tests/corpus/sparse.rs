@@ -93,7 +93,7 @@ fn vector(values: &[(u16, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// The record with a vector behind its variable columns, of which some are emptied.
+/// The record with a vector after its variable columns, some of which are emptied.
 fn with_vector(record: &Record<'_>, vector: &[u8], emptied: impl Fn(u16) -> bool) -> Vec<u8> {
     let columns: Vec<(&[u8], bool)> = record.variables().collect();
     let columns =
@@ -112,7 +112,7 @@ fn with_vector(record: &Record<'_>, vector: &[u8], emptied: impl Fn(u16) -> bool
     bytes
 }
 
-/// Lays records out one behind the other.
+/// Lays out records in sequence.
 fn write_rows(page: &mut format::PageBytes, rows: &[Vec<u8>]) {
     let mut at = 96;
     for (row, slot) in rows.iter().zip(0u16..) {
@@ -125,7 +125,7 @@ fn write_rows(page: &mut format::PageBytes, rows: &[Vec<u8>]) {
     put16(page, 30, at as u16);
 }
 
-/// Changes the vector of a row; tells where the row is.
+/// Changes the vector of a row; returns the place of the row.
 fn edit_vector(image: &mut Image, table: &Table, slot: u16, change: impl FnOnce(&mut [u8])) -> String {
     image.edit(table.page, |bytes| {
         let at = offset_of(bytes, slot);
@@ -146,7 +146,7 @@ fn value_at(vector: &[u8], id: u16) -> usize {
     value.bytes.as_ptr().addr() - vector.as_ptr().addr()
 }
 
-/// Damages the image, whose table has sparse columns, and tells which messages to expect, by number and a part.
+/// Damages the image, whose table has sparse columns, and returns the messages to expect, by number and a part.
 type Damage = fn(&mut Image, &Table) -> Vec<(u16, String)>;
 
 /// One test a kind of damage.

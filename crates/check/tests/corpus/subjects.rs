@@ -42,7 +42,7 @@ pub fn image(name: &str) -> Image {
     images.entry(name.to_owned()).or_insert_with(|| Image::write(&description)).clone()
 }
 
-/// The end of a name, which tells enough.
+/// The end of a name, which is enough.
 pub fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What base tables say twice: one of the two changed, it is told, whichever it is.
+//! What base tables store twice: if one of the two is changed, it is reported, whichever it is.
 
 use check::Report;
 use libtest_mimic::{Failed, Trial};
@@ -15,7 +15,7 @@ const SUBJECTS: [&str; 3] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// How it is told.
+/// How it is reported.
 enum Told {
     /// 3858 about this attribute.
     Invalid(&'static str),
@@ -388,6 +388,6 @@ fn is_told(report: &Report, change: &Change) -> Result<(), Failed> {
     };
     match is_told {
         true => Ok(()),
-        false => Err(format!("not told: {texts:?} {doubts:?}").into()),
+        false => Err(format!("not reported: {texts:?} {doubts:?}").into()),
     }
 }

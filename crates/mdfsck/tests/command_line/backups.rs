@@ -30,7 +30,7 @@ pub(super) fn with_backups() -> Vec<(&'static str, Test)> {
             let output = text(&mdfsck(folder, &["info", "--json", "diff.bak"]).stdout);
             ensure(output.contains("\"type\":5") && output.contains("\"differential_base_lsn\":\""), output)
         }),
-        ("chain tells until when one can restore, and where the log breaks off", |folder| {
+        ("chain shows until when one can restore, and where the log breaks off", |folder| {
             let output = mdfsck(folder, &["chain", "."]);
             ensure(output.status.code() == Some(0), text(&output.stderr))?;
             ensure(text(&output.stdout).contains("can be restored until 2017-06-01 13:29:13"), text(&output.stdout))?;

@@ -71,7 +71,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
                 "CHECKDB found 0 allocation errors and 0 consistency errors in database 'AdventureWorksLT2012'.\n";
             ensure(stdout.contains(summary), "8989")
         }),
-        ("constraints are checked when asked for, and told", |folder| {
+        ("constraints are checked when asked for, and reported", |folder| {
             let output = mdfsck(folder, &["check", "--constraints", "--exit-zero-on-incomplete", "a.mdf"]);
             let line = "13 CHECK and 12 FOREIGN KEY constraints hold for all rows; 0 are disabled or not trusted.\n";
             ensure(output.status.code() == Some(0) && text(&output.stdout).contains(line), text(&output.stdout))?;
@@ -81,7 +81,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             let json = text(&mdfsck(folder, &["check", "--format", "json", "a.mdf"]).stdout);
             ensure(!json.contains(r#""kind":"constraint""#), "not asked for")
         }),
-        ("identity columns are told in CHECKIDENT's words", |folder| {
+        ("identity columns are reported in CHECKIDENT's words", |folder| {
             let output = mdfsck(folder, &["check", "--identity", "--exit-zero-on-incomplete", "a.mdf"]);
             let line = "There are 450 rows in 9 pages for object \"SalesLT.Address\".\n\
                         Checking identity information: current identity value '11382', current column value '11382'.\n";
@@ -95,7 +95,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
             ensure(output.status.code() == Some(0), format!("{:?} {}", output.status, text(&output.stdout)))
         }),
-        ("a folder stands for the data files in it, other files passed over", |folder| {
+        ("a folder means the data files in it, other files are ignored", |folder| {
             fs::write(folder.join("readme.txt"), "hello")?;
             let output = mdfsck(folder, &["check", "--physical-only", "."]);
             ensure(output.status.code() == Some(0), text(&output.stderr))
@@ -142,7 +142,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
-        ("the summary tells how much was verified, in however many passes", |folder| {
+        ("the summary says how much was verified, in however many passes", |folder| {
             let verified = |extra: &[&str]| -> Result<serde_json::Value, Failed> {
                 let output = mdfsck(folder, &[&["check", "--format", "json"][..], extra, &["a.mdf"]].concat());
                 let summary: serde_json::Value =
@@ -201,13 +201,13 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&539u16.to_le_bytes()));
             refused(&mdfsck(folder, &["check", "a.mdf"]), 4, &["539", "SQL Server 2000"])
         }),
-        ("a newer version is told, and checked as far as it goes", |folder| {
+        ("a newer version is reported, and checked as far as possible", |folder| {
             edit(&folder.join("a.mdf"), 9, |page| page[100..102].copy_from_slice(&1200u16.to_le_bytes()));
             let output = mdfsck(folder, &["check", "--physical-only", "a.mdf"]);
             ensure(output.status.code() == Some(16), format!("{:?}", output.status))?;
             ensure(text(&output.stderr).contains("1200 is newer"), text(&output.stderr))
         }),
-        ("info tells version, name and state", |folder| {
+        ("info shows version, name and state", |folder| {
             let output = mdfsck(folder, &["info", "a.mdf"]);
             let stdout = text(&output.stdout);
             let told = ["AdventureWorksLT2012", "705", "clean", "checksum", "SQL Server 2008"];
@@ -238,7 +238,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             ensure(text(&group.stdout).contains("CHECKFILEGROUP found 0"), text(&group.stdout))?;
             refused(&mdfsck(folder, &["check", "--table", "NoSuchTable", "a.mdf"]), 8, &["NoSuchTable"])
         }),
-        ("--catalog checks the catalogue and says no more than CHECKCATALOG", |folder| {
+        ("--catalog checks the catalog and says no more than CHECKCATALOG", |folder| {
             let sound = mdfsck(folder, &["check", "--catalog", "a.mdf"]);
             let completed =
                 "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
@@ -320,7 +320,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             let line: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap_or_default())?;
             ensure(line["kind"] == "lint" && line["rule"] == "computed-column-index", lines)
         }),
-        ("--estimate-only tells what a check takes and checks nothing", |folder| {
+        ("--estimate-only reports what a check takes and checks nothing", |folder| {
             edit(&folder.join("a.mdf"), 500, |bytes| bytes.fill(0));
             let output = mdfsck(folder, &["check", "--estimate-only", "a.mdf"]);
             let stdout = text(&output.stdout);
@@ -359,7 +359,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             }
             refused_by_usage(&mdfsck(folder, &["check", "--readers", "0", "a.mdf"]), &["--readers", "per-file"])
         }),
-        ("--io-limit, --nice and --stats change the cost and what is told of it, not the results", |folder| {
+        ("--io-limit, --nice and --stats change the cost and what is reported about it, not the results", |folder| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
             let output = mdfsck(folder, &["check", "--io-limit", "60MB", "--nice", "--stats", "a.mdf"]);
             ensure(output.stdout == plain.stdout, text(&output.stdout))?;

@@ -113,7 +113,7 @@ impl Schema {
                 Err(more) => errors.extend(more),
             }
         }
-        // Of lines of another kind only that is wrong.
+        // In lines of another kind only that is wrong.
         let of_its_kind = |error: &String| !error.starts_with(&format!("{at}/kind:"));
         let (its_kind, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(of_its_kind);
         Err(if its_kind.is_empty() { others } else { its_kind })

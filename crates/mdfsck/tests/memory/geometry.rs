@@ -11,7 +11,7 @@ use crate::pages::Pages;
 
 const BLOCK: usize = 4_000_000;
 const BLOCKS: usize = 15;
-/// Points that it has room for, behind header and count, before one figure and one shape.
+/// Points that fit after header and count, before one figure and one shape.
 pub(crate) const POINTS: usize = (BLOCK * BLOCKS - 32) / 16;
 
 /// Writes a database of one table with one row that has it; gives the page where it begins.

@@ -211,7 +211,7 @@ fn a_deep_tree_of_long_keys() {
     }];
     let folder = tempfile::TempDir::new().unwrap();
     lab::write(&description, folder.path()).unwrap();
-    // Of some 60,000 pages a quarter are not leaves: too many for the least grant.
+    // A quarter of some 60,000 pages are not leaves: too many for the least grant.
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 

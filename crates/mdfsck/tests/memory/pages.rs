@@ -1,4 +1,4 @@
-//! The pages of a data file that is changed behind the back of the lab.
+//! The pages of a data file, changed without the lab.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -69,13 +69,13 @@ impl Pages {
         }
     }
 
-    /// Where the record in a slot lies.
+    /// Place of the record in a slot.
     pub(crate) fn record(bytes: &PageBytes, slot: usize) -> usize {
         let at = PAGE_BYTES - 2 * (slot + 1);
         usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
     }
 
-    /// What lies behind the first four bytes of the record in a slot.
+    /// What follows the first four bytes of the record in a slot.
     pub(crate) fn body(bytes: &mut PageBytes, slot: usize, length: usize) -> &mut [u8] {
         let from = Self::record(bytes, slot) + 4;
         &mut bytes[from..from + length]

@@ -184,7 +184,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
 }
 
 /// The checksum of a region of whole sectors; nothing of other places. As a page's it cannot see a change done twice, such as
-/// to the filler behind the last extent.
+/// to the filler after the last extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

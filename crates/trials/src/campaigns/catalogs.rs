@@ -14,7 +14,7 @@ const TABLES: [u32; 10] = [1, 10, 100, 300, 1000, 1000, 3000, 3000, 10_000, 100_
 const SHORT: usize = 5;
 /// Commands that read the catalog only.
 const LISTINGS: [&str; 3] = ["info", "tables", "lint"];
-/// Of a small catalog, what a table may take is not what counts.
+/// For a small catalog, the limit of a table is not what counts.
 const LEAST_SECONDS: f64 = 2.0;
 /// Processor and disk allow so much for a table with its indexes.
 const MOST_SECONDS_PER_TABLE: f64 = 2e-3;

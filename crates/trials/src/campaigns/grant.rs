@@ -52,7 +52,11 @@ pub(super) fn kept(program: &Program, arguments: &[&str], name: &str, what: Stri
         }
         let numbers = (number(&done.stdout, "memory_peak"), number(&done.stdout, "memory_granted"));
         let (Some(peak), Some(granted)) = numbers else {
-            return Outcome::new(name, what, Verdict::Broke(format!("{grant:?}: no peak is told: {}", done.story())));
+            return Outcome::new(
+                name,
+                what,
+                Verdict::Broke(format!("{grant:?}: no peak is reported: {}", done.story())),
+            );
         };
         worst = worst.max(peak / granted.max(1.0));
         if peak > granted * MOST {

@@ -59,7 +59,7 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::AddressSpace, "a limit on address space"),
     (Kind::Killed, "killed"),
     (Kind::ConcurrentWriter, "a writer beside it"),
-    (Kind::StdoutClosed, "stdout that nobody reads"),
+    (Kind::StdoutClosed, "stdout without a reader"),
     (Kind::StdoutFull, "full stdout"),
     (Kind::Grant, "a grant"),
 ];
@@ -181,7 +181,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             let done = run.end();
             match done.is_orderly() && done.code.is_some_and(|code| code & BLIND != 0) {
                 true => Verdict::Kept,
-                false => Verdict::Broke(format!("results that nobody got: {}", done.story())),
+                false => Verdict::Broke(format!("results that were not read: {}", done.story())),
             }
         }
         Kind::Grant | Kind::TempDir => Verdict::Kept,

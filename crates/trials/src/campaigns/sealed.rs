@@ -1,4 +1,4 @@
-//! Bits and bytes changed anywhere on a page, whose protection is made right: nothing but what they mean tells of it.
+//! Bits and bytes changed anywhere on a page, whose protection is made right: only their meaning can reveal it.
 
 use std::collections::BTreeMap;
 

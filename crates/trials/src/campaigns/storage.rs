@@ -16,11 +16,11 @@ const LSN: std::ops::Range<usize> = 40..50;
 /// Why a whole file may that is older.
 const ALL_OLDER: &str = "The other files hold the same at both times: together they are the earlier database.";
 /// Why an older page that is whole may go unnoticed.
-const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be told without the log.";
+const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be noticed without the log.";
 /// Why bytes of a page without a checksum may.
 const CONTENT: &str = "Content: only a checksum protects it.";
 /// Why those of a page that is not in use may.
-const NOT_IN_USE: &str = "It is nobody's: whatever it holds means nothing.";
+const NOT_IN_USE: &str = "It has no owner: its content means nothing.";
 /// Why a bit may that says whether there is a checksum.
 const NO_CHECKSUM: &str = "A page may carry a checksum, torn bits or neither.";
 
@@ -132,7 +132,7 @@ fn page_reason(
         return None;
     }
     if is_earlier {
-        // Of another index, or at another place in it, it contradicts its neighbors.
+        // In another index, or at another place in it, it contradicts its neighbors.
         let place = |header: &PageHeader| (header.kind(), header.alloc_unit(), header.level);
         return (place(header) == place(before)).then_some(LOST_WRITE);
     }

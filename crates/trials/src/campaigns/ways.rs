@@ -206,7 +206,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome { executions: (WAYS + COMMANDS) as u64 + 1, ..Outcome::new("way", what, Verdict::Kept) }
 }
 
-/// Where the files of a trial lie.
+/// The folder of a trial's files.
 struct Place<'a> {
     subject: &'a Subject,
     folder: PathBuf,

@@ -10,7 +10,7 @@ const CHANGE_HEADER: usize = 5;
 /// In the offset: the XOR check of the header that is changed is made right.
 const RIGHTED: u32 = 1 << 31;
 const SECTOR_BYTES: usize = 512;
-/// Words that are XORed in the header of a block and of a stream: the word behind them is the sum.
+/// Words XORed in the header of a block and of a stream: the word after them is the sum.
 const BLOCK_WORDS: usize = 25;
 const STREAM_WORDS: usize = 10;
 

@@ -28,13 +28,13 @@ pub fn database(base: Option<&MemoryFiles>, bytes: &[u8]) {
     }
 }
 
-/// Pages of the database that stands in where there is no other.
+/// Pages of the substitute database, used if there is no other.
 const EMPTY_PAGES: usize = 32;
 /// Bytes in front of each change: page, offset, how many bytes follow.
 const CHANGE_HEADER: usize = 5;
 
 /// `base`, or a file of almost nothing, with changes: each is u16 page, u16 offset, u8 length, and so many bytes. The
-/// protection of each changed page is made right; without that, nothing would look behind it.
+/// protection of each changed page is made right; otherwise nothing would look further.
 fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     let empty;
     let base = match base {

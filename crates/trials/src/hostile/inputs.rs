@@ -70,7 +70,7 @@ fn changes(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Changes of a backup: headers lie at its start, and the log at its end.
+/// Changes of a backup: headers are at its start, and the log at its end.
 fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + random.below(4) {

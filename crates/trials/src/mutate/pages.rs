@@ -84,7 +84,7 @@ impl<'a> Pages<'a> {
         files.flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)))
     }
 
-    /// The page as it lies on disk.
+    /// The page as stored on disk.
     pub fn raw(&self, page: PageId) -> Option<Box<PageBytes>> {
         self.source.read_page(page)
     }

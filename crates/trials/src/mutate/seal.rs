@@ -9,7 +9,7 @@ use format::protection::{PROTECTION_WORD, checksum};
 
 const SECTOR_BYTES: usize = 512;
 
-/// Where checksum or torn word lie.
+/// Offset of the checksum or torn word.
 pub const PROTECTED_WORD: Range<usize> = PROTECTION_WORD..PROTECTION_WORD + 4;
 
 /// Makes the protection of `page` right, of the kind its flags name. The torn bits of the page must have been put back

@@ -16,7 +16,7 @@ use super::verbs::Verb;
 
 /// Sites kept of a field: the first few are damaged, the others lend their values.
 const KEPT: usize = 24;
-/// Bits behind the end of the file that a bitmap is tried in.
+/// Bits after the end of the file in which a bitmap is tried.
 const BITS_BEHIND_END: u32 = 4;
 
 /// A place that holds one value of a field.
@@ -146,7 +146,7 @@ impl Survey {
         sites.put(self.seed, self.kept, site);
     }
 
-    /// A page that is not in use: all of it is one field, of which nobody may say anything.
+    /// A page that is not in use: all of it is one field, about which nothing may be reported.
     fn free(&mut self, page: PageId) {
         self.put("page not in use", "header", Site { page, slot: None, bytes: 0..60, bit: None });
         self.put("page not in use", "rest", Site { page, slot: None, bytes: 96..8192, bit: None });
@@ -157,7 +157,7 @@ impl Survey {
         let rowset = pages.rowset(view.header().alloc_unit());
         let is_leaf = role != PageRole::Node;
         let instances = instances_of(bytes, is_leaf);
-        // Rows are told column by column where the catalog can.
+        // Rows are described column by column if the catalog allows.
         let has_columns = matches!(role, PageRole::Heap | PageRole::Clustered | PageRole::Leaf | PageRole::Node)
             && rowset.is_some_and(|rowset| !rowset.layout.columns.is_empty() && rowset.compression == 0);
         for instance in &instances {

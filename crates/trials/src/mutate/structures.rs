@@ -26,7 +26,7 @@ pub struct Damage {
     pub kind: String,
     /// The page that suffered first.
     pub page: PageId,
-    /// Pages as they lie on disk now.
+    /// Pages as currently stored on disk.
     pub changes: Vec<(PageId, PageBytes)>,
     /// The file that was cut, and its length now.
     pub cut: Option<(u16, usize)>,
@@ -139,7 +139,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A write of which only the first sectors reached the disk; behind them lies what was there before.
+    /// A write of which only the first sectors reached the disk; the others have their old content.
     fn torn_writes(&mut self) {
         for (role, pages) in self.roles() {
             let Some(&page) = self.random.pick(&pages) else { continue };
@@ -216,7 +216,7 @@ impl Maker<'_> {
             for page in pages {
                 let (Some(now), Some(then)) = (self.pages.raw(page), older.read_page(page)) else { continue };
                 let (now, then_header) = (*Page::new(&now).header(), *Page::new(&then).header());
-                // Another page lay there then, or none.
+                // Another page was there then, or none.
                 if now.page_type == then_header.page_type && now.alloc_unit() == then_header.alloc_unit() {
                     self.put("page of an earlier copy", role, vec![(page, *then)]);
                 }

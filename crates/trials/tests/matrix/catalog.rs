@@ -17,7 +17,7 @@ use trials::mutate::exemptions::exemptions;
 use crate::run::{Subject, check, threads};
 use crate::table::WRITE;
 
-/// The result that a run may not fall behind.
+/// A run may not be worse than this result.
 const BASELINE: &str = include_str!("catalog.tsv");
 /// Sites of each column that are damaged in each database, unless [`SITES`] says otherwise.
 const FEW: usize = 1;

@@ -86,7 +86,7 @@ impl Job {
 enum Change {
     /// These bytes of the page become those; its protection is made right.
     Sealed(Range<usize>, Vec<u8>),
-    /// These bytes of the page as it lies on disk become those.
+    /// These bytes of the page as stored on disk become those.
     Unsealed(Range<usize>, Vec<u8>),
     /// Whole pages, or the file.
     Structure(Damage),
@@ -324,7 +324,7 @@ pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A line of what Linux tells of the process's memory.
+/// A line of Linux's report on the process's memory.
 fn resident_bytes(line: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kilobytes: u64 =
@@ -357,7 +357,7 @@ pub struct Matrix {
     pub broken: Vec<String>,
     /// Mutants listed as not verified.
     pub told: u64,
-    /// Bytes of memory that the runs took on top of the databases, and what they may take, where the system tells.
+    /// Bytes of memory that the runs took in addition to the databases, and their limit, if the system reports it.
     pub memory: Option<(u64, u64)>,
     /// Mutants to look into: not found, not named, or with many findings.
     pub log: Vec<String>,

@@ -61,7 +61,7 @@ const SUBJECTS: &[Choice] = &[
 const SITES_OF_LAB: usize = 1;
 /// Decides which sites are damaged.
 const SEED: u64 = 1;
-/// The result that a run may not fall behind.
+/// A run may not be worse than this result.
 const BASELINE: &str = include_str!("baseline.tsv");
 /// The same for people.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sensitivity.md");
@@ -192,7 +192,7 @@ fn name(column: Column) -> &'static str {
     }
 }
 
-/// `found/tried`, or `found+told/tried`; `-` of what was not tried.
+/// `found/tried`, or `found+told/tried`; `-` if not tried.
 fn text(cell: &Cell) -> String {
     match (cell.tried, cell.told) {
         (0, _) => "-".to_owned(),

@@ -51,7 +51,8 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials.push(Trial::test("backups: a block of a type that is not described is no damage", move || {
         undescribed_block(&other)
     }));
-    trials.push(Trial::test("backups: a wrong checksum in the header of a block is told", move || wrong_sums(&same)));
+    trials
+        .push(Trial::test("backups: a wrong checksum in the header of a block is reported", move || wrong_sums(&same)));
     let longer = subject.clone();
     trials.push(Trial::test("backups: bytes after the last block that are no block are reported", move || {
         rubbish_at_the_end(&longer)
@@ -115,7 +116,7 @@ fn flips(files: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("byte {at} changed, nothing found").into());
         }
     }
-    // The rest lies in free pages, padding and texts that carry no checksum.
+    // The rest is in free pages, padding and texts without a checksum.
     if inside < ROUNDS / 4 || found < inside {
         return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
     }
@@ -235,7 +236,7 @@ fn lies(file: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A descriptor block as it lies in a sound backup.
+/// A descriptor block as in a sound backup.
 pub(super) struct Block {
     pub(super) tag: [u8; 4],
     pub(super) at: usize,
@@ -331,7 +332,7 @@ fn protected(bytes: &[u8], files: &[PathBuf]) -> Result<Vec<Range<usize>>, Faile
             }
         }
     }
-    // Of a page that is there twice the later image counts.
+    // If a page is there twice, the later image counts.
     let mut later = Vec::new();
     for region in regions.into_iter().rev() {
         let mut here = Vec::new();

@@ -89,7 +89,7 @@ fn damage(file: &PathBuf) -> Result<(), Failed> {
             return Err(format!("{id} in flight, yet {finding:?}").into());
         }
         if !report.not_verified.iter().any(|entry| entry.reason.starts_with("in flight")) {
-            return Err(format!("{id}: what is in flight is not told").into());
+            return Err(format!("{id}: what is in flight is not reported").into());
         }
     }
     if tried == 0 { Err("no page is touched by the log: the test does not test".into()) } else { Ok(()) }

@@ -332,7 +332,7 @@ fn record(row: &Row, symbols: &BTreeMap<Vec<u8>, u8>) -> Vec<u8> {
     bytes
 }
 
-/// Where the first record of a page lies.
+/// Place of the first record of a page.
 pub fn first_record(bytes: &PageBytes) -> usize {
     (0..get16(bytes, 22)).map(|slot| offset_of(bytes, slot)).min().unwrap_or(96)
 }

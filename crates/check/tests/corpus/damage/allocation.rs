@@ -143,13 +143,13 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, facts.free_page)));
             vec![(2575, facts.free_page), (7965, 0)]
         }),
-        ("IAM page claims an extent behind the end", |image, facts| {
+        ("IAM page claims an extent beyond the end", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
             let beyond = (image.bytes.len() / PAGE_BYTES / 8) as u32 + 10;
             flip_map(image, iam, beyond);
             vec![(2579, beyond * 8)]
         }),
-        ("IAM page claims all that its interval has behind the end", |image, facts| {
+        ("IAM page claims all that its interval has beyond the end", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
             let end = (image.bytes.len() / PAGE_BYTES).div_ceil(8) as u32;
             (end..63_904).for_each(|extent| flip_map(image, iam, extent));

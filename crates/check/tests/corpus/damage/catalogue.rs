@@ -25,12 +25,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             edit_unit_bytes(image, unit.id, 21, &7u16.to_le_bytes());
             vec![(8995, 0), (8996, unit.first_iam.page), (ANY, 0)]
         }),
-        ("catalogue row of an object in a schema that does not exist", |image, _| {
+        ("catalog row of an object in a schema that does not exist", |image, _| {
             let object = image.database().objects.values().find(|object| object.type_code == "U").expect("table").id;
             let page = image.edit_object(object, |row| row[4 + 4..4 + 8].copy_from_slice(&4242u32.to_le_bytes()));
             vec![(8992, page), (ANY, 0)]
         }),
-        ("catalogue lost and a page damaged", |image, facts| {
+        ("catalog lost and a page damaged", |image, facts| {
             let first = image.database().boot.expect("boot page").first_sysallocunits.page;
             let [_, page, _] = middle(&facts.clustered);
             image.edit_unsealed(first, |bytes| bytes.fill(0));

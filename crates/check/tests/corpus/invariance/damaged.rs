@@ -197,7 +197,7 @@ impl Subject {
         });
     }
 
-    /// A page of a unit lies in the place of another unit's, its own id made right.
+    /// A page of a unit replaces another unit's, its own id corrected.
     fn copy(&self, changes: &mut Changes, random: &mut Random) {
         let (Some(&page), Some(&other)) = (random.pick(&self.content), random.pick(&self.content)) else { return };
         let Some(mut from) = self.files.read_page(other) else { return };

@@ -73,14 +73,14 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
         let report = image.check();
         sound_but(&report, Some("forwarded rows"))?;
         let is_told = |entry: &check::NotVerified| entry.what == "free bytes and ghosts in headers" && entry.count == 1;
-        assert!(report.not_verified.iter().any(is_told), "how the page counts them is not known, and not told");
+        assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");
         // No live row says that.
         image.edit(page, |bytes| {
             let at = offset_of(bytes, 0);
             bytes[at] |= 0x80;
         });
         if image.check().findings.iter().all(|finding| finding.check.msg != 8944) {
-            return Err("a reserved bit is not told".into());
+            return Err("a reserved bit is not reported".into());
         }
     }
     Ok(())
@@ -95,7 +95,7 @@ const EVERYWHERE: [&str; 5] = [
     "anhnbt-it__hna-c-sharp-assignment-6-mdi-example/pubs.mdf",
 ];
 
-/// What is done to a page; tells whether it was possible.
+/// A change to a page; returns whether it was possible.
 type EachPage = fn(&mut PageBytes) -> bool;
 
 /// States that any page may be in.
@@ -124,7 +124,7 @@ const ANY_PAGE: [(&str, EachPage); 4] = [
     }),
 ];
 
-/// Moves the record in the first slot behind all others, perhaps with a version tag.
+/// Moves the record in the first slot after all others, optionally with a version tag.
 fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     const STUB: u8 = 4;
     let header = *Page::new(bytes).header();
