@@ -8,7 +8,7 @@ use crate::check_list::{CheckList, check_list};
 use crate::context::Context;
 use crate::memory::Needs;
 use crate::options::Options;
-use crate::{columns, computed, constraints, heap, identity, index_match, lob, partitions, tree};
+use crate::{columns, computed, constraints, heap, identity, index_match, lob, page_lsn, partitions, tree};
 
 check_list! {
     /// The plans of all checks.
@@ -16,6 +16,8 @@ check_list! {
         pages {
             /// How full a page is, against its PFS byte.
             free_space: lob::FreeSpace,
+            /// Pages from after the last checkpoint.
+            last_checkpoint: page_lsn::LastCheckpoint,
             /// Rows of heaps that moved.
             heaps: heap::Heaps,
             /// B-trees.
@@ -49,10 +51,12 @@ impl Checks {
     /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.
     pub(crate) fn new(context: &Context<'_>) -> Self {
         let (database, units, survey, options) = (context.database, &context.units, &context.survey, context.options);
+        let last_checkpoint = page_lsn::LastCheckpoint::of(database, context.source.backup().is_some());
         if options.physical_only {
-            return Self::default().ask(context);
+            return Self { last_checkpoint, ..Self::default() }.ask(context);
         }
         let plans = Self {
+            last_checkpoint,
             columns: columns::Plans::new(database, units, survey),
             computed: computed::Plans::new(database, units, survey),
             lob: lob::Plans::new(database, units, survey),

@@ -47,6 +47,7 @@ mod off_row;
 mod options;
 mod outcome;
 mod page_check;
+mod page_lsn;
 mod page_records;
 mod partitions;
 mod per_unit;

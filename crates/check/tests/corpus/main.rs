@@ -10,6 +10,7 @@
     reason = "a test harness of its own: a failed expectation is a failed test"
 )]
 
+mod after_checkpoint;
 mod anti_matter;
 mod backups;
 mod base_table;
@@ -50,6 +51,7 @@ fn main() {
         damage::trials,
         columnstore::trials,
         partitions::trials,
+        after_checkpoint::trials,
         anti_matter::trials,
         columns::trials,
         lob::trials,

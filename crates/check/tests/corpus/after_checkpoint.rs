@@ -1,0 +1,83 @@
+//! A page from after the checkpoint of a database that was shut down cleanly is a finding; where pages may be newer than the boot
+//! page, it is legal.
+
+use format::boot::status::CLEAN_SHUTDOWN;
+use format::{Page, PageBytes};
+use libtest_mimic::{Failed, Trial};
+
+use crate::damage::REAL;
+use crate::image::Image;
+use crate::subjects;
+
+/// Offset of the boot record, and of its fields.
+const RECORD: usize = 96;
+const STATUS: usize = RECORD + 0x24;
+const CHECKPOINT: usize = RECORD + 0x15C;
+/// Offset of a page's LSN: ten bytes, as in the boot record.
+const PAGE_LSN: usize = 40;
+
+/// A change of one page's LSN, given the checkpoint's, or of the boot page; and whether it is a finding.
+type Case = (&'static str, fn(&mut Image, u32), bool);
+
+const CASES: [Case; 4] = [
+    ("a page from after the last checkpoint", |image, page| newer(image, page, 1), true),
+    ("legal: a page with the checkpoint's own LSN", |image, page| newer(image, page, 0), false),
+    (
+        "legal: a page from after the last checkpoint, the database was not shut down",
+        |image, page| {
+            newer(image, page, 1);
+            image.edit(9, |boot| boot[STATUS + 3] &= !((CLEAN_SHUTDOWN >> 24) as u8));
+        },
+        false,
+    ),
+    (
+        "legal: a page from long before the last checkpoint",
+        |image, page| {
+            image.edit(page, |bytes| bytes[PAGE_LSN..PAGE_LSN + 10].fill(0));
+        },
+        false,
+    ),
+];
+
+/// One test a case and subject.
+pub fn trials() -> Vec<Trial> {
+    let subjects = [REAL[0], REAL[1], subjects::ORDERS, subjects::TORN].into_iter();
+    let older = subjects.filter(|name| subjects::is_there(name)).flat_map(|subject| {
+        CASES.map(|(name, change, is_finding)| {
+            let name = format!("{name} ({})", subjects::short(subject));
+            Trial::test(name, move || agree(subject, change, is_finding))
+        })
+    });
+    let of_2019 = Trial::test("legal: a page from after the last checkpoint, SQL Server 2019", || {
+        agree(subjects::ORDERS_2019, |image, page| newer(image, page, 1), false)
+    });
+    older.chain([of_2019]).collect()
+}
+
+/// Gives a page an LSN so many log records after the checkpoint's.
+fn newer(image: &mut Image, page: u32, records: u8) {
+    let boot = image.page(9);
+    image.edit(page, |bytes: &mut PageBytes| {
+        bytes[PAGE_LSN..PAGE_LSN + 10].copy_from_slice(&boot[CHECKPOINT..CHECKPOINT + 10]);
+        bytes[PAGE_LSN + 8] += records;
+    });
+}
+
+fn agree(subject: &str, change: fn(&mut Image, u32), is_finding: bool) -> Result<(), Failed> {
+    let mut image = subjects::image(subject);
+    let page = image.tree(true).leaves[1];
+    change(&mut image, page);
+    let lsn = Page::new(&image.page(page)).header().lsn();
+    let report = image.check();
+    let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&report.names())).collect();
+    match (found.as_slice(), is_finding) {
+        ([], false) => Ok(()),
+        ([one], true)
+            if one.contains(&format!("page (1:{page}). Test (m_lsn <= dbi_checkptLSN)"))
+                && one.contains(&lsn.to_string()) =>
+        {
+            Ok(())
+        }
+        _ => Err(found.join("\n").into()),
+    }
+}
