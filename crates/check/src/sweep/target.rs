@@ -271,3 +271,6 @@ fn bad(tally: Option<&mut UnitTally>) -> Verdict {
 fn is_in_transit(kind: PageType) -> bool {
     matches!(kind, PageType::RepairDeallocated | PageType::ReorgTemporary | PageType::BulkPreallocated | PageType::Sort)
 }
+
+#[cfg(test)]
+mod tests;
