@@ -36,7 +36,7 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
 /// docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
-/// The finding for a page that is not what was written: 8939 state 98, or 8909; 5233 and 5256 when the catalogue that
+/// The finding for a page that is not what was written: 8939 state 98, or 8909; 5233 and 5256 when the catalog that
 /// would name the owner cannot be read.
 pub(crate) fn identity_finding(
     fault: &IdentityFault,

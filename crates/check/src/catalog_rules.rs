@@ -1,4 +1,4 @@
-//! The catalogue against itself (CHECKCATALOG): references between base tables that hold in every sound database met, and
+//! The catalog against itself (CHECKCATALOG): references between base tables that hold in every sound database met, and
 //! what these tables say twice. Printed through 8992 as messages 3852 to 3858, those of Service Broker through 8997.
 
 mod evaluate;

@@ -4,7 +4,7 @@ use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::types::xtype;
 
 /// For each column of the rowset's layout, the table's column; `None` for those that no table has: the uniquifier, the
-/// locator of a heap, what the engine adds for itself, and what the catalogue does not explain.
+/// locator of a heap, what the engine adds for itself, and what the catalog does not explain.
 pub(crate) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<Option<&'a TableColumn>> {
     let table = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
     let find = |id: u32| table.get(table.binary_search_by_key(&id, |column| column.id).ok()?);

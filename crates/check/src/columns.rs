@@ -1,4 +1,4 @@
-//! The columns of rows: shape against the catalogue, NULL and length rules, data purity.
+//! The columns of rows: shape against the catalog, NULL and length rules, data purity.
 //!
 //! What a rowset's rows must obey is compiled once (`program`); a row is checked where it lies.
 
@@ -49,7 +49,7 @@ pub(crate) struct Sums {
     units: PerUnit<UnitSums>,
     /// Values that were not verified, by counter of the programs.
     unverified: ByPlan<u64>,
-    /// Values that lie off the row, to be read.
+    /// Off-row values to be read.
     heads: heads::Heads,
 }
 
@@ -383,7 +383,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A variable value that lies in the row.
+    /// A variable value stored in the row.
     fn plain(&mut self, check: &VariableCheck, column: &Column, bytes: &[u8]) {
         if bytes.len() > usize::from(check.max_length) {
             self.wrong_length(check.max_length, column, bytes);
@@ -414,13 +414,13 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A value behind a pointer. What the pointer tells is its length.
+    /// A value stored off the row. The pointer has its length.
     fn off_row(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) {
         match check.domain {
             None | Some(Domain::Any) => {}
             Some(_) if !self.context.options.checks_purity() => {}
             Some(Domain::Utf16) if value_length(pointer).is_some_and(|length| length.is_multiple_of(2)) => {}
-            // Its root tells: see `lob`.
+            // Its root decides: see `lob`.
             Some(Domain::Utf16) if column.info.xtype == xtype::NTEXT && pointer.len() == TEXT_POINTER_BYTES => {}
             Some(Domain::Xml | Domain::CompressibleXml | Domain::Variant | Domain::Spatial)
                 if self.begins(check, column, pointer) => {}
@@ -428,7 +428,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Remembers where a value is, if its pointer tells.
+    /// Records where a value is, if its pointer says.
     fn begins(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) -> bool {
         self.sums.heads.add(self.unit, (check.column, column.counter), self.at, pointer)
     }
@@ -439,7 +439,7 @@ fn about(finding: Finding, column: &Column) -> Finding {
     finding.text_value("column", &column.name).text_value("type", column.info.name())
 }
 
-/// 2570 for a value whose bytes lie elsewhere.
+/// 2570 for an off-row value.
 fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column: &Column) -> Finding {
     let finding = Finding::new(&registry::COLUMN_PURITY).at_record(row);
     let owner = context.units.get(unit).map(|unit| unit.owner);

@@ -1,4 +1,4 @@
-//! Columnstore indexes, as far as their catalogue tells (7902, 7967, 7976, 5285, 7991): segments of a row group agree on its
+//! Columnstore indexes, as far as their catalog tells (7902, 7967, 7976, 5285, 7991): segments of a row group agree on its
 //! rows, what they refer to is there, and what they are stored in is there. No segment is decoded.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ pub(crate) fn reckon(context: &Context<'_>, findings: &mut Ledger, coverage: &mu
     }
 }
 
-/// What the rows of the catalogue say of a rowset's segments: row group, column and fault.
+/// What the rows of the catalog say of a rowset's segments: row group, column and fault.
 fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let store = &database.columnstore;
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id);
@@ -154,7 +154,7 @@ fn is_encoding_sound(segment: &Segment) -> bool {
     }
 }
 
-/// Segments and dictionaries whose root is not where the catalogue has it, on a page that can be read.
+/// Segments and dictionaries whose root is not where the catalog has it, on a page that can be read.
 fn missing_blobs(context: &Context<'_>, store: &Columnstore, rowset: &Rowset) -> Vec<(i32, i32, Fault)> {
     let segments = of_rowset(&store.segments, rowset, |segment| segment.rowset_id).iter();
     let missing = segments
@@ -175,7 +175,7 @@ fn is_missing(context: &Context<'_>, rowset: &Rowset, blob: Blob) -> bool {
         return context.survey.unread.is_empty();
     }
     if audit::identity(&bytes, blob.root.page).is_some() {
-        // The sweep has told so.
+        // The sweep has reported it.
         return false;
     }
     format::protection::undo_torn_bits(&mut bytes);

@@ -64,7 +64,7 @@ pub(crate) struct Sums {
 pub(crate) struct Scratch {
     room: Room,
     purse: Purse,
-    /// Of the rows of a page.
+    /// For the rows of a page.
     page: together::Room,
 }
 

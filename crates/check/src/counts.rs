@@ -1,4 +1,4 @@
-//! Counts that the catalogue keeps. CHECKDB reports them only when they are negative: merely stale ones are what
+//! Counts that the catalog keeps. CHECKDB reports them only when they are negative: merely stale ones are what
 //! UPDATEUSAGE is for, and upgraded databases have many (docs/format/README.md#page-counts).
 //!
 //! Yet in every sound file met the row count of each rowset was exact, so one that differs is told: rows may have gone

@@ -1,4 +1,4 @@
-//! What a run would take: what CHECKDB tells WITH ESTIMATEONLY, of this program.
+//! What a run would take: like CHECKDB WITH ESTIMATEONLY, for this program.
 
 use catalog::Database;
 use format::page::PAGE_BYTES;

@@ -67,7 +67,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Ledg
 /// The internal tables of XML indexes, by the table that has the index and by their name.
 fn nodes_tables(database: &Database) -> BTreeMap<(i32, &str), i32> {
     let objects = database.objects.values().filter(|object| object.name.starts_with(NODES_TABLE));
-    // Of several, the one with the least id.
+    // If there are several, the one with the least id.
     objects.rev().map(|object| ((object.parent_id, object.name.as_str()), object.id)).collect()
 }
 
@@ -122,7 +122,7 @@ impl Documents {
         [self.base, self.nodes].iter().all(|unit| context.units.get(*unit).is_some_and(|unit| context.in_scope(unit)))
     }
 
-    /// The document that a row of either table stands for.
+    /// The document of a row of either table.
     fn document(&self, context: &Context<'_>, unit: UnitIndex, record: &Record<'_>) -> Named {
         let (test, key) = if unit == self.base { (&self.document, &self.key) } else { (&self.id, &self.node_key) };
         match (unit == self.base, test.value(record)) {
@@ -181,6 +181,6 @@ impl Documents {
 
 fn clustered(database: &Database, object_id: i32) -> Option<&Rowset> {
     let mut found = database.rowsets_of(object_id).filter(|rowset| rowset.index_id == 1);
-    // Of a partitioned table, each partition has nodes of its own.
+    // In a partitioned table, each partition has its own nodes.
     found.next().filter(|_| found.next().is_none())
 }

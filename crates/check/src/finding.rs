@@ -13,20 +13,20 @@ use crate::registry::{Check, Class, Listed, Repair};
 /// To whom a finding belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Owner {
-    /// Object; 0 when the unit is unknown to the catalogue.
+    /// Object; 0 when the unit is unknown to the catalog.
     pub object_id: i32,
-    /// Index; -1 when the unit is unknown to the catalogue.
+    /// Index; -1 when the unit is unknown to the catalog.
     pub index_id: i32,
     /// Rowset id.
     pub partition_id: u64,
     /// Allocation unit.
     pub alloc_unit: AllocUnitId,
-    /// What the unit stores; `None` when unknown to the catalogue.
+    /// What the unit stores; `None` when unknown to the catalog.
     pub kind: Option<UnitKind>,
 }
 
 impl Owner {
-    /// The owner that CHECKDB prints when a header names a unit that the catalogue does not know.
+    /// The owner that CHECKDB prints when a header names a unit that the catalog does not know.
     pub fn unknown(alloc_unit: AllocUnitId) -> Self {
         Self { object_id: 0, index_id: -1, partition_id: 0, alloc_unit, kind: None }
     }
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // Case 17: two bad leaves, each with what its parent and the page behind it say.
+        // Case 17: two bad leaves, each with what its parent and the next page say.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
@@ -382,7 +382,7 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
-        // Case 31: fragments, then the rows that own them, on whatever pages these lie.
+        // Case 31: fragments, then the rows that own them, on whatever pages these are.
         let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
         let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
         assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);

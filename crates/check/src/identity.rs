@@ -1,4 +1,4 @@
-//! Identity columns against their high-water mark, as CHECKIDENT with NORESEED tells it (--identity).
+//! Identity columns against their current value, as CHECKIDENT with NORESEED reports it (--identity).
 //!
 //! A mark behind the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave such. So it is told, and never a
 //! finding; the next rows may get values that others have.

@@ -15,12 +15,12 @@ use crate::registry::{self, Phase};
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,
     objects: BTreeSet<i32>,
-    /// Pages of allocation maps, of base tables or of nobody known: anything may depend on them.
+    /// Pages of allocation maps, of base tables or of unknown owners: anything may depend on them.
     everything: bool,
 }
 
 impl InFlight {
-    /// `None` for a source that does not tell.
+    /// `None` for a source that does not say.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
         let mut this = Self::default();
         for &page in source.backup()?.in_flight()? {

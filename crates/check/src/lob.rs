@@ -55,7 +55,7 @@ pub(crate) struct UnitSums {
     pub(crate) references: u64,
     /// Fragments.
     pub(crate) fragments: u64,
-    /// Of a text unit, fragments of an undescribed form; of an in-row unit, complex columns of one.
+    /// In a text unit, fragments of an undocumented form; in an in-row unit, complex columns of one.
     undescribed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the catalogue says about itself: the primitive checks (7984 to 7988), 7995 and 8930.
+//! What the catalog says about itself: the primitive checks (7984 to 7988), 7995 and 8930.
 
 use catalog::{ChainFault, Database, Fetched, Gap, UnitKind, fetch};
 use format::PageId;
@@ -14,10 +14,10 @@ use crate::units::Units;
 /// stood for sysrscols.
 const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
 const SYSALLOCUNITS: i32 = 7;
-/// Tables without which objects and their layouts cannot be told: also sysschobjs, syscolpars, sysidxstats.
+/// Tables needed to identify objects and their layouts: also sysschobjs, syscolpars, sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
-/// Findings and gaps of the catalogue as it was read.
+/// Findings and gaps of the catalog as it was read.
 pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
     if database.boot.is_none() {
         coverage.note(&limits::CATALOG_BOOT_PAGE, "database", 0);
@@ -50,7 +50,7 @@ pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut
         coverage.note(limit, format!("sys.{}", gap.table), count);
     }
     if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
-        // What is missing may lie in the pages that could not be read.
+        // What is missing may be in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_of_another_version(database) {
@@ -71,7 +71,7 @@ fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     }
 }
 
-/// The boot page stands for the page before the first.
+/// For the first page, the boot page is the predecessor.
 fn from_boot_page(finding: Finding) -> Finding {
     match finding.ref_page {
         None => finding.ref_page(PageId::BOOT),

@@ -19,7 +19,7 @@ pub enum Scope {
     Filegroup(u16),
     /// CHECKALLOC: allocation only.
     Allocation,
-    /// CHECKCATALOG: the catalogue against itself only.
+    /// CHECKCATALOG: the catalog against itself only.
     Catalog,
 }
 
@@ -29,7 +29,7 @@ impl Scope {
         !matches!(self, Self::Allocation | Self::Catalog)
     }
 
-    /// Whether the catalogue is checked against itself.
+    /// Whether the catalog is checked against itself.
     pub fn checks_catalog(&self) -> bool {
         matches!(self, Self::Database | Self::Catalog)
     }
@@ -49,7 +49,7 @@ impl Scope {
 /// Who reads the pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Readers {
-    /// Each thread reads what it judges, and tells the system what comes next.
+    /// Each thread reads the pages it checks, and announces the next ones to the system.
     #[default]
     Own,
     /// So many threads that do nothing but read, in page order.
@@ -70,13 +70,13 @@ pub struct Options {
     /// The checks that CHECKDB makes WITH EXTENDED_LOGICAL_CHECKS only: indexed views, XML and spatial indexes against
     /// what they are made from.
     pub extended_logical_checks: bool,
-    /// Check that values lie in the domains of their types; on when `None`, never with `physical_only`.
+    /// Check that values are in the domains of their types; on when `None`, never with `physical_only`.
     pub data_purity: Option<bool>,
     /// CHECK and FOREIGN KEY constraints too.
     pub constraints: bool,
     /// Identity columns against their high-water mark too.
     pub identities: bool,
-    /// Threads; 0 for one a processor.
+    /// Threads; 0 for one per processor.
     pub max_threads: usize,
     /// Who reads.
     pub readers: Readers,
@@ -98,7 +98,7 @@ pub struct Options {
     pub row_by_row: bool,
 }
 
-/// Memory that a run may use unless told otherwise, besides two bytes a page.
+/// Memory that a run may use by default, in addition to two bytes per page.
 pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 
 impl Options {

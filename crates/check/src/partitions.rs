@@ -1,4 +1,5 @@
-//! Partitions: each row of a partitioned heap or index lies in the partition that its partition function says (8984, 8988).
+//! Partitions: each row of a partitioned heap or index is in the partition that its partition function says (8984,
+//! 8988).
 //!
 //! Most rows cost two comparisons, with the boundaries of the partition they lie in. Whether a boundary belongs to the left
 //! or to the right of it is learned from the rows that are equal to one: where they agree, that is the side. And as no real
@@ -48,7 +49,7 @@ struct Seen {
     undecided: u64,
 }
 
-/// Where a value lies among the boundaries of a function.
+/// The place of a value among the boundaries of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// Between two boundaries: in this partition, from 1.
@@ -64,7 +65,7 @@ enum Side {
     Right,
     /// No row is equal to one.
     NotSeen,
-    /// Rows equal to boundaries lie on both sides.
+    /// Rows equal to boundaries are on both sides.
     Both,
 }
 
@@ -188,7 +189,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
 /// Name under which both findings of a row have its boundary until the side of boundaries is known.
 const BOUNDARY: &str = "boundary";
 
-/// How a row lies to its partition.
+/// The relation of a row to its partition.
 enum Standing {
     Inside,
     OnLow,
@@ -196,7 +197,7 @@ enum Standing {
     Outside(Place),
 }
 
-/// How a value lies to the partition that it was found in; `None` when its order is not certain.
+/// The relation of a value to the partition in which it was found; `None` if its order is uncertain.
 fn standing(work: &Work, value: Option<&[u8]>) -> Option<Standing> {
     let low = work.partition.checked_sub(2).and_then(|at| work.boundaries.get(at));
     let high = work.boundaries.get(work.partition - 1);
@@ -219,7 +220,7 @@ fn compare(work: &Work, value: Option<&[u8]>, boundary: &Boundary) -> Option<Ord
     })
 }
 
-/// Where a value lies among all boundaries.
+/// The place of a value among all boundaries.
 fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
     let (mut low, mut high) = (0, work.boundaries.len());
     while low < high {
@@ -236,7 +237,7 @@ fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
 /// What is noted of rows whose partition is not verified.
 const WHAT: &str = limits::PARTITION_ORDER.what;
 
-/// After the sweep: what could not be told.
+/// After the sweep: reports what could not be verified.
 fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Coverage) {
     for (name, units, reason) in plans.left_out() {
         if units.iter().filter_map(|unit| context.units.get(*unit)).any(|unit| context.in_scope(unit)) {

@@ -20,7 +20,7 @@ pub(crate) fn reckon(
     to: &mut Results<'_>,
     progress: &dyn Progress,
 ) {
-    progress.phase("reckon", 0);
+    progress.phase("compare", 0);
     for unit in context.survey.sharing.iter().filter(|_| swept.tallies.has_unread_shared) {
         if let Some(tally) = swept.tallies.units.get_mut(*unit as usize) {
             tally.unread_pages += 1;

@@ -1,4 +1,5 @@
-//! The registry of checks: one row a check. The messages, `mdfsck explain`, docs/checks.md and the tests all come from it.
+//! The registry of checks: one row per check. The messages, `mdfsck explain`, docs/checks.md and the tests all come
+//! from it.
 
 pub mod limits;
 mod table;
@@ -14,13 +15,13 @@ pub enum Phase {
     Primitive,
     /// Allocation maps and IAM chains.
     Allocation,
-    /// The catalogue as a whole.
+    /// The catalog as a whole.
     Metadata,
     /// Header and slot array of one page.
     Page,
     /// One record.
     Record,
-    /// The columns of one record, as the catalogue describes them.
+    /// The columns of one record, as the catalog describes them.
     Column,
     /// What ties pages together.
     CrossPage,
@@ -28,9 +29,9 @@ pub enum Phase {
     CrossRow,
     /// Off-row values: fragments against the pointers that lead to them.
     OffRow,
-    /// The catalogue against itself.
+    /// The catalog against itself.
     Catalog,
-    /// Counts against the catalogue.
+    /// Counts against the catalog.
     Counts,
     /// Rows against the constraints of their table.
     Constraint,
@@ -68,7 +69,7 @@ impl Phase {
             Self::CrossPage => "cross-page links",
             Self::CrossRow => "indexes against tables",
             Self::OffRow => "off-row data",
-            Self::Catalog => "catalogue",
+            Self::Catalog => "catalog",
             Self::Counts => "counts",
             Self::Constraint => "constraints",
             Self::Container => "backup",

@@ -45,7 +45,7 @@ pub struct Report {
 /// How many there are of a kind of Service Broker objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerCount {
-    /// Number of the message that tells it.
+    /// Number of the message that reports it.
     pub number: u16,
     /// The kind, as that message names it.
     pub name: &'static str,
@@ -81,7 +81,7 @@ pub struct FileSummary {
     pub pages: u32,
 }
 
-/// A rowset and what was seen of it; never what the catalogue says.
+/// A rowset and what was seen of it; never what the catalog says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsetCounts {
     /// Object.
@@ -145,7 +145,7 @@ pub struct UnitTotals {
     pub first_iam: format::PageId,
     /// Root page.
     pub root: format::PageId,
-    /// Data pages the catalogue counts.
+    /// Data pages the catalog counts.
     pub data_pages: i64,
     /// Pages in use, IAM pages included.
     pub used_pages: u64,
@@ -197,15 +197,16 @@ pub struct Statistics {
     pub seconds: f64,
     /// By phase.
     pub phases: Vec<PhaseStatistics>,
-    /// Totals ten times a second; of a long run less often.
+    /// Totals ten times per second; less often for a long run.
     pub series: Vec<Sample>,
-    /// Largest resident memory in bytes, where the system tells.
+    /// Largest resident memory in bytes, if the system reports it.
     pub memory_peak: Option<u64>,
     /// Memory that the run was granted, in bytes.
     pub memory_granted: u64,
     /// Bytes of facts and findings that went to temporary files.
     pub spilled_bytes: u64,
-    /// What the system counted of the process during the run, where it tells: page faults, switches, bytes from disk.
+    /// What the system counted for the process during the run, if it reports it: page faults, switches, bytes from
+    /// disk.
     pub counters: Vec<(&'static str, u64)>,
 }
 
@@ -231,11 +232,11 @@ pub struct PhaseStatistics {
     pub spilled_bytes: u64,
     /// Time that threads waited for writing and reading them.
     pub spill_wait_seconds: f64,
-    /// Processor time in the program, where the system tells; in hundredths of a second.
+    /// Processor time in the program, if the system reports it; in hundredths of a second.
     pub cpu_user_seconds: Option<f64>,
     /// Processor time in the system.
     pub cpu_system_seconds: Option<f64>,
-    /// Largest resident memory in bytes from the start of the run to the end of the phase, where the system tells.
+    /// Largest resident memory in bytes from the start of the run to the end of the phase, if the system reports it.
     pub memory_peak: Option<u64>,
 }
 
@@ -246,9 +247,9 @@ pub struct Sample {
     pub seconds: f64,
     /// Bytes read.
     pub bytes: u64,
-    /// Processor time, where the system tells.
+    /// Processor time, if the system reports it.
     pub cpu_seconds: Option<f64>,
-    /// Resident memory, where the system tells.
+    /// Resident memory, if the system reports it.
     pub memory_bytes: Option<u64>,
     /// Bytes of facts in temporary files.
     pub spilled_bytes: u64,

@@ -141,11 +141,11 @@ impl<'a> Run<'a> {
             };
             self.phases.end("sweep", self.space);
             let mut part = carry(context, part)?;
-            self.progress.phase("reckon", 0);
+            self.progress.phase("compare", 0);
             checks.end_batch(context, &mut part, &mut self.findings);
             swept.merge(part);
             if batch + 1 < batches {
-                self.phases.end("reckon", self.space);
+                self.phases.end("compare", self.space);
             }
         }
         context.batch = None;
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
     fn reckon(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         let progress = self.progress;
         reckon::reckon(context, checks, swept, &mut self.results(), progress);
-        self.phases.end("reckon", self.space);
+        self.phases.end("compare", self.space);
     }
 
     /// The catalog against itself.
@@ -169,12 +169,12 @@ impl<'a> Run<'a> {
         if !self.options.scope.checks_catalog() || self.options.physical_only {
             return;
         }
-        self.progress.phase("catalogue", 0);
+        self.progress.phase("catalog", 0);
         catalog_rules::check(self.source, self.database, &mut self.findings, &mut self.coverage);
         if self.options.scope == Scope::Database {
             self.service_broker = broker::count(self.source, self.database, &mut self.coverage);
         }
-        self.phases.end("catalogue", self.space);
+        self.phases.end("catalog", self.space);
     }
 
     /// Constraints, identity columns, and what remains of a backup's container.
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
             self.progress.phase("constraints", 0);
         }
         checks.settle(Stage::Beyond, context, swept, &mut self.results());
-        self.phases.end("beyond", self.space);
+        self.phases.end("constraints", self.space);
         self.check_container();
     }
 
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
     fn settle(mut self, context: &Context<'_>, checks: &Checks, swept: Swept<Sums>) -> Report {
         let Swept { tallies: swept, sums } = swept;
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
-        self.phases.end("settle", self.space);
+        self.phases.end("findings", self.space);
         notes::note_unchecked(context, &swept, &mut self.coverage);
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
         self.read_errors.extend(self.space.error());

@@ -1,4 +1,4 @@
-//! Allocation units by ordinal: those of the catalogue, then those that only IAM pages tell of.
+//! Allocation units by ordinal: those of the catalog, then those that only IAM pages tell of.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::finding::Owner;
 /// Ordinal of a unit within a run.
 pub(crate) type UnitIndex = u32;
 
-/// What pages a unit holds and how they hang together.
+/// What pages a unit holds and how they are linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// Data pages, not linked.
@@ -21,7 +21,7 @@ pub(crate) enum Shape {
     Nonclustered,
     /// Text pages.
     Text,
-    /// Columnstore and what nobody has described: no rule is known.
+    /// Columnstore and undocumented kinds: no rule is known.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Unit {
     pub(crate) shape: Shape,
     /// Index into [`Database::rowsets`].
     pub(crate) rowset: Option<usize>,
-    /// Index into [`Database::units`]; `None` for a unit that the catalogue does not know.
+    /// Index into [`Database::units`]; `None` for a unit that the catalog does not know.
     pub(crate) row: Option<usize>,
     /// Rows are CD records.
     pub(crate) compressed: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Unit {
 pub(crate) struct Units {
     list: Vec<Unit>,
     by_id: HashMap<AllocUnitId, UnitIndex>,
-    /// How many of them the catalogue does not know.
+    /// How many of them the catalog does not know.
     strays: usize,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Units {
 pub(crate) const MAX_STRAY_UNITS: usize = 1 << 12;
 
 impl Units {
-    /// The units of the catalogue.
+    /// The units of the catalog.
     pub(crate) fn of(database: &Database) -> Self {
         let list: Vec<Unit> =
             database.units.iter().enumerate().map(|(row, unit)| known_unit(database, row, unit)).collect();
@@ -120,7 +120,7 @@ impl Units {
         [Some(header.alloc_unit()), clustered].into_iter().flatten().filter_map(|id| self.index_of(id))
     }
 
-    /// The ordinal of a unit that an IAM page names, made if the catalogue does not know it; `None` when there are too many
+    /// The ordinal of a unit that an IAM page names, made if the catalog does not know it; `None` when there are too many
     /// of those.
     pub(crate) fn index_of_iam(&mut self, id: AllocUnitId) -> Option<UnitIndex> {
         if let Some(index) = self.index_of(id) {

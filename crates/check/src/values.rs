@@ -1,4 +1,4 @@
-//! Values of rows: columns where they lie, and what the catalogue's expressions give for a row. Compiled once, evaluated
+//! Values of rows: columns where they lie, and what the catalog's expressions give for a row. Compiled once, evaluated
 //! without allocation per row.
 
 use std::fmt;
@@ -245,7 +245,7 @@ impl Expressions<'_> {
         self.formula((self.rowset.object_id, ExpressionKind::ComputedColumn, id))
     }
 
-    /// The expression that the catalogue keeps under an object, kind and sub id, compiled against the columns of the
+    /// The expression that the catalog keeps under an object, kind and sub id, compiled against the columns of the
     /// rowset.
     fn formula(&self, (object_id, kind, sub_id): (i32, ExpressionKind, u32)) -> Result<Formula, Reason> {
         let text = self

@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
     pub(crate) clean: bool,
     /// Rows may hold versions of themselves.
     pub(crate) rows_hold_versions: bool,
-    /// The release knows accelerated database recovery. While nothing is in its store, nothing tells whether it is on.
+    /// The release has accelerated database recovery. While its store is empty, nothing shows whether it is on.
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
@@ -58,12 +58,12 @@ pub(crate) struct PageContent {
     pub(crate) lengths_are_known: bool,
     /// Every ghost is known as one.
     pub(crate) ghosts_are_known: bool,
-    /// Compressed records of a form that nobody has published.
+    /// Compressed records in an undocumented form.
     pub(crate) undecided: u32,
 }
 
 impl Audit {
-    /// Where the records of the page audited last lie, by slot; length 0 for an empty slot.
+    /// Places of the records of the page audited last, by slot; length 0 for an empty slot.
     pub(crate) fn spans(&self) -> &[Span] {
         if self.is_same_shape { self.same_shape.spans() } else { self.records.spans() }
     }
@@ -85,7 +85,7 @@ impl Audit {
     ) -> Option<PageContent> {
         self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
-        // Accelerated database recovery keeps versions in rows, in a form that nobody has published.
+        // Accelerated database recovery keeps versions in rows, in an undocumented form.
         let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
         let auditable = match kind {
             PageType::TextMix | PageType::TextTree => true,
@@ -171,7 +171,7 @@ impl Audit {
             );
             return None;
         }
-        // Rows lie at the bottom of their index; a heap has no other level.
+        // Rows are at the bottom of their index; a heap has no other level.
         if kind == PageType::Data && matches!(unit.shape, Shape::Heap | Shape::Clustered) && header.level != 0 {
             findings.push(
                 test(&registry::PAGE_HEADER, unit.owner, id, "m_level == 0")

@@ -146,7 +146,7 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     let allowed = match kind {
         _ if is_tag_alone => true,
         RecordKind::Primary => page == PageType::Data,
-        // Rows of a clustered index are found by their keys: none leaves a stub behind.
+        // Rows of a clustered index are found by their keys: none leaves a stub.
         RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
         // Ghosts of off-row values were never met; nothing says that they are illegal.
         RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,

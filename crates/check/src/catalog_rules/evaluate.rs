@@ -31,7 +31,7 @@ pub(super) struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and where it lies.
+    /// Calls `visit` with `columns` of each row of a base table, as signed numbers, and its place.
     pub(super) fn each(
         &self,
         table: i32,
@@ -141,7 +141,7 @@ fn all_keys() -> Vec<&'static Keys> {
     all
 }
 
-/// Bytes that all keys take, at most, by the counts of rows and pages that the catalogue keeps: where one of them is
+/// Bytes that all keys take, at most, by the counts of rows and pages that the catalog keeps: where one of them is
 /// damaged, the other holds.
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
@@ -261,7 +261,7 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     named.collect::<Vec<_>>().join(",")
 }
 
-/// Whether the catalogue is that of master or of the resource database: rows may refer to logins and to what the server
+/// Whether the catalog is that of master or of the resource database: rows may refer to logins and to what the server
 /// has built in. No such database was at hand.
 pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;

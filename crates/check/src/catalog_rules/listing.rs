@@ -19,7 +19,7 @@ impl CatalogReference {
         (self.0.rows.base.id, self.0.rows.base.name)
     }
 
-    /// The catalogue view that messages name instead of the base table.
+    /// The catalog view that messages name instead of the base table.
     pub fn view(&self) -> &'static str {
         self.0.rows.view
     }

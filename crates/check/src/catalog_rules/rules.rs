@@ -1,4 +1,4 @@
-//! What a rule about the catalogue is made of. The rules themselves are in [`super::table`].
+//! What a rule about the catalog is made of. The rules themselves are in [`super::table`].
 
 use crate::registry::Check;
 
@@ -10,7 +10,7 @@ pub(super) struct Base {
     pub(super) since: u16,
 }
 
-/// A column of a base table, and what the catalogue view made of it calls it.
+/// A column of a base table, and what the catalog view made of it calls it.
 pub(super) type Column = (&'static str, &'static str);
 
 /// A condition on a row of a base table.
@@ -35,7 +35,7 @@ impl Only {
     }
 }
 
-/// Rows of a base table that make up a catalogue view.
+/// Rows of a base table that make up a catalog view.
 pub(super) struct Rows {
     pub(super) base: &'static Base,
     pub(super) only: &'static [Only],
@@ -53,7 +53,7 @@ pub(super) struct Keys {
     pub(super) key: &'static [Column],
 }
 
-/// How a reference that leads nowhere is told.
+/// How a dangling reference is reported.
 pub(super) enum Says {
     /// 3853: an attribute of a row names a row that does not exist.
     Dangling,
@@ -78,7 +78,7 @@ pub(super) struct Reference {
     pub(super) says: Says,
 }
 
-/// A table of values or references of many kinds, told apart by a class.
+/// A table of values or references of many kinds, distinguished by a class.
 pub(super) struct Classes {
     pub(super) base: &'static Base,
     pub(super) column: &'static str,

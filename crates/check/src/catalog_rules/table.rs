@@ -1,7 +1,7 @@
 //! The references between base tables. Each holds for every row of 137 data files of versions 611 to 998, ten of them
 //! created by SQL Server 2000, and of 62 databases in backups; the numbers are the rows of the files that were there to try
 //! it on. What the classes of sysclsobjs, syssingleobjrefs and the like stand for is in
-//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documented catalogue view. Where
+//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documented catalog view. Where
 //! those rows are few, or the engine is not known to refuse or follow a change that would break the reference (a column
 //! of a view that goes away with its ALTER, of which others speak by name or property), the reference is `Unproven`.
 
@@ -178,13 +178,13 @@ references! {
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
     // A cursor, which only a parameter can be, is of no type that the table has.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
-    // 330 defaults and 2 XML collections. No file has a rule: sys.columns tells that chk is one.
+    // 330 defaults and 2 XML collections. No file has a rule: that chk is one follows from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
     // 6 of 6: a computed column has its text. Column sets and pseudo-columns of graphs, which have higher bits, may have none.
     columns SYSCOLPARS [Is("number", 0), Bit("status", 16), Below("status", 0x1000)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
-    // 4,517 types. None has a default or rule: sys.types tells what dflt and chk are.
+    // 4,517 types. None has a default or rule: the meaning of dflt and chk follows from sys.types.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
     types SYSSCALARTYPES [Not("dflt", 0)] {id user_type_id}, {dflt default_object_id} -> OBJECTS, Unproven;
     types SYSSCALARTYPES [Not("chk", 0)] {id user_type_id}, {chk rule_object_id} -> OBJECTS, Unproven;
@@ -302,8 +302,8 @@ references! {
     xml_schema_components SYSSINGLEOBJREFS [Is("class", 82)] {depid xml_component_id}, {indepid type_xml_component_id} -> XML_COMPONENTS, Dangling;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {indepid nid}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {depid object_id}, {indepid nid} -> NAMES, Dangling;
-    // 5,376 uses by name and 181 bound ones; what modules use of the system lies in another database.
-    // Of the predicates of security policies (2016), which are bound too, nobody has published what stands for a column.
+    // 5,376 uses by name and 181 bound ones; system objects used by modules are in another database.
+    // The predicates of security policies (2016) are bound too; how they store a column is undocumented.
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Unproven;
@@ -361,7 +361,7 @@ references! {
 }
 
 /// The tables whose rows are of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0)
-/// and properties of the database and of files (sysxprops 0, 22) refer to nothing, or to what is not in this catalogue.
+/// and properties of the database and of files (sysxprops 0, 22) refer to nothing, or to what is not in this catalog.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,
@@ -383,7 +383,7 @@ pub(super) static CLASSES: &[Classes] = &[
     Classes { base: &SYSXPROPS, column: "class", known: &[0, 1, 2, 3, 7, 10, 20, 22] },
 ];
 
-/// Tables of references that nobody has described; empty in all files met.
+/// Tables of undocumented references; empty in all files seen.
 pub(super) static UNKNOWN: &[Base] = &[
     Base { id: 25, name: "sysftinds", since: 0 },
     Base { id: 51, name: "systypedsubobjs", since: 0 },

@@ -93,7 +93,7 @@ pub(super) struct Column {
     /// The table's name for it, or a description.
     pub(super) name: String,
     pub(super) info: TypeInfo,
-    /// As in the catalogue; 0 for sparse columns.
+    /// As in the catalog; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
     /// Which bytes are values of it, if that is known.
@@ -103,7 +103,7 @@ pub(super) struct Column {
     pub(super) counter: usize,
     /// Why none of its values is checked against its type.
     pub(super) not_verified: Option<&'static Limit>,
-    /// Stands for sparse values of columns that the catalogue does not have.
+    /// Stands for sparse values of columns that the catalog does not have.
     pub(super) is_nobodys: bool,
 }
 
@@ -142,7 +142,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
-    // Columns that SQL Server 2000 dropped are still in the rows, though perhaps no longer in the catalogue, which since 2008
+    // Columns that SQL Server 2000 dropped are still in the rows, though perhaps no longer in the catalog, which since 2008
     // keeps how many there were: any of them may be of variable length.
     let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
     let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
@@ -158,7 +158,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         // Rows of tables with sparse columns may be filled up.
         max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && is_counted && !has_sparse),
         null_bits,
-        // Indexes made by SQL Server 2000 have bitmaps that the catalogue knows nothing of.
+        // Indexes made by SQL Server 2000 have bitmaps that the catalog knows nothing of.
         max_null_bit: limit(
             null_bits.max(rowset.max_null_bit),
             (is_base || null_bits > 0) && is_counted && !has_sparse,
@@ -173,7 +173,7 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         anti_matter: anti_matter::of_index(database, rowset),
     };
-    // A column may have been made longer since the index was: that the catalogue then says so of both was never seen.
+    // A column may have been made longer since the index was: that the catalog then says so of both was never seen.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
@@ -321,7 +321,7 @@ pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
     }
 }
 
-/// Longest value that may lie in the row; `u16::MAX` when none is declared.
+/// Longest value that may be in the row; `u16::MAX` if none is declared.
 pub(super) fn max_length(info: TypeInfo) -> u16 {
     use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR};
     match info.xtype {

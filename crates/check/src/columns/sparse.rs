@@ -19,7 +19,7 @@ pub(super) struct SparseCheck {
     /// Bytes of every value, if its type fixes them.
     length: Option<u16>,
     max_length: u16,
-    /// Values may lie off the row. How the vector marks those was never seen.
+    /// Values may be off row. How the vector marks those is undocumented.
     may_be_off_row: bool,
 }
 
@@ -77,7 +77,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A value of no sparse column. What the catalogue has as an ordinary column cannot be in the vector; of what it does
+    /// A value of no sparse column. What the catalog has as an ordinary column cannot be in the vector; of what it does
     /// not have at all, the column may have been dropped.
     #[cold]
     fn not_sparse(&mut self, id: u16) {
@@ -99,7 +99,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// What stands in the place of the vector, in a form that is not known.
+    /// What is in the place of the vector, in an unknown form.
     #[cold]
     pub(super) fn unknown_sparse(&mut self) {
         self.sums.value(self.unit);

@@ -54,7 +54,7 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: 
     if verdict.rows == 0 {
         return verdict;
     }
-    // Of the keys that were read some may lead to rows that were not.
+    // Some of the keys that were read may lead to rows that were not.
     let unread = || Verdict {
         rows,
         undecided: [((&limits::PAGES_UNREADABLE, Cow::default()), rows)].into(),
@@ -65,7 +65,7 @@ pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: 
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // Of such keys nobody knows which others they are equal to.
+        // Which other keys such a key equals is unknown.
         let (mut has_uncertain, mut has_unknown) = (false, false);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,

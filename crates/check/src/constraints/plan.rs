@@ -1,4 +1,4 @@
-//! Which constraints can be looked at, and how: worked out from the catalogue once, before the sweep.
+//! Which constraints can be looked at, and how: worked out from the catalog once, before the sweep.
 
 use catalog::{Constraint, ConstraintKind, Database, Rowset};
 use format::types::{TypeInfo, fixed_length, xtype};
@@ -100,7 +100,7 @@ impl Plans {
             let units = units_of(database, &table);
             match demand(database, constraint, &table, plans.plans.len()) {
                 Ok((demand, work)) => {
-                    // Of a hundred thousand tables most are empty.
+                    // Most of a hundred thousand tables are empty.
                     for (unit, work) in work.into_iter().filter(|(unit, _)| survey.has_pages(*unit)) {
                         if let Some(of_unit) = plans.work.get_mut(unit as usize) {
                             of_unit.push(work);
@@ -213,7 +213,7 @@ fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, Re
     Ok((name, Column::of_table(column)))
 }
 
-/// Types of which it is known when two values are equal, and that lie in the row.
+/// Types whose equality is known, and whose values are in the row.
 fn is_comparable(info: TypeInfo) -> bool {
     match info.xtype {
         xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => !matches!(info.length, 0 | 0xFFFF),
@@ -222,7 +222,7 @@ fn is_comparable(info: TypeInfo) -> bool {
     }
 }
 
-/// SQL Server demands equal types on both sides; a catalogue that says otherwise is not understood.
+/// SQL Server demands equal types on both sides; a catalog that says otherwise is not understood.
 fn have_equal_types(key: &Key) -> Result<(), Reason> {
     let kind = |column: &Column| {
         let info = column.column.info;

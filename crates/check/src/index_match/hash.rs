@@ -1,4 +1,4 @@
-//! The hash of the columns that an index has of a row, taken where they lie, in the row of the table or of the index.
+//! The hash of the columns that an index has of a row, read in place, in the row of the table or of the index.
 
 use catalog::Stored;
 use expr::Undecided;
@@ -40,10 +40,10 @@ impl From<Undecided> for Standing {
 pub(crate) struct Desk {
     pub(crate) room: Room,
     pub(super) purse: Purse,
-    /// Of the rows of a page.
+    /// For the rows of a page.
     pub(super) hashes: RowHashes,
     pub(super) integers: IntegerRoom,
-    /// Of values off the row.
+    /// For off-row values.
     pub(crate) reader: Reader,
     /// Whether the row looked at last has a value off the row.
     pub(crate) has_off_row: bool,
@@ -138,7 +138,7 @@ fn add_off_row(
     (desk, indexes): (&mut Desk, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
-    // A fixed type that is complex is in a form nobody has described.
+    // A complex value of a fixed-length type is in an undocumented form.
     if fixed_length(column.column.info).is_some() {
         return None;
     }

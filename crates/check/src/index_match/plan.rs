@@ -1,4 +1,4 @@
-//! Which columns of which rows are compared: worked out from the catalogue once, before the sweep.
+//! Which columns of which rows are compared: worked out from the catalog once, before the sweep.
 
 use std::collections::HashMap;
 
@@ -101,9 +101,9 @@ pub(crate) struct Plan {
     pub(crate) name: String,
     /// The index's own name.
     pub(crate) index_name: String,
-    /// Units of the heap or clustered index, one a partition.
+    /// Units of the heap or clustered index, one per partition.
     pub(crate) table_units: Vec<UnitIndex>,
-    /// Units of the index, one a partition.
+    /// Units of the index, one per partition.
     pub(crate) index_units: Vec<UnitIndex>,
     /// Names of the cells.
     pub(crate) names: Vec<String>,
@@ -111,11 +111,11 @@ pub(crate) struct Plan {
     pub(crate) types: Vec<Option<TypeInfo>>,
     /// Which cells identify the row: positions in `names`; empty for a heap.
     pub(crate) identity: Vec<usize>,
-    /// Units of values that lie off the rows of either.
+    /// Units of off-row values of either.
     pub(crate) text_units: Vec<UnitIndex>,
 }
 
-/// A name and the units it stands for.
+/// A name and its units.
 pub(crate) struct Named {
     /// For people.
     pub(crate) text: String,
@@ -226,14 +226,14 @@ fn index_name(database: &Database, object_id: i32, index_id: i32) -> String {
     index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone())
 }
 
-/// Whether two rowsets stand for one partition.
+/// Whether two rowsets belong to the same partition.
 fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     let mut partitions: Vec<i32> = rowsets.iter().map(|rowset| rowset.partition).collect();
     partitions.sort_unstable();
     partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
-/// Units for values that lie off the rows of rowsets.
+/// Units of off-row values of rowsets.
 fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
     let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
@@ -270,7 +270,7 @@ impl Builder<'_> {
             return Err((&limits::INDEX_NO_TABLE).into());
         }
         are_readable(all().copied())?;
-        // Of two rowsets of a partition, one is perhaps what a paused rebuild has done so far.
+        // If a partition has two rowsets, one may be the unfinished work of a paused rebuild.
         if all().any(|rowset| may_be_paused(self.database, rowset))
             || [self.table, self.index].into_iter().any(has_partition_twice)
         {
@@ -328,7 +328,7 @@ impl Builder<'_> {
         Ok((plan, work))
     }
 
-    /// The catalogue's row of the index, if it is one that holds a row for each row of the table.
+    /// The catalog's row of the index, if it is one that holds a row for each row of the table.
     fn index_row(&self) -> Result<&Index, Reason> {
         const HYPOTHETICAL: u32 = 0x100;
         let index = self.database.indexes.get(&(self.object_id, self.index_id)).ok_or(&limits::INDEX_UNKNOWN)?;

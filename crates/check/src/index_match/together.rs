@@ -1,4 +1,4 @@
-//! The hashes of all rows of a same-shape page at once: a value of each at a time, where they lie.
+//! The hashes of all rows of a same-shape page at once: one column of all rows at a time, in place.
 
 use format::PageId;
 use format::same_shape::Rows;
@@ -10,7 +10,7 @@ use crate::hash::{FactHash, Hasher, RowHashes, Sum};
 use crate::integers::{IntegerFilter, IntegerFormula, IntegerRoom};
 use crate::values::Column;
 
-/// A value that lies at the same place in all rows.
+/// A value at the same place in all rows.
 #[derive(Clone, Debug)]
 enum Place {
     /// Bytes of the fixed part.
@@ -31,7 +31,7 @@ enum Place {
     Computed(IntegerFormula),
 }
 
-/// Where the values of a work's cells lie.
+/// The places of the values of a work's cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Together {
     filter: Option<IntegerFilter>,
@@ -126,7 +126,7 @@ impl Place {
 
     /// Adds the value of each row.
     fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerRoom) -> Option<()> {
-        // Where the rows do not know a column yet, what lies in its place may be another's.
+        // If the rows do not have a column yet, the bytes in its place may be another's.
         if (1..self.null_bit()).contains(&rows.column_count()) {
             return None;
         }

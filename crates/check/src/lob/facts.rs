@@ -74,7 +74,7 @@ impl Expects {
         if level != expected_level {
             return Some(TYPE_DIFFERS);
         }
-        // The smallest piece met has 8 bytes: nobody knows whether smaller ones are padded.
+        // The smallest piece seen has 8 bytes: whether smaller ones are padded is unknown.
         let may_be_padded = level == 0 && size <= SMALLEST_PIECE && expected < size;
         (size != expected && !may_be_padded).then_some(SIZE_DIFFERS)
     }
@@ -106,9 +106,9 @@ pub(crate) enum Kind {
     },
     /// Its own fields contradict each other.
     Malformed,
-    /// Of a node type that does not exist: 8962.
+    /// A node type that does not exist: 8962.
     Unknown,
-    /// Of a form that is not described, or a ghost.
+    /// An undocumented form, or a ghost.
     Undescribed,
 }
 
@@ -164,7 +164,7 @@ impl RowPlan {
         if let Some((vector, ids)) = vector {
             sparse(vector, ids, &mut visit);
         }
-        // The vector stands behind all columns.
+        // The vector comes after all columns.
         let is_vector = |bytes: &[u8]| vector.is_some_and(|(vector, _)| std::ptr::eq(vector.bytes(), bytes));
         for number in 1..=record.variable_count() {
             let Some((bytes, true)) = record.variable(number) else { continue };
@@ -212,7 +212,7 @@ impl RowPlan {
     }
 }
 
-/// How a vector marks values that lie off the row was never seen: whatever may be one is not described.
+/// How a vector marks off-row values is undocumented: whatever may be one is not described.
 fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
     let is_off_row = |value: SparseValue<'_>| {
         value.is_complex

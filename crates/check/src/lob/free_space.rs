@@ -14,7 +14,7 @@ use crate::survey::Allocation;
 use crate::tallies::Tallies;
 use crate::units::{Shape, Unit, UnitIndex};
 
-/// Bytes behind the page header.
+/// Bytes after the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 
 /// The most bytes that a page of each class was seen to use, and the most before the next class was seen. The limits are 50,
@@ -100,7 +100,7 @@ mod tests {
         }
         assert_eq!(classes(8096, 0), (0, 0));
         assert_eq!(classes(8004, 46), (0, 1), "empty slots only");
-        assert_eq!(classes(8096 - 4050, 1), (1, 2), "nobody knows");
+        assert_eq!(classes(8096 - 4050, 1), (1, 2), "unknown");
         assert_eq!(text(0), "  0_PCT_FULL");
         assert_eq!(text(4), "100_PCT_FULL");
     }

@@ -127,7 +127,7 @@ pub(super) fn reckon(
     })
 }
 
-/// Of a rowset whose off-row values are damaged, nothing is said.
+/// About a rowset whose off-row values are damaged, nothing is reported.
 pub(super) fn note_damaged(context: &Context<'_>, plans: &Plans, plan: &RowsetPlan, coverage: &mut Coverage) {
     let has_ntext = plans.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {

@@ -9,7 +9,7 @@ use super::facts::{Expects, Held, Kind, Reference};
 use crate::spill::{Item, record_to};
 use crate::units::UnitIndex;
 
-/// Where a reference stands.
+/// The place of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct From {
     pub(super) at: RecordId,
@@ -54,7 +54,7 @@ pub(super) struct OfValue {
 /// In the order in which it must be known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
-    /// A node of it was lost: what hung below it cannot be told from an orphan.
+    /// A node of it was lost: what was below it cannot be distinguished from an orphan.
     Lost,
     /// Something is wrong in it that another node, not a row, refers to.
     Wrong,

@@ -37,7 +37,7 @@ pub(crate) struct RowPlan {
     pub(super) overflow: Option<UnitIndex>,
     /// By number of the variable column, from 0.
     pub(super) columns: Vec<Column>,
-    /// Ids of sparse columns whose values may lie off the row; `None` when the table has no sparse columns.
+    /// Ids of sparse columns whose values may be off row; `None` if the table has no sparse columns.
     pub(super) sparse: Option<Vec<u32>>,
     /// Some columns are of type ntext.
     pub(super) has_ntext: bool,
@@ -57,9 +57,9 @@ pub(super) enum ColumnRole {
     /// Not known.
     #[default]
     Unknown,
-    /// Of a (max) or LOB type.
+    /// A (max) or LOB type.
     Large,
-    /// Of limited length: may be pushed off the row.
+    /// A type of limited length: may be moved off the row.
     Limited,
     /// Always in the row.
     Never,

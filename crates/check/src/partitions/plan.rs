@@ -1,4 +1,4 @@
-//! Which rows can be held against their partition function, and how: worked out from the catalogue once.
+//! Which rows can be held against their partition function, and how: worked out from the catalog once.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::values::{Column, is_sparse_and_padded};
 pub(crate) struct Plan {
     /// `schema.table.index`, for people.
     pub(crate) name: String,
-    /// Its units, one a partition.
+    /// Its units, one per partition.
     pub(crate) units: Vec<UnitIndex>,
 }
 

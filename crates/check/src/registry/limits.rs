@@ -49,7 +49,7 @@ pub struct Limit {
     pub is_note: bool,
     /// What is not verified: "key order", "pages".
     pub what: &'static str,
-    /// Why; `{}` stands for a value of the place.
+    /// Why; `{}` is replaced by a value of the place.
     pub reason: &'static str,
     /// What to do.
     pub action: &'static str,

@@ -55,7 +55,7 @@ checks! {
         action RESTORE_DATABASE;
     PRIMITIVE_UNREADABLE = "primitive.unreadable", 7985 state 2, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Could not read and latch page {page} with latch type SH. Check statement terminated due to unrepairable error.",
-        must "The root and every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a right checksum and carries its own page id.",
+        must "The root and every page in the leaf chain of sysallocunits, sysrowsets and sysrscols can be read, has a correct checksum and its own page id.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
         action RESTORE_DATABASE;
     PRIMITIVE_OTHER_UNIT = "primitive.other-unit", 7986 state 1, Primitive, Uncounted, None, true,
@@ -75,12 +75,12 @@ checks! {
         action RESTORE_DATABASE;
     CATALOG_UNUSABLE = "catalog.unusable", 7995 state 1, Metadata, Uncounted, None, true listed Last,
         "Database '{database}': consistency errors in system catalogs prevent further DBCC {command} processing.",
-        must "The system catalogue can be read to its end.",
+        must "The system catalog can be read to its end.",
         cause "Pages of system tables are damaged; the other messages name them.",
-        action "Restore from a backup. mdfsck goes on with what does not need the missing part and lists the rest as not verified.";
+        action "Restore from a backup. mdfsck checks what does not need the missing part and lists the rest as not verified.";
     CATALOG_INCONSISTENT = "catalog.inconsistent", 8930 state 1, Metadata, Uncounted, None, true,
         "Database error: Database {database_id} has inconsistent metadata. This error cannot be repaired and prevents further DBCC processing. Please restore from a backup.",
-        must "Every allocation unit belongs to a rowset of the catalogue, and every rowset with pages has columns.",
+        must "Every allocation unit belongs to a rowset of the catalog, and every rowset with pages has columns.",
         cause "Rows of sysallocunits, sysrowsets or sysrscols were lost or changed.",
         action RESTORE_DATABASE;
     SYSTEM_TABLE_FILEGROUP = "catalog.system-table-filegroup", 8995 state 1, Metadata, Consistency, None, true,
@@ -97,23 +97,23 @@ checks! {
 
     CATALOG_DANGLING = "catalog.dangling", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
-        must "What a row of the catalogue refers to exists: the schema of an object, the table of a column, the column of an index.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        must "What a row of the catalog refers to exists: the schema of an object, the table of a column, the column of an index.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action RESTORE_OR_CREATE;
     CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3852, State 1: Row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         must "A foreign key has its columns, and an index with columns has rows for them.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action RESTORE_OR_CREATE;
     CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3855, State 1: Attribute ({attribute}) exists without a row ({wanted}) in sys.{referenced}.",
-        must "What is kept as a value of something (its owner, its text, its statistics) is kept of something that exists.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        must "Every stored attribute (owner, text, statistics) belongs to an existing object.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action RESTORE_DATABASE;
     CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3857, State 1: The attribute ({attribute}) is required but is missing for row ({row}) in sys.{table}.",
-        must "What everything of a kind has is there: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        must "Every object has the rows its kind requires: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action RESTORE_OR_CREATE;
     CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3858, State 1: The attribute ({attribute}) of row ({row}) in sys.{table} has an invalid value.",
@@ -123,17 +123,17 @@ checks! {
     BROKER_MESSAGE_TYPE_MISSING = "broker.message-type-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9677, State 1: The service contract with ID {from} is referencing the missing message type with ID {to}.",
         must "The message types that a contract names exist.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop the contract and the services that use it and create them again.";
     BROKER_CONTRACT_MISSING = "broker.contract-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9678, State 1: The service with ID {from} is referencing the missing service contract with ID {to}.",
         must "The contracts that a service names exist.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop the service and create it again.";
     BROKER_QUEUE_MISSING = "broker.queue-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9679, State 1: The service with ID {from} is referencing the missing service queue with ID {to}.",
         must "The queue of a service exists.",
-        cause "The catalogue was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
         action "Restore from a backup, or drop the service and create it again.";
 
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true [rests_on_nothing],
@@ -143,7 +143,7 @@ checks! {
         action RESTORE_DATABASE;
     MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true [rests_on_the_log],
         "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
-        must "At every GAM, SGAM, PFS, DIFF and ML position lies such a page, with its own page id and the system allocation unit.",
+        must "At every GAM, SGAM, PFS, DIFF and ML position is such a page, with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
         action RESTORE_DATABASE;
     INTERVAL_UNCHECKED = "allocation.interval-unchecked", 8998 state 2, Allocation, Allocation, None, true listed Last [rests_on_the_log],
@@ -170,12 +170,12 @@ checks! {
         "Extent {page} in database ID {database_id} is marked allocated in the GAM, but no SGAM or IAM has allocated it.",
         must "An extent that the GAM calls allocated belongs to an IAM chain, or is a mixed extent whose pages are accounted for.",
         cause "A bit of a GAM, SGAM or IAM page was changed, or an IAM page was lost.",
-        action "Space only, unless an IAM page is damaged too: then the pages of its table are no longer found.";
+        action "Only space is lost, unless an IAM page is damaged too: then the pages of its table are no longer found.";
     PAGE_UNOWNED = "allocation.page-unowned", 8906 state 1, Allocation, Allocation, AllowDataLoss, true listed AsConsequence,
         "Page {page} in database ID {database_id} is allocated in the SGAM {sgam_page} and PFS {pfs_page}, but was not allocated in any IAM. PFS flags '{pfs_flags}'.",
-        must "An allocated page of a mixed extent is an IAM page or stands in a single-page slot of one.",
+        must "An allocated page of a mixed extent is an IAM page or in a single-page slot of one.",
         cause "A PFS byte or an IAM page was changed or lost.",
-        action "Space only, unless an IAM page is damaged too.";
+        action "Only space is lost, unless an IAM page is damaged too.";
     PAGE_TWO_OWNERS = "allocation.page-two-owners", 8910 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Page {page} in database ID {database_id} is allocated to both {owner_lower}, and {other_owner}.",
         must "A page belongs to one allocation unit only.",
@@ -188,19 +188,19 @@ checks! {
         action "Restore the database or the file, as page restore is not possible for PFS pages; or let REPAIR_ALLOW_DATA_LOSS set the bits.";
     IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_the_log, explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
-        must "Every IAM page can be read and carries a right checksum.",
+        must "Every IAM page can be read and has a correct checksum.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
         action RESTORE_IAM;
     IAM_NEXT_UNSEEN = "iam.next-unseen", 2575 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the next pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
-        must "The page that an IAM page, or the catalogue, names as next IAM page is one.",
-        cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) stands for the catalogue.",
+        must "The page that an IAM page or the catalog names as the next IAM page is an IAM page.",
+        cause "The IAM page was overwritten, or the pointer to it was changed; (0:0) means the catalog.",
         action RESTORE_IAM;
     IAM_PREV_UNSEEN = "iam.prev-unseen", 2576 state 1, Allocation, Allocation, AllowDataLoss, true,
         "The Index Allocation Map (IAM) page {page} is pointed to by the previous pointer of IAM page {ref_page} in {owner_lower}, but it was not detected in the scan.",
-        must "The page that an IAM page names as previous is an IAM page; an IAM page without previous one is named by the catalogue.",
-        cause "The catalogue row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
-        action "Restore. If the table was dropped, it is lost space only.";
+        must "The page that an IAM page names as previous is an IAM page; an IAM page without a predecessor is named in the catalog.",
+        cause "The catalog row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
+        action "Restore. If the table was dropped, only space is lost.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         must "Sequence numbers of an IAM chain start at 0 and ascend by 1.",
@@ -208,12 +208,12 @@ checks! {
         action RESTORE_IAM;
     IAM_EXTENT_OUT_OF_RANGE = "iam.extent-out-of-range", 2579 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Extent {page} in {owner_lower} is beyond the range of this database.",
-        must "Every extent and single page that an IAM page claims lies inside a file of the database.",
+        must "Every extent and single page that an IAM page claims is inside a file of the database.",
         cause "The IAM page was changed, or the file was cut.",
         action "Compare the file's length with the size in its header; restore the file.";
     IAM_POINTER_OUT_OF_RANGE = "iam.pointer-out-of-range", 8968 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: {pointer} page {page} ({owner_lower}) is out of the range of this database.",
-        must "The first, root and IAM pages that the catalogue or an IAM page names lie inside a file of the database.",
+        must "The first, root and IAM pages that the catalog or an IAM page names are inside a file of the database.",
         cause "A row of sysallocunits or an IAM page was changed, or the file was cut.",
         action "Restore from a backup.";
     IAM_LINKAGE = "iam.linkage", 8969 state 1, Allocation, Allocation, AllowDataLoss, true,
@@ -223,12 +223,12 @@ checks! {
         action RESTORE_IAM;
     IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Multiple IAM pages for {owner_lower} contain allocations for the same interval. IAM pages {page} and {ref_page}.",
-        must "An allocation unit has one IAM page for each interval of a file at most.",
+        must "An allocation unit has at most one IAM page per interval of a file.",
         cause "The interval pointer of an IAM page was changed, or a foreign IAM page was linked into the chain.",
         action RESTORE_IAM;
     IAM_OTHER_UNIT = "iam.other-unit", 8959 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: IAM page {page} for {owner_lower} is linked in the IAM chain for {other_owner} by page {ref_page}.",
-        must "All IAM pages of a chain carry one allocation unit id.",
+        must "All IAM pages of a chain have one allocation unit id.",
         cause "A pointer or the allocation unit id of an IAM page was changed, or a row of sysallocunits.",
         action RESTORE_IAM;
     IAM_FILEGROUP = "iam.filegroup", 8996 state 1, Allocation, Allocation, AllowDataLoss, true,
@@ -254,7 +254,7 @@ checks! {
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
     PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
         "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
-        must "The page is as it was written; the catalogue that would name its table cannot be read.",
+        must "The page is as it was written; the catalog that would name its table cannot be read.",
         cause "The disk, or something between it and the engine, changed the page after it was written.",
         action RESTORE_DATABASE;
     PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
@@ -264,7 +264,7 @@ checks! {
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: its write went astray.";
     PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true [rests_on_the_log],
         "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
-        must "A page's header names the page's own place; the catalogue that would name its table cannot be read.",
+        must "A page's header names the page's own place; the catalog that would name its table cannot be read.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
         action RESTORE_DATABASE;
     PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
@@ -294,7 +294,7 @@ checks! {
         action RESTORE_PAGE;
     SLOT_BEFORE_RECORDS = "slot.before-records", 8941 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
-        must "A slot points behind the page header.",
+        must "A slot points beyond the page header.",
         cause "The slot array was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
@@ -304,33 +304,33 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (sorted[i].offset >= max) failed. Slot {slot}, offset 0x{offset:x} overlaps with the prior row.",
-        must "No record starts before the one in front of it ends.",
+        must "No record starts before the end of the previous one.",
         cause "The slot array or a record's length was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     SLOT_INTO_FREE_SPACE = "slot.into-free-space", 8943 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}. Test (max <= m_freeData) failed. Slot {slot}, row extends into free space at 0x{offset:x}.",
-        must "No record ends behind the free data offset.",
+        must "No record ends beyond the free data offset.",
         cause "m_freeData or a record's length was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true [mended_by_rebuild],
         "Table error: {owner}, page {page}, row {slot}. Test ({test}) failed. Values are {value} and {against}.",
-        must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and lie inside the record.",
+        must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and inside the record.",
         cause "The record was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSION_INFO = "page.compression-info", 5274 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
-        must "The compression information of a page ends before its first record; its anchor record and its dictionary lie inside it and add up.",
+        must "The compression information of a page ends before its first record; its anchor record and its dictionary are inside it and add up.",
         cause "The page was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_RECORD = "record.compressed", 5274 state 1, Record, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
-        must "Column descriptors, short and long values of a compressed record lie inside it and add up; its symbols are in the page's dictionary, its prefixes no longer than their anchors.",
+        must "Column descriptors, short and long values of a compressed record are inside it and add up; its symbols are in the page's dictionary, its prefixes no longer than their anchors.",
         cause "The record was changed before the checksum was made.",
         action RESTORE_PAGE_OR_REBUILD;
     COMPRESSED_COLUMNS = "record.compressed-columns", 5274 state 1, Column, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
         must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
-        cause "The record was changed before the checksum was made, or the catalogue was.",
+        cause "The record was changed before the checksum was made, or the catalog was.",
         action "Restore the page, or disable and rebuild a nonclustered index; if many pages of a table are named, look at the catalog first.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
@@ -344,7 +344,7 @@ checks! {
         action "Find out whether all files are of the same moment; else restore the database. The page may hold changes that the others lack.";
     PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
         "Unable to read and latch page {page} with latch type SH. Read failed.",
-        must "Every allocated page lies in its file.",
+        must "Every allocated page is in its file.",
         cause "The file ends before this page: it was cut.",
         action "Compare the file's length with the size in its header; restore the file.";
     PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
@@ -370,12 +370,12 @@ checks! {
         action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered one.";
     TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false,
         "Table error: Page {page} is empty in {owner}. This is not permitted at level {level} of the B-tree.",
-        must "No page of a B-tree is empty but the only page of an empty index.",
+        must "No page of a B-tree is empty, except the only page of an empty index.",
         cause "The page header was changed, or rows were lost from the page.",
         action "Compare row counts with a backup, then disable the index and rebuild it; rebuild a clustered index only if no row is missing.";
     TREE_LEVEL_SIBLING = "tree.level-sibling", 2531 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner_lower} B-tree level mismatch, page {page}. Level {level} does not match level {ref_level} from the previous {ref_page}.",
-        must "Neighbours in a page chain are on one level.",
+        must "Neighbors in a page chain are on one level.",
         cause "A level or a next pointer in a page header was changed.",
         action REBUILD;
     TREE_LEVEL_PARENT = "tree.level-parent", 8931 state 1, CrossPage, Consistency, Rebuild, false,
@@ -390,7 +390,7 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_AND_NEXT_OF_OTHER = "tree.parent-and-next-of-other", 8926 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: Cross object linkage: Parent page {ref_page}, slot {ref_slot} in {owner_short}, and page {other_page}->next in {other_owner_short}, refer to page {page} but are not in the same object.",
-        must "The parent entry and the left neighbour that name a page are of one index.",
+        must "The parent entry and the left neighbor that name a page belong to one index.",
         cause "A child pointer was changed, or a page of another index was written over the child.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_LOW_KEY = "tree.low-key", 8933 state 1, CrossPage, Consistency, Rebuild, false,
@@ -415,13 +415,13 @@ checks! {
         action REBUILD;
     TREE_TWO_PARENTS = "tree.two-parents", 8937 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. B-tree page {page} has two parent nodes {ref_page}, slot {ref_slot} and {other_page}, slot {other_slot}.",
-        must "A page has one parent entry; (0:0) stands for the root pointer of the catalogue.",
+        must "A page has one parent entry; (0:0) means the root pointer in the catalog.",
         cause "A child pointer or the root pointer was changed.",
         action REBUILD;
     TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. Page {page} was not seen in the scan although its parent {ref_page} and previous {other_page} refer to it. Check any previous errors.",
-        must "A page that its parent and its left neighbour name exists in the index.",
-        cause "The page is damaged, unallocated or belongs to another index; other messages tell which.",
+        must "A page that its parent and its left neighbor name exists in the index.",
+        cause "The page is damaged, unallocated or belongs to another index; other messages say which.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_PARENT_UNSEEN = "tree.parent-unseen", 8977 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
         "Table error: {owner}. Parent node for page {page} was not encountered.",
@@ -435,13 +435,13 @@ checks! {
         action "See the messages of the previous page.";
     TREE_UNREFERENCED = "tree.unreferenced", 8979 state 1, CrossPage, Consistency, Rebuild, false listed AsConsequence,
         "Table error: {owner}. Page {page} is missing references from parent (unknown) and previous (page {ref_page}) nodes. Possible bad root entry in system catalog.",
-        must "Every page of an index is named by its parent and by its left neighbour.",
-        cause "The root pointer in sysallocunits was changed, or parent and neighbour are both damaged.",
+        must "Every page of an index is named by its parent and by its left neighbor.",
+        cause "The root pointer in sysallocunits was changed, or parent and neighbor are both damaged.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. Index node page {ref_page}, slot {ref_slot} refers to child page {page} and previous child {other_page}, but they were not encountered.",
-        must "The page that a parent entry names exists in the index; (0:0) stands for the root pointer of the catalogue.",
-        cause "The page and its left neighbour are damaged, or it is the root or the leftmost page.",
+        must "The page that a parent entry names exists in the index; (0:0) means the root pointer in the catalog.",
+        cause "The page and its left neighbor are damaged, or it is the root or the leftmost page.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. The next pointer of {ref_page} refers to page {page}. Neither {page} nor its parent were encountered. Possible bad chain linkage.",
@@ -451,7 +451,7 @@ checks! {
     TREE_NEXT_OF_OTHER = "tree.next-of-other", 8982 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner} but is not in the same index.",
         must "A next pointer leads to a page of the same index.",
-        cause "A next pointer was changed, or a page of another index was written over the neighbour.",
+        cause "A next pointer was changed, or a page of another index was written over the neighbor.",
         action RESTORE_PAGE_OR_REBUILD;
 
     HEAP_FORWARD_MISMATCH = "heap.forward-mismatch", 8971 state 1, CrossPage, Consistency, AllowDataLoss, false,
@@ -502,7 +502,7 @@ checks! {
         action "See 8952.";
     VIEW_SURPLUS = "view.rows-surplus", 8907 state 1, CrossRow, Consistency, Rebuild, false,
         "The spatial index, XML index or indexed view '{name}' (object ID {object_id}) contains rows that were not produced by the view definition. This does not necessarily represent an integrity issue with the data in this database. For more information about troubleshooting DBCC errors on indexed views, see SQL Server Books Online.",
-        must "Every document whose nodes a primary XML index has is in the table (with extended logical checks only).",
+        must "Every document with nodes in a primary XML index exists in the table (with extended logical checks only).",
         cause "A row of the table, or of the index's internal table, was lost or changed.",
         action "Drop and create the XML index again; if rows of the table may be lost, look for them in a backup first.";
     VIEW_MISSING = "view.rows-missing", 8908 state 1, CrossRow, Consistency, Rebuild, false,
@@ -517,27 +517,27 @@ checks! {
         action "Create a nonclustered columnstore index again; restore the data of a clustered one from a backup.";
     COLUMNSTORE_SEGMENT = "columnstore.segment", 7967 state 1, Catalog, Consistency, None, false,
         "Clustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Restore the data from a backup.",
-        must "Each column has a segment in each compressed row group that is not older than the column, and the segment's data is where the catalogue has it.",
+        must "Each column has a segment in each compressed row group that is not older than the column, and the segment's data is where the catalog has it.",
         cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
         action "Restore the data from a backup.";
     COLUMNSTORE_SEGMENT_NONCLUSTERED = "columnstore.segment-nonclustered", 7976 state 1, Catalog, Consistency, None, false,
         "Nonclustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
-        must "Each column has a segment in each compressed row group, and the segment's data is where the catalogue has it.",
+        must "Each column has a segment in each compressed row group, and the segment's data is where the catalog has it.",
         cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
         action "Drop and create the index again.";
     COLUMNSTORE_DICTIONARY = "columnstore.dictionary", 7991 state 1, Catalog, Consistency, None, false,
         "Clustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Restore the data from a backup.",
-        must "Each dictionary that a segment refers to exists, and its data is where the catalogue has it.",
+        must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
         cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
-        action "Restore the data from a backup. Of a dictionary whose data is missing, its own number stands for that of the row group.";
+        action "Restore the data from a backup. If the data of a dictionary is missing, the message has its number in place of the row group's.";
     COLUMNSTORE_DICTIONARY_NONCLUSTERED = "columnstore.dictionary-nonclustered", 5285 state 1, Catalog, Consistency, None, false,
         "Nonclustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
-        must "Each dictionary that a segment refers to exists, and its data is where the catalogue has it.",
+        must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
         cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
-        action "Drop and create the index again. Of a dictionary whose data is missing, its own number stands for that of the row group.";
+        action "Drop and create the index again. If the data of a dictionary is missing, the message has its number in place of the row group's.";
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
-        must "Counts that the catalogue keeps are not negative (CHECKDB reports only negative ones).",
+        must "Counts that the catalog keeps are not negative (CHECKDB reports only negative ones).",
         cause "The counts of an upgraded database, or a changed row of sysrowsets or sysallocunits.",
         action "Run DBCC UPDATEUSAGE.";
 
@@ -545,7 +545,7 @@ checks! {
         "Incorrect PFS free space information for page {page} in {owner_lower}. Expected value {expected}, actual value {actual}.",
         must "The PFS byte of a page of a heap, or of off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
         cause "The PFS byte was changed, the page is an older version of itself, or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
-        action "Harmless by itself. With other messages for the page it tells of a lost write; a repair sets the byte right.";
+        action "Harmless by itself. With other messages for the page it indicates a lost write; a repair corrects the byte.";
     LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot {slot}, in {other_owner}.",
         must "A pointer to off-row data leads to a page of its own table's off-row data.",
@@ -573,14 +573,14 @@ checks! {
         action RESTORE_VALUE;
     LOB_PAGE_TYPE = "lob.page-type", 8963 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has type {node_type}. It cannot be placed on a page of type {page_type}.",
-        must "Small values and NULLs of off-row data lie on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
+        must "Small values and NULLs of off-row data are on pages of type 3, which values share; a page of type 4 belongs to the tree of one large value.",
         cause "The fragment, or the type in the page header, was changed after it was written.",
         action RESTORE_VALUE;
     LOB_UNREFERENCED = "lob.unreferenced", 8964 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is not referenced.",
         must "Every fragment of off-row data is the value of a row, or has a parent.",
         cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
-        action "Restore, or let a repair delete the fragment; see what else is said of the table.";
+        action "Restore, or let a repair delete the fragment; see the other messages about the table.";
     LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         must "Every pointer to off-row data leads to a fragment.",
@@ -595,7 +595,7 @@ checks! {
     RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Table error: {owner_lower}, page {page}, row {slot}. The record check ({test}) failed. The values are {value} and {against}.",
         must "A record has no more columns than its table or index, and no value is longer than its column allows.",
-        cause "The record was changed after it was written, or the catalogue was.",
+        cause "The record was changed after it was written, or the catalog was.",
         action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if many rows of a table are named, look at the catalog first.";
     COMPUTED_VALUE = "column.computed-value", 2537 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Table error: {owner_lower}, page {page}, row {slot}. The record check (valid computed column) failed. The values are {column} and 0.",
@@ -614,8 +614,8 @@ checks! {
         action RESTORE_PAGE_OR_REBUILD;
     COLUMN_PURITY = "column.purity", 2570 state 3, Column, Consistency, None, false,
         "Page {page}, slot {slot} in {purity_owner}. Column \"{column}\" value is out of range for data type \"{type}\". Update column to a legal value.",
-        must "The bytes of a value are one of the values of its type.",
-        cause "A program wrote raw bytes past the server's checks, a defect of the server, or damage to the row.",
+        must "The bytes of a value are valid for its type.",
+        cause "A program wrote raw bytes that bypassed the server's checks, a defect of the server, or damage to the row.",
         action "Find the row by page and slot and update the column to a legal value; no repair does that.";
     COLUMN_NULL = "column.null", 8970 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Row error: {owner}, page ID {page}, row ID {slot}. Column '{column}' was created NOT NULL, but is NULL in the row.",
@@ -625,30 +625,30 @@ checks! {
 
     PARTITION_WRONG = "partition.wrong", 8984 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: object ID {object_id}, index ID {index_id}, partition ID {partition_id}. A row should be on partition number {expected} but was found in partition number {partition}. Possible extra or invalid keys for:",
-        must "Each row of a partitioned table or index lies in the partition that its partition function says.",
-        cause "The value of the partitioning column was changed behind the engine's back, or the boundary values in the catalogue were.",
+        must "Each row of a partitioned table or index is in the partition that its partition function says.",
+        cause "The value of the partitioning column was changed outside the engine, or the boundary values in the catalog were.",
         action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page. Queries that eliminate partitions do not find the row.";
     PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
         "Row {record} identified by ({identity}).",
-        must "As partition.wrong, which it continues with the row.",
+        must "See partition.wrong, which this line continues with the row.",
         cause "See partition.wrong.",
         action "See partition.wrong.";
 
     CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: CHECK constraint '{constraint}' of table '{table}' is trusted, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
-        must "No row makes the condition of a CHECK constraint false that is enabled and trusted (--constraints).",
-        cause "A value was changed behind the engine's back, or damage that a repair left behind; the message number is the one with which the engine refuses such a row.",
+        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints).",
+        cause "A value was changed outside the engine, or by damage that a repair did not undo; the message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that none is left.";
     FOREIGN_KEY_VIOLATED = "constraint.foreign-key-violated", 547 state 0, Constraint, Uncounted, None, false,
         "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is trusted, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
-        must "Each key without NULL of a FOREIGN KEY constraint that is enabled and trusted is a key of the table it refers to (--constraints).",
-        cause "A repair deleted the row referred to, or a value was changed behind the engine's back; the message number is the one with which the engine refuses such a row.",
+        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints).",
+        cause "A repair deleted the row referred to, or a value was changed outside the engine; the message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given; restore the row referred to, or correct or delete these. DBCC CHECKCONSTRAINTS lists them too.";
     BACKUP_BLOCK_CHECKSUM = "backup.block-checksum", 3241 state 1, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The header of block {tag} at byte {position} has a wrong checksum.",
-        must "The header of every descriptor block of a backup has the checksum that stands in it.",
+        must "The header of every descriptor block of a backup has the checksum stored in it.",
         cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
-        action "Copy the backup again or take a new one. mdfsck goes on with what it still finds.";
+        action "Copy the backup again or take a new one. mdfsck checks what it can still find.";
     BACKUP_BLOCK_TYPE = "backup.block-type", 3241 state 2, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The block {tag} at byte {position} is of no known type.",
         must "Every descriptor block of a backup is of a type that SQL Server writes.",
@@ -656,9 +656,9 @@ checks! {
         action "Copy the backup again or take a new one.";
     BACKUP_STREAM_CHECKSUM = "backup.stream-checksum", 3241 state 3, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The header of stream {tag} at byte {position} has a wrong checksum.",
-        must "The header of every stream of a backup has the checksum that stands in it.",
+        must "The header of every stream of a backup has the checksum stored in it.",
         cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
-        action "Copy the backup again or take a new one. What the stream holds may be lost.";
+        action "Copy the backup again or take a new one. The content of the stream may be lost.";
     BACKUP_LOST_BYTES = "backup.lost-bytes", 3241 state 4, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The bytes from {position} on belong to no block.",
         must "A backup file holds descriptor blocks from its start to its end.",
@@ -672,16 +672,16 @@ checks! {
     BACKUP_DATA_CHECKSUM = "backup.data-checksum", 3189 state 1, Container, Consistency, None, true,
         "Damage to the backup set was detected. Device '{device}': the data at byte {position} has the checksum {computed:x}, expected {stored:x}.",
         must "The data of a backup taken WITH CHECKSUM has the checksum that was stored with it.",
-        cause "The backup file was changed after it was written; messages about pages tell where, if they have checksums too.",
+        cause "The backup file was changed after it was written; messages about pages say where, if they have checksums too.",
         action "Copy the backup again or take a new one.";
     BACKUP_RECORD_CHECKSUM = "backup.record-checksum", 3189 state 2, Container, Consistency, None, true,
         "Damage to the backup set was detected. Device '{device}': the record at byte {position} of the compressed backup has the checksum {computed:x}, expected {stored:x}.",
-        must "Every record of a compressed backup has the checksum that stands in its header.",
+        must "Every record of a compressed backup has the checksum stored in its header.",
         cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
         action "Copy the backup again or take a new one. The pages in the record are lost.";
     BACKUP_LOG_BLOCK = "backup.log-block", 3189 state 3, Container, Consistency, None, true,
         "Damage to the backup set was detected. Device '{device}': the log block at byte {position} is not as it was written.",
-        must "The log in a backup consists of log blocks with right checksums.",
+        must "The log in a backup consists of log blocks with correct checksums.",
         cause "The backup file was changed after it was written.",
         action "Copy the backup again or take a new one: without this log it cannot be restored.";
     BACKUP_PAGES_MISSING = "backup.pages-missing", 3189 state 4, Container, Consistency, None, true,
@@ -696,12 +696,12 @@ checks! {
         action "Copy the backup again or take a new one.";
     BACKUP_TRUNCATED = "backup.truncated", 3203 state 1, Container, Consistency, None, true,
         "Read on \"{device}\" failed: the backup goes on behind byte {position}, where the file ends.",
-        must "A backup file is as long as the blocks and streams in it need.",
-        cause "The backup or its copy was broken off, or the disk was full.",
+        must "A backup file is as long as its blocks and streams require.",
+        cause "The backup or its copy was interrupted, or the disk was full.",
         action "Copy the backup again or take a new one.";
     BACKUP_SET_INCOMPLETE = "backup.set-incomplete", 3256 state 1, Container, Consistency, None, true,
         "The backup set on device '{device}' was terminated while it was being created and is incomplete. Set {set} starts at byte {position}.",
         must "Every set of a backup ends with its configuration.",
-        cause "The backup was broken off, or the end of the set was overwritten.",
+        cause "The backup was interrupted, or the end of the set was overwritten.",
         action "Take a new backup: this set cannot be restored.";
 }

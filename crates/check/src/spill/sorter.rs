@@ -18,7 +18,7 @@ pub(crate) trait Item: Sized {
     /// Bytes that it takes in memory, about.
     fn bytes(&self) -> usize;
 
-    /// Writes it behind `out`.
+    /// Appends it to `out`.
     fn write(&self, out: &mut Vec<u8>);
 
     /// Reads what [`Self::write`] wrote.
@@ -41,7 +41,7 @@ pub(crate) struct Sorter<T> {
     levels: Vec<Vec<RunFile>>,
 }
 
-/// A file of items, each behind its length.
+/// A file of items, each after its length.
 struct RunFile {
     file: File,
     bytes: u64,
@@ -134,7 +134,7 @@ fn write_run<I: Borrow<T>, T: Item>(items: impl Iterator<Item = io::Result<I>>, 
     Ok(RunFile { file, bytes })
 }
 
-/// Writes an item behind its length.
+/// Writes an item after its length.
 pub(crate) fn write_item<T: Item>(item: &T, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend([0; 4]);
@@ -180,7 +180,7 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
         self
     }
 
-    /// The next item; `None` behind the last.
+    /// The next item; `None` after the last.
     pub(crate) fn next(&mut self) -> io::Result<Option<T>> {
         loop {
             if let Some(item) = read_item(self.buffer.get(self.used..).unwrap_or_default()) {

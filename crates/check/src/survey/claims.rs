@@ -55,12 +55,12 @@ pub(super) struct Interval {
     pub(super) unit: UnitIndex,
     /// First page of the interval that it describes.
     pub(super) start: PageId,
-    /// Where it lies.
+    /// Its page.
     pub(super) page: PageId,
 }
 
 impl Intervals {
-    /// Of these IAM pages.
+    /// For these IAM pages.
     pub(super) fn new(mut pages: Vec<Interval>) -> Self {
         pages.sort_unstable();
         Self(pages)
@@ -84,7 +84,7 @@ impl Intervals {
         self.of(unit, extent).last().map(|interval| interval.page)
     }
 
-    /// Whether a unit claims the extent of `page`; `None` if an IAM page that tells could not be read.
+    /// Whether a unit claims the extent of `page`; `None` if the deciding IAM page could not be read.
     pub(crate) fn claims(&self, source: &dyn PageSource, unit: UnitIndex, page: PageId) -> Option<bool> {
         let index = page.page % INTERVAL_PAGES / EXTENT_PAGES;
         for interval in self.of(unit, page) {

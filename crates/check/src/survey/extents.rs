@@ -1,4 +1,4 @@
-//! Extents and pages: GAM, SGAM, PFS and IAM must tell the same story (docs/format/checkdb.md#allocation-checks).
+//! Extents and pages: GAM, SGAM, PFS and IAM must agree (docs/format/checkdb.md#allocation-checks).
 
 use std::collections::BTreeSet;
 use std::iter::Peekable;
@@ -35,7 +35,7 @@ pub(super) fn check(
         let claims = &mut claims;
         let mut checker =
             Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
-        // Of an extent without maps nothing can be said; damaged maps have been reported.
+        // Nothing can be said about an extent without maps; damaged maps have been reported.
         let has_maps = |extent: &u32| file.extent_bits(*extent).is_some() || file.pfs_is_known(extent * EXTENT_PAGES);
         for extent in (0..file.extent_count()).filter(has_maps) {
             checker.extent(extent);
@@ -79,7 +79,7 @@ impl Checker<'_> {
         PageId::new(self.file.file_id, page)
     }
 
-    /// Pages of the extent that lie in the file.
+    /// Pages of the extent that are in the file.
     fn pages(&self, extent: u32) -> std::ops::Range<u32> {
         let first = extent * EXTENT_PAGES;
         first..first.saturating_add(EXTENT_PAGES).min(self.file.pages)
@@ -117,7 +117,7 @@ impl Checker<'_> {
         }
         if !claimants.is_empty() {
             if extent == 0 {
-                // The pages by which all others are found lie here.
+                // The pages by which all others are found are here.
                 claimants.insert(0, Claimant::System);
             } else if fixed {
                 self.coverage.note(&limits::ALLOCATION_MAP_EXTENT_CLAIMED, format!("extent {first}"), 1);
@@ -235,7 +235,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Allocated pages of a mixed extent stand in some chain's list: 8906.
+    /// Allocated pages of a mixed extent are in some chain's list: 8906.
     fn mixed_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             let Allocation::Used(byte) = self.file.allocation(page) else { continue };
@@ -276,7 +276,7 @@ impl Checker<'_> {
         self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
-    /// A mixed extent without room: each of its pages stands in a chain's list or is a fixed page.
+    /// A mixed extent without room: each of its pages is in a chain's list or is a fixed page.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =
@@ -284,7 +284,7 @@ impl Checker<'_> {
         if listed == pages.len() {
             return true;
         }
-        // Some pages are listed, so it is a mixed extent, and those that are not listed but in use are nobody's.
+        // Some pages are listed, so it is a mixed extent, and pages that are in use but not listed have no owner.
         let unlisted_in_use = pages.clone().filter(|page| {
             matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
                 && !self.file.singles().contains_key(page)
@@ -294,7 +294,7 @@ impl Checker<'_> {
             self.mixed_pages(extent);
             return true;
         }
-        // Where PFS is not known, nobody can say which pages are in use.
+        // If PFS is unknown, so is which pages are in use.
         pages.clone().any(|page| !self.file.pfs_is_known(page))
     }
 
@@ -313,7 +313,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Pages in use behind the end of a file that was cut inside an extent: 8966. Whole extents behind it are 2579.
+    /// Pages in use after the end of a file that was cut inside an extent: 8966. Whole extents after it are 2579.
     fn lost_pages(&mut self) {
         for page in self.file.lost_pages() {
             if !self.file.pfs(page).is_allocated() {

@@ -65,7 +65,7 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     /// Sound IAM pages, by place.
     sound: BTreeMap<PageId, IamPage>,
-    /// How many more there may be of units in the catalogue, and of others.
+    /// How many more there may be of units in the catalog, and of others.
     room: [u64; 2],
     /// Sound ones for which there was none, and how many.
     left_out: PageSet,
@@ -88,7 +88,7 @@ pub(super) fn follow(
     findings: &mut Ledger,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
-    // A unit has one IAM page an interval; some may be of units that are not in the catalogue.
+    // A unit has one IAM page an interval; some may be of units that are not in the catalog.
     let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
@@ -137,13 +137,13 @@ impl Follower<'_> {
         self.sound.get(&page)
     }
 
-    /// The units of the catalogue with the IAM page it names as first.
+    /// The units of the catalog with the IAM page it names as first.
     fn heads(&self) -> Vec<(UnitIndex, PageId)> {
         let head = |(at, unit): (usize, &catalog::AllocUnit)| (at as UnitIndex, unit.first_iam);
         self.database.units.iter().enumerate().map(head).filter(|(_, head)| !head.is_none()).collect()
     }
 
-    /// Reads every page that PFS, the catalogue or another IAM page calls an IAM page.
+    /// Reads every page that PFS, the catalog or another IAM page calls an IAM page.
     fn collect(&mut self, files: &[FileMap]) {
         let mut visited = PageSet::new(files);
         for file in files {
@@ -266,7 +266,7 @@ fn is_iam_by_pfs(file: &FileMap, page: u32) -> bool {
     matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam())
 }
 
-/// Whether `file_id` is a data file that the catalogue knows and that was not given.
+/// Whether `file_id` is a data file that the catalog knows and that was not given.
 pub(crate) fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
     const DATA: u8 = 0;
     source.file(file_id).is_none()

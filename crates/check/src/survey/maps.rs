@@ -35,7 +35,7 @@ const ONE_CLAIM: u8 = 1 << 2;
 /// Claimants of an extent that are listed besides its owner; more say nothing more.
 const MAX_CLAIMS: u8 = 7;
 
-/// Who owns what in a file. About two bytes a page.
+/// Who owns what in a file. About two bytes per page.
 pub(crate) struct FileMap {
     /// File id.
     pub(crate) file_id: u16,
@@ -43,7 +43,7 @@ pub(crate) struct FileMap {
     pub(crate) pages: u32,
     /// Pages that the file header claims, if that is more: the file was cut.
     pub(crate) lost_from_header: u32,
-    /// A byte a page, to the end of the last extent.
+    /// One byte per page, to the end of the last extent.
     pfs: Vec<u8>,
     /// By PFS interval: the page can be trusted.
     pfs_is_sound: Vec<bool>,
@@ -54,7 +54,7 @@ pub(crate) struct FileMap {
     gam_is_sound: Vec<bool>,
     /// By extent: ordinal + 1 of the unit whose IAM page claims it, 0 for none.
     owners: Vec<u32>,
-    /// Pages that stand in a single-page slot, and IAM pages.
+    /// Pages in a single-page slot, and IAM pages.
     singles: BTreeMap<u32, Single>,
     /// Fixed pages that the system could not read.
     pub(crate) unread: Vec<PageId>,
@@ -153,7 +153,7 @@ impl FileMap {
         self.extents.get(extent as usize).is_some_and(|bits| *bits >= ONE_CLAIM)
     }
 
-    /// Pages behind the end of the file in its last extent, of those that its header claims.
+    /// Pages after the end of the file in its last extent, among those that its header claims.
     pub(crate) fn lost_pages(&self) -> Range<u32> {
         let end = self.pages.next_multiple_of(EXTENT_PAGES).min(self.pages.saturating_add(self.lost_from_header));
         self.pages..end
@@ -185,7 +185,7 @@ impl FileMap {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
 
-    /// The page that may be the one with the settings of the server, as it could not be read and nobody claims it.
+    /// The page that may be the one with the settings of the server, as it could not be read and has no owner.
     pub(crate) fn unread_config(&self) -> Option<PageId> {
         (self.config_is_unread && self.owner(CONFIG.page).is_none()).then_some(CONFIG)
     }
@@ -283,7 +283,7 @@ struct FixedPages<'a> {
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
     config_is_unread: bool,
-    /// Pages of the intervals, one after another, that are unchecked and not told yet.
+    /// Pages of the intervals, one after another, that are unchecked and not reported yet.
     unchecked: Option<Range<u32>>,
     is_one_interval: bool,
 }
@@ -397,7 +397,7 @@ impl FixedPages<'_> {
             None => finding,
         });
         if let Some(fault) = fault {
-            // Messages call the owner of a fixed page unknown: it is in no catalogue.
+            // Messages call the owner of a fixed page unknown: it is in no catalog.
             self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));
         }
         is_sound.then_some(bytes)

@@ -364,7 +364,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             let output = mdfsck(folder, &["check", "--io-limit", "60MB", "--nice", "--stats", "a.mdf"]);
             ensure(output.stdout == plain.stdout, text(&output.stdout))?;
             let stderr = text(&output.stderr);
-            let told = ["phase", "survey", "sweep", "reckon", "MB granted"];
+            let told = ["phase", "survey", "sweep", "compare", "MB granted"];
             ensure(told.iter().all(|word| stderr.contains(word)), stderr)
         }),
         ("a grant that cannot be kept is refused with the number", |folder| {

@@ -33,7 +33,7 @@ struct TableColumn {
     declared: Declared,
 }
 
-/// Judges all rows of syscolpars, table by table: its rows lie in the order of their tables.
+/// Compares all rows of syscolpars, table by table: its rows are in the order of their tables.
 pub(super) fn check(
     tables: &Tables<'_>,
     rowsets: &Rowsets<'_>,
@@ -79,7 +79,7 @@ pub(super) fn check(
             in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
         if !in_row_is_right {
             verdicts.doubt("sys.syscolpars, maxinrow", || {
-                format!("{} has length {}, of which {in_row} bytes may lie in the row", place(), declared.length)
+                format!("{} has length {}, of which {in_row} bytes may be in the row", place(), declared.length)
             });
         }
         if identity.is_some() && status & self::status::IDENTITY == 0 {

@@ -94,7 +94,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// Whether two places say the same; the case of a path may differ, as Windows does not tell them apart.
+/// Whether two places have the same value; the case of a path may differ, as Windows ignores it.
 fn is_same(what: &str, one: &str, other: &str) -> bool {
     one == other || what == "path" && one.to_lowercase() == other.to_lowercase()
 }

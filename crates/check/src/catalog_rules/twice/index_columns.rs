@@ -18,7 +18,7 @@ struct Pair<'a> {
     of_table: HashMap<u32, &'a RowsetColumn>,
 }
 
-/// Judges all rows of sysiscols, index by index: its rows lie in the order of their indexes.
+/// Compares all rows of sysiscols, index by index: its rows are in the order of their indexes.
 pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1", "tinyprop2"];
     let mut current = (0, 0);
@@ -34,7 +34,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         else {
             return;
         };
-        // A column that only tells the partition may be appended to the key without a word of it here.
+        // A column that only determines the partition may be appended to the key without an entry here.
         if status & OF_INDEX == 0 || partition != 0 {
             return;
         }

@@ -73,7 +73,7 @@ fn fixed_part(rowset: &Rowset, level: Level, is_system: bool, spans: &mut Vec<Sp
             return Some(format!("bytes {end} to {start} are in no column"));
         }
         if is_alone && start < end_of_live {
-            return Some(format!("two columns lie at byte {start}"));
+            return Some(format!("two columns are at byte {start}"));
         }
         end = end.max(after);
         if is_alone {

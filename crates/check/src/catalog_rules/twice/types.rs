@@ -61,7 +61,7 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // Its length in syscolpars is that of the longest value; of a text, how much of it may lie in the row.
+            // Its length in syscolpars is that of the longest value; for a text, the bytes that may be in the row.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
         };
@@ -145,7 +145,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         xtype::CHAR => sized(true, up_to_8000),
         xtype::NVARCHAR => sized(true, up_to_8000 && is_even || length == MAX),
         xtype::NCHAR => sized(true, up_to_8000 && is_even),
-        // 16, or how many bytes may lie in the row.
+        // 16, or the bytes that may be in the row.
         xtype::TEXT | xtype::NTEXT => sized(true, (16..=7000).contains(&length)),
         xtype::IMAGE => sized(false, (16..=7000).contains(&length)),
         xtype::DECIMAL | xtype::NUMERIC => {

@@ -265,7 +265,7 @@ limits! {
 
     // B-trees and heaps.
     TREE_KEY_ORDER_COLLATION = "tree.key-order-collation", Unsupported, "key order",
-        "only the collation's tables tell the order of these neighboring keys",
+        "only the collation's tables determine the order of these neighboring keys",
         action ON_SERVER;
     TREE_COLUMNS_UNKNOWN = "tree.columns-unknown", Damaged, "key order",
         "the columns are not in the catalog",
@@ -484,7 +484,7 @@ limits! {
         "partitioning columns of type {} are not compared",
         action ON_SERVER;
     PARTITION_ORDER = "partition.order", Unsupported, "partition of each row",
-        "values off the row, or values whose order only the collation's tables tell",
+        "values off the row, or values whose order only the collation's tables determine",
         action ON_SERVER;
     PARTITION_SIDE = "partition.side", Undocumented, "partition of each row",
         "value equals a boundary, and the data does not show whether the range is LEFT or RIGHT",
@@ -528,7 +528,7 @@ limits! {
         "keys with values off the row",
         action CHECK_CONSTRAINTS;
     CONSTRAINT_KEYS_COLLATION = "constraint.keys-collation", Unsupported, "constraints",
-        "only the collation's tables tell whether these keys are equal",
+        "only the collation's tables determine whether these keys are equal",
         action CHECK_CONSTRAINTS;
     IDENTITY_MARK = "identity.mark", Undocumented, "identity value",
         "the current identity value is stored in an unknown form",

@@ -69,7 +69,7 @@ impl Follower<'_> {
         units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
     }
 
-    /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalogue and all
+    /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalog and all
     /// who use the file is the one that is wrong (5250).
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
@@ -175,7 +175,7 @@ impl Follower<'_> {
                         self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }
-                // A file that was shrunk below the interval may leave its empty IAM page behind.
+                // A file that was shrunk below the interval may still have its empty IAM page.
                 _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
                 _ => self.findings.push(
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
@@ -207,7 +207,7 @@ pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }
 
-/// The bitmap of an IAM page as it lies on disk.
+/// The bitmap of an IAM page as stored on disk.
 pub(crate) fn iam_bitmap(raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
     let mut bytes = *raw;
     undo_torn_bits(&mut bytes);

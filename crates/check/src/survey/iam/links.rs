@@ -10,7 +10,7 @@ use crate::registry::{self};
 use crate::units::UnitIndex;
 
 impl Follower<'_> {
-    /// The catalogue's pointers: 8968, 2575, 8959.
+    /// The catalog's pointers: 8968, 2575, 8959.
     pub(super) fn check_heads(&mut self) {
         for (unit, head) in self.heads() {
             let Some(owner) = self.units.get(unit).map(|unit| unit.owner) else { continue };
@@ -73,10 +73,10 @@ impl Follower<'_> {
         }
         if page.prev.is_none() {
             match is_head {
-                // The catalogue's pointer counts as number -1: the first page has 0.
+                // The catalog's pointer counts as number -1: the first page has 0.
                 true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
                 true => {}
-                // Without the whole of sysallocunits nobody knows whether a row names it.
+                // Without the whole of sysallocunits it is unknown whether a row names it.
                 false if !self.database.units_are_complete() => {}
                 false => {
                     found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
@@ -92,7 +92,7 @@ impl Follower<'_> {
         found
     }
 
-    /// Whom messages call the owner of an IAM page. A unit whose catalogue row names no IAM page is not loaded by
+    /// Whom messages call the owner of an IAM page. A unit whose catalog row names no IAM page is not loaded by
     /// CHECKDB, so that it prints as unknown (docs/format/cases.md#case-13).
     pub(super) fn owner_of(&self, page: &IamPage) -> Owner {
         let unit = self.units.get(page.unit);
@@ -101,7 +101,7 @@ impl Follower<'_> {
         unit.filter(|_| named).map_or(Owner::unknown(page.named), |unit| unit.owner)
     }
 
-    /// A pointer into a file that the catalogue knows and that was not given: nothing can be said of it.
+    /// A pointer into a file that the catalog knows and that was not given: nothing can be said of it.
     pub(super) fn is_in_missing_file(&self, page: PageId) -> bool {
         is_missing(self.source, self.database, page.file)
     }
