@@ -59,7 +59,7 @@ pub(super) fn with_backups() -> Vec<(&'static str, Test)> {
             ensure(fs::read(&file)? == written && !partial.exists(), "the same file")?;
             fs::remove_file(&file)?;
             fs::write(&partial, [7; 100])?;
-            refused(&mdfsck(folder, &arguments), 8, &["holds something else"])?;
+            refused(&mdfsck(folder, &arguments), 8, &["differs from this backup"])?;
             let pages = mdfsck(folder, &["page", "1:9", "full.bak"]);
             ensure(pages.status.code() == Some(0) && text(&pages.stdout).contains("boot page"), "page of a backup")
         }),
