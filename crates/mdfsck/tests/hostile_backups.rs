@@ -206,7 +206,7 @@ fn a_million_small_records_take_memory_for_what_they_hold() {
     let file = folder.path().join("small.bak");
     let record = [0x81, 1, 1, 0, b'x', 0, 0, 0, b'x'];
     fs::write(&file, [&b"MSSQLBAK\x01\0\0\0\x01\0\0\0"[..], &record.repeat(1_000_000)].concat()).unwrap();
-    every_command_says(&file, "compressed backup in an unknown options");
+    every_command_says(&file, "compressed backup in an unknown form");
 }
 
 /// Records that are sound and damage between them, but nothing of a backup: every command has a word for it.
