@@ -11,6 +11,7 @@ mod allocation;
 mod boot;
 mod instances;
 mod lob;
+mod log;
 mod page;
 mod place;
 mod records;
@@ -79,11 +80,27 @@ pub enum Structure {
     OverflowPointer,
     /// The sparse columns of a row.
     SparseVector,
+    /// The start of a virtual log file.
+    VlfHeader,
+    /// The header of a log block.
+    LogBlock,
+    /// The header of every log record.
+    LogRecord,
+    /// What a log record that changes a page has after its header.
+    LogPageRecord,
+    /// The log record that begins a transaction.
+    LogBeginTransaction,
+    /// The log record that commits or rolls back a transaction.
+    LogEndTransaction,
+    /// The log record that begins a checkpoint.
+    LogBeginCheckpoint,
+    /// The log record that ends a checkpoint.
+    LogEndCheckpoint,
 }
 
 impl Structure {
     /// All structures.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 36] = [
         Self::PageHeader,
         Self::SlotArray,
         Self::Pfs,
@@ -112,6 +129,14 @@ impl Structure {
         Self::TextPointer,
         Self::OverflowPointer,
         Self::SparseVector,
+        Self::VlfHeader,
+        Self::LogBlock,
+        Self::LogRecord,
+        Self::LogPageRecord,
+        Self::LogBeginTransaction,
+        Self::LogEndTransaction,
+        Self::LogBeginCheckpoint,
+        Self::LogEndCheckpoint,
     ];
 
     /// Name for people and for documents.
@@ -145,6 +170,14 @@ impl Structure {
             Self::TextPointer => "text pointer",
             Self::OverflowPointer => "row-overflow pointer",
             Self::SparseVector => "sparse vector",
+            Self::VlfHeader => "virtual log file header",
+            Self::LogBlock => "log block header",
+            Self::LogRecord => "log record header",
+            Self::LogPageRecord => "log record of a page",
+            Self::LogBeginTransaction => "begin of a transaction",
+            Self::LogEndTransaction => "end of a transaction",
+            Self::LogBeginCheckpoint => "begin of a checkpoint",
+            Self::LogEndCheckpoint => "end of a checkpoint",
         }
     }
 
@@ -179,6 +212,14 @@ impl Structure {
             Self::TextPointer => lob::TEXT_POINTER,
             Self::OverflowPointer => lob::OVERFLOW_POINTER,
             Self::SparseVector => lob::SPARSE_VECTOR,
+            Self::VlfHeader => log::VLF_HEADER,
+            Self::LogBlock => log::LOG_BLOCK,
+            Self::LogRecord => log::LOG_RECORD,
+            Self::LogPageRecord => log::LOG_PAGE_RECORD,
+            Self::LogBeginTransaction => log::LOG_BEGIN_TRANSACTION,
+            Self::LogEndTransaction => log::LOG_END_TRANSACTION,
+            Self::LogBeginCheckpoint => log::LOG_BEGIN_CHECKPOINT,
+            Self::LogEndCheckpoint => log::LOG_END_CHECKPOINT,
         }
     }
 }

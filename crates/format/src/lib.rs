@@ -21,6 +21,7 @@ pub mod file_header;
 pub mod ids;
 pub mod key;
 pub mod lob;
+pub mod log;
 pub mod page;
 pub mod protection;
 pub mod record;

@@ -44,6 +44,12 @@ pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
+/// Adds whole sectors of 512 bytes to a checksum of the same kind, which begins with 0: that of log blocks
+/// (docs/format/log.md#log-blocks) and of streams in backups (docs/format/backups.md).
+pub fn sectors_sum(sum: u32, sectors: &[u8]) -> u32 {
+    simd::sectors_sum(sum, sectors)
+}
+
 /// The word at [`PROTECTION_WORD`].
 pub fn stored_word(page: &PageBytes) -> u32 {
     crate::bytes::u32_at(page, PROTECTION_WORD).unwrap_or_default()

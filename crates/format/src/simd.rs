@@ -34,12 +34,40 @@ fn with_avx2(page: &PageBytes) -> u32 {
 fn folded_words(page: &PageBytes) -> u32 {
     let mut sum = 0u32;
     for (sector, bytes) in page.as_chunks::<SECTOR_BYTES>().0.iter().enumerate() {
-        // Two words at a time, the form that compilers vectorize best.
-        let words = bytes.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));
-        let folded = words as u32 ^ (words >> 32) as u32;
-        sum ^= folded.rotate_left((SECTORS - 1 - sector) as u32);
+        sum ^= folded_sector(bytes).rotate_left((SECTORS - 1 - sector) as u32);
     }
     sum
+}
+
+/// Adds sectors to a checksum: the sum rotated by one bit before the XOR of each sector's words. What [`rotated_words`] does
+/// with the sectors of a page, for any number of them; bytes after the last whole sector do not count.
+pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(unsafe_code, reason = "the processor has what the function needs")]
+        // SAFETY: AVX2 was detected in the line above.
+        return unsafe { sectors_with_avx2(sum, bytes) };
+    }
+    folded_sectors(sum, bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sectors_with_avx2(sum: u32, bytes: &[u8]) -> u32 {
+    folded_sectors(sum, bytes)
+}
+
+/// The same for any processor.
+#[inline(always)]
+fn folded_sectors(sum: u32, bytes: &[u8]) -> u32 {
+    bytes.as_chunks::<SECTOR_BYTES>().0.iter().fold(sum, |sum, sector| sum.rotate_left(1) ^ folded_sector(sector))
+}
+
+/// All words of a sector in one: two words at a time, the form that compilers vectorize best.
+#[inline(always)]
+fn folded_sector(sector: &[u8; SECTOR_BYTES]) -> u32 {
+    let words = sector.as_chunks().0.iter().fold(0, |folded, word| folded ^ u64::from_le_bytes(*word));
+    words as u32 ^ (words >> 32) as u32
 }
 
 #[cfg(test)]
@@ -59,6 +87,9 @@ mod tests {
             page.copy_from_slice(&bytes);
             let sum = rotated_words(&page);
             prop_assert_eq!(sum, folded_words(&page));
+            prop_assert_eq!(sum, sectors_sum(0, &page));
+            let (front, back) = page.split_at(at / SECTOR_BYTES * SECTOR_BYTES);
+            prop_assert_eq!(sum, folded_sectors(folded_sectors(0, front), back));
             page[at] ^= 1 << bit;
             prop_assert_ne!(rotated_words(&page), sum);
         }

@@ -1,6 +1,7 @@
 //! What a file is, by its content, never by its name.
 
 use format::file_header::FileHeader;
+use format::log::vlf;
 use format::page::PAGE_BYTES;
 use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
@@ -26,9 +27,6 @@ pub enum FileKind {
     Other,
 }
 
-/// Byte of a log file at 8192, where its first virtual log file starts (docs/format/log.md#files-and-vlfs).
-const VLF_SIGNATURE: u8 = 0xAB;
-
 /// Identifies a file by its first four pages (fewer if it is shorter).
 pub fn identify(start: &[u8]) -> FileKind {
     if start.starts_with(b"MSSQLBAK") {
@@ -39,7 +37,7 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
     let header = page_at(start, 0);
     let header_is_sound = header.as_ref().is_some_and(is_file_header);
-    if header_is_sound && start.get(PAGE_BYTES) == Some(&VLF_SIGNATURE) {
+    if header_is_sound && start.get(PAGE_BYTES) == Some(&vlf::SIGNATURE) {
         return FileKind::Log;
     }
     // A data file with a damaged header page is still recognized by its PFS, GAM and SGAM pages.

@@ -1,6 +1,8 @@
 //! Entry points that must accept any bytes, for fuzz targets: code that checksums shield from most damage in whole
 //! backups.
 
+use format::log::Block;
+
 use super::log_portion::LogPortion;
 use super::xpress;
 
@@ -19,6 +21,8 @@ pub fn decompressed(block: &[u8], size: usize) -> Option<Vec<u8>> {
 /// A block of a log.
 pub fn log_block(bytes: &[u8]) {
     let mut portion = LogPortion::default();
-    let _ = portion.records(&mut bytes.to_vec());
+    if let Ok(block) = Block::restore(&mut bytes.to_vec()) {
+        portion.block(&block);
+    }
     portion.finish();
 }

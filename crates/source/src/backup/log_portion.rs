@@ -7,35 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use format::bytes::{array_at, u16_at, u32_at};
+use format::log::block::{self, MAX_BYTES};
+use format::log::{Block, BlockFault, LogRecord, Operation, TransactionId};
 use format::{Lsn, PageId};
 
 use super::media::Media;
 use super::room::Room;
 use super::sets::LogRegion;
-
-const SECTOR_BYTES: usize = 512;
-/// Longest log block.
-const MAX_BLOCK_BYTES: usize = 120 * SECTOR_BYTES;
-/// Status byte of a block's first sector.
-const FIRST_SECTOR: u8 = 0x10;
-/// Block formats and the length of their header.
-const HEADERS: [(u16, usize); 4] = [(3, 28), (4, 40), (5, 48), (6, 72)];
-/// Flag of a block with a checksum.
-const HAS_CHECKSUM: u16 = 2;
-
-/// Operations by number (docs/format/log.md#operations).
-mod operation {
-    /// Operations on a page.
-    pub(super) const ON_A_PAGE: [u8; 16] = [1, 2, 3, 4, 5, 6, 7, 10, 11, 13, 16, 17, 18, 19, 22, 126];
-    /// Operations that end a transaction.
-    pub(super) const ENDS: [u8; 2] = [129, 130];
-    pub(super) const BEGIN: u8 = 128;
-    /// Page lists of bulk operations.
-    pub(super) const BULK_WRITE: u8 = 154;
-}
-
-type Transaction = [u8; 6];
 
 /// The effect of a set's log.
 #[derive(Debug, Default)]
@@ -49,48 +27,45 @@ pub(crate) struct LogPortion {
     /// Tape offsets of invalid blocks and blocks with wrong checksums.
     pub(crate) bad_blocks: Vec<u64>,
     /// Transactions that began and have not ended, and the pages changed by each.
-    open: BTreeSet<Transaction>,
-    changed: BTreeSet<(Transaction, PageId)>,
+    open: BTreeSet<TransactionId>,
+    changed: BTreeSet<(TransactionId, PageId)>,
 }
 
 /// Additional memory per entry of the sets and maps, as their nodes are not full.
 const BYTES_PER_ENTRY: usize = 16;
 /// Memory for a page that the log changes: its last change, and later its entry in the list of pages in flight.
 const BYTES_PER_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_PER_ENTRY + size_of::<PageId>();
-const BYTES_PER_TRANSACTION: usize = size_of::<Transaction>() + BYTES_PER_ENTRY;
-const BYTES_PER_CHANGE: usize = size_of::<(Transaction, PageId)>() + BYTES_PER_ENTRY + size_of::<PageId>();
+const BYTES_PER_TRANSACTION: usize = size_of::<TransactionId>() + BYTES_PER_ENTRY;
+const BYTES_PER_CHANGE: usize = size_of::<(TransactionId, PageId)>() + BYTES_PER_ENTRY + size_of::<PageId>();
 
 impl LogPortion {
     /// Reads all log blocks of a region, in the order written.
     pub(super) fn read(&mut self, media: &Media, log: &LogRegion, room: &Room) -> io::Result<()> {
-        let mut block = vec![0; MAX_BLOCK_BYTES];
+        let mut buffer = vec![0; MAX_BYTES];
         let (mut at, end) = (log.region.at, log.region.at + log.used);
         while at < end {
-            let wanted = (end - at).min(MAX_BLOCK_BYTES as u64) as usize;
-            let read = match media.read_at(block.get_mut(..wanted).unwrap_or_default(), at) {
+            let wanted = (end - at).min(MAX_BYTES as u64) as usize;
+            let read = match media.read_at(buffer.get_mut(..wanted).unwrap_or_default(), at) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => 0,
                 Err(error) => return Err(error),
             };
-            let Some(bytes) = size(block.get(..read).unwrap_or_default())
-                .and_then(|size| block.get_mut(..size))
-                .filter(|bytes| bytes.len() <= read)
-            else {
-                self.bad(at);
-                return Ok(());
-            };
-            if !is_sound(bytes) {
-                self.bad(at);
-                return Ok(());
-            }
-            let length = bytes.len() as u64;
+            let bytes = buffer.get_mut(..read).unwrap_or_default();
+            let size = block::size_on_disk(bytes);
             let before = self.held_bytes();
-            // A sound block in an unknown form is not damage.
-            self.is_unknown |= self.records(bytes).is_none();
+            match (Block::restore(bytes), size) {
+                (Ok(block), _) => self.block(&block),
+                // A sound block in an unknown form is not damage.
+                (Err(BlockFault::Format(_) | BlockFault::Records), Some(_)) => self.is_unknown = true,
+                _ => {
+                    self.bad(at);
+                    return Ok(());
+                }
+            }
             let held = self.held_bytes();
             room.take(held.saturating_sub(before), "the pages that its log changes")?;
             room.give_back(before.saturating_sub(held));
-            at += length;
+            at += size.unwrap_or(MAX_BYTES) as u64;
         }
         Ok(())
     }
@@ -108,56 +83,40 @@ impl LogPortion {
         self.is_unknown = true;
     }
 
-    /// Notes the effects of the records of a block; `None` if its records cannot be separated.
-    pub(super) fn records(&mut self, block: &mut [u8]) -> Option<()> {
-        // The first byte of each sector holds a status; the displaced byte is at the end of the block.
-        let size = block.len();
-        for sector in 0..size / SECTOR_BYTES {
-            *block.get_mut(sector * SECTOR_BYTES)? = *block.get(size - 1 - sector)?;
+    /// Notes what the records of a block do.
+    pub(super) fn block(&mut self, block: &Block<'_>) {
+        self.is_unknown |= block.is_encrypted();
+        for (lsn, record) in block.records() {
+            self.record(&record, lsn);
         }
-        let format = u16_at(block, 0)?;
-        let header = HEADERS.iter().find(|(known, _)| *known == format)?.1;
-        let (count, used) = (usize::from(u16_at(block, 2)?), usize::from(u16_at(block, 4)?));
-        let first = Lsn::read(block, 12)?;
-        // Offsets grow downwards from the end of the used part.
-        let slots = used.checked_sub(2 * count)?;
-        let offset = |index: usize| match index < count {
-            true => u16_at(block, used - 2 * (index + 1)).map(usize::from),
-            false => Some(slots),
-        };
-        for index in 0..count {
-            let (start, end) = (offset(index)?, offset(index + 1)?);
-            let record = block.get(start..end).filter(|_| start >= header)?;
-            let slot = first.slot.checked_add(u16::try_from(index).ok()?)?;
-            self.record(record, Lsn { slot, ..first })?;
-        }
-        Some(())
     }
 
-    fn record(&mut self, record: &[u8], lsn: Lsn) -> Option<()> {
-        let transaction: Transaction = array_at(record, 0x10)?;
-        let operation = *record.get(0x16)?;
-        if operation == operation::BEGIN {
-            self.end(transaction);
-            self.open.insert(transaction);
-        } else if operation::ENDS.contains(&operation) {
-            self.end(transaction);
-        } else if operation == operation::BULK_WRITE {
-            // Pages changed by a minimally logged operation are not in the log.
-            self.is_unknown = true;
-        } else if operation::ON_A_PAGE.contains(&operation) {
-            let page = PageId::new(u16_at(record, 0x1C)?, u32_at(record, 0x18)?);
-            let last = self.changes.entry(page).or_default();
-            *last = lsn.max(*last);
-            if self.open.contains(&transaction) {
-                self.changed.insert((transaction, page));
+    fn record(&mut self, record: &LogRecord<'_>, lsn: Lsn) {
+        let transaction = record.transaction();
+        match record.operation() {
+            Operation::BEGIN_XACT => {
+                self.end(transaction);
+                self.open.insert(transaction);
             }
+            Operation::COMMIT_XACT | Operation::ABORT_XACT => self.end(transaction),
+            // Pages of a minimally logged operation are not in the log.
+            Operation::BUF_WRITE => self.is_unknown = true,
+            operation => match record.on_page() {
+                Some(change) => {
+                    let last = self.changes.entry(change.page).or_default();
+                    *last = lsn.max(*last);
+                    if self.open.contains(&transaction) {
+                        self.changed.insert((transaction, change.page));
+                    }
+                }
+                // It changes a page, and does not say which.
+                None => self.is_unknown |= operation.is_on_a_page(),
+            },
         }
-        Some(())
     }
 
     /// Forgets a transaction: its pages are not undone.
-    fn end(&mut self, transaction: Transaction) {
+    fn end(&mut self, transaction: TransactionId) {
         if self.open.remove(&transaction) {
             let first = (transaction, PageId::new(0, 0));
             while let Some(&change) = self.changed.range(first..).next().filter(|(of, _)| *of == transaction) {
@@ -174,39 +133,6 @@ impl LogPortion {
     }
 }
 
-/// Size of the block that starts here, if there can be one.
-fn size(bytes: &[u8]) -> Option<usize> {
-    let size = usize::from(u16_at(bytes, 6)?);
-    let is_block = bytes.first()? & FIRST_SECTOR != 0
-        && size.is_multiple_of(SECTOR_BYTES)
-        && (SECTOR_BYTES..=MAX_BLOCK_BYTES).contains(&size);
-    is_block.then_some(size)
-}
-
-/// Whether the checksum of a block as stored on disk is right, if it has one.
-fn is_sound(block: &[u8]) -> bool {
-    if u16_at(block, 8).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
-        return true;
-    }
-    let Some(stored) = u32_at(block, 0x18) else { return false };
-    // The field itself counts as zero: it is in the first sector, which is rotated most.
-    let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
-    sectors_sum(0, block) ^ field == stored
-}
-
-/// Adds sectors to a checksum: each XORed into one word, the sum rotated by one bit before each.
-pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
-    bytes.chunks(SECTOR_BYTES).fold(sum, |sum, sector| {
-        let mut lanes = [0u32; 16];
-        for block in sector.chunks_exact(64) {
-            for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
-                *lane ^= u32::from_le_bytes(*word);
-            }
-        }
-        sum.rotate_left(1) ^ lanes.iter().fold(0, |folded, lane| folded ^ lane)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,11 +142,12 @@ mod tests {
 
     const RECORD_BYTES: usize = 64;
     const HEADER_BYTES: usize = 28;
+    const SECTOR_BYTES: usize = 512;
 
     /// A log block as SQL Server 2005 writes it, with these records: transaction, operation, page of file 1.
     fn block(records: &[(u8, u8, u32)]) -> Vec<u8> {
         let used = HEADER_BYTES + records.len() * (RECORD_BYTES + 2);
-        let size = (used + MAX_BLOCK_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
+        let size = (used + MAX_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
         let mut block = vec![0; size];
         let fields = [3, records.len(), used, size, 1];
         for (field, value) in fields.into_iter().enumerate() {
@@ -236,7 +163,9 @@ mod tests {
         }
         for sector in 0..size / SECTOR_BYTES {
             block[size - 1 - sector] = block[sector * SECTOR_BYTES];
-            block[sector * SECTOR_BYTES] = if sector == 0 { 0x50 } else { 0x40 };
+            let first = if sector == 0 { 0x10 } else { 0 };
+            let last = if (sector + 1) * SECTOR_BYTES == size { 0x08 } else { 0 };
+            block[sector * SECTOR_BYTES] = 0x40 | first | last;
         }
         block
     }
@@ -256,18 +185,20 @@ mod tests {
         Ok(portion)
     }
 
-    const INSERT: u8 = 2;
+    const INSERT: u8 = Operation::INSERT_ROWS.0;
+    const BEGIN: u8 = Operation::BEGIN_XACT.0;
+    const COMMIT: u8 = Operation::COMMIT_XACT.0;
 
     #[test]
-    fn a_transaction_that_alternates_between_pages_keeps_each_once() {
-        let begin = block(&[(1, operation::BEGIN, 0), (2, operation::BEGIN, 0)]);
+    fn a_transaction_that_goes_to_and_fro_between_pages_keeps_each_once() {
+        let begin = block(&[(1, BEGIN, 0), (2, BEGIN, 0)]);
         let records: Vec<_> = (0..600).map(|number| (1 + number as u8 / 2 % 2, INSERT, 100 + number % 8)).collect();
         let changes = block(&records).repeat(500);
         // A few pages, 300,000 records: they fit where one entry per record would not.
         let portion = read(&[begin.clone(), changes.clone()].concat(), (8 << 20) + 4096).unwrap();
         let pages = |numbers: &[u32]| numbers.iter().map(|&page| PageId::new(1, page)).collect::<Vec<_>>();
         assert_eq!(portion.undone, pages(&[100, 101, 102, 103, 104, 105, 106, 107]));
-        let end = block(&[(1, operation::ENDS[0], 0)]);
+        let end = block(&[(1, COMMIT, 0)]);
         let portion = read(&[begin, changes, end].concat(), (8 << 20) + 4096).unwrap();
         assert_eq!(portion.undone, pages(&[102, 103, 106, 107]), "the changes of the transaction left open");
         assert_eq!(portion.changes.len(), 8);

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use format::allocation::EXTENT_PAGES;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
-use format::protection::undo_torn_bits;
+use format::protection::{sectors_sum, undo_torn_bits};
 use format::{Lsn, Page, PageHeader, PageId};
 
 use super::damage::{Damage, DamageKind};
-use super::log_portion::{LogPortion, sectors_sum};
+use super::log_portion::LogPortion;
 use super::media::{Media, is_damage};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place};
 use super::sets::Region;

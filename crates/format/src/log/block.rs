@@ -1,0 +1,299 @@
+//! Log blocks (docs/format/log.md#log-blocks): 1 to 120 sectors, the unit in which the log is written.
+
+use super::record::{HEADER_BYTES as RECORD_HEADER_BYTES, LogRecord};
+use super::time::LogTime;
+use crate::bytes::{u16_at, u32_at};
+use crate::fields::{Structure, offset};
+use crate::ids::Lsn;
+use crate::protection::sectors_sum;
+
+const fn at(name: &str, bytes: u32) -> usize {
+    offset(Structure::LogBlock, name, bytes)
+}
+
+/// Unit of blocks, and of block numbers in LSNs.
+pub const SECTOR_BYTES: usize = crate::simd::SECTOR_BYTES;
+/// Largest block.
+pub const MAX_BYTES: usize = 120 * SECTOR_BYTES;
+/// Bits of a sector's status byte: parity of the VLF's use, first and last sector of a block.
+const PARITY: u8 = 0xC0;
+const FIRST: u8 = 0x10;
+const LAST: u8 = 0x08;
+/// Flags of a block.
+const HAS_CHECKSUM: u16 = 2;
+const IS_ENCRYPTED: u16 = 4;
+
+/// Why the bytes at a place are no block of the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockFault {
+    /// No block starts here, or it is longer than what is there.
+    NoBlock,
+    /// A sector is of another block, or of an earlier use of the VLF.
+    OtherSector,
+    /// The checksum is wrong.
+    Checksum {
+        /// As the header has it.
+        stored: u32,
+        /// As the bytes give it.
+        computed: u32,
+    },
+    /// The format is not known, or that of SQL Server 2000.
+    Format(u16),
+    /// Header, slot array and records contradict each other.
+    Records,
+}
+
+/// A block in its restored form, found sound.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    bytes: &'a [u8],
+    header_bytes: usize,
+    used: usize,
+    records: usize,
+}
+
+/// Size in bytes of the block whose first sector starts `sector`, as on disk; `None` if none starts there.
+pub fn size_on_disk(sector: &[u8]) -> Option<usize> {
+    let size = usize::from(u16_at(sector, const { at("size", 2) })?);
+    let is_block =
+        sector.first()? & FIRST != 0 && size.is_multiple_of(SECTOR_BYTES) && (SECTOR_BYTES..=MAX_BYTES).contains(&size);
+    is_block.then_some(size)
+}
+
+/// Parity bits of the block whose first sector starts `sector`, as on disk.
+pub fn parity_on_disk(sector: &[u8]) -> u8 {
+    sector.first().copied().unwrap_or_default() & PARITY
+}
+
+/// The LSN of the first record, which says where the block belongs. It lies where no status byte is.
+pub fn first_lsn_on_disk(sector: &[u8]) -> Option<Lsn> {
+    Lsn::read(sector, const { at("firstLSN", 10) })
+}
+
+/// Bytes of the header by format; SQL Server 2000's records are different.
+fn header_bytes(format: u16) -> Option<usize> {
+    [(3, 28), (4, 40), (5, 48), (6, 72)].into_iter().find(|(known, _)| *known == format).map(|(_, bytes)| bytes)
+}
+
+impl<'a> Block<'a> {
+    /// The block that starts `bytes` as they lie on disk: verified, then restored in place. Returns it with its size.
+    ///
+    /// # Errors
+    /// [`BlockFault`]; `bytes` are then as they were, but for the status bytes of a block with a fault of its records.
+    pub fn restore(bytes: &'a mut [u8]) -> Result<Self, BlockFault> {
+        let size = size_on_disk(bytes).ok_or(BlockFault::NoBlock)?;
+        let block = bytes.get_mut(..size).ok_or(BlockFault::NoBlock)?;
+        let sectors = size / SECTOR_BYTES;
+        let parity = parity_on_disk(block);
+        let is_status = |(index, sector): (usize, &[u8])| {
+            let first = if index == 0 { FIRST } else { 0 };
+            let last = if index + 1 == sectors { LAST } else { 0 };
+            sector.first() == Some(&(parity | first | last))
+        };
+        if !block.chunks_exact(SECTOR_BYTES).enumerate().all(is_status) {
+            return Err(BlockFault::OtherSector);
+        }
+        verify(block)?;
+        for sector in 0..sectors {
+            let displaced = block.get(size - 1 - sector).copied().unwrap_or_default();
+            if let Some(status) = block.get_mut(sector * SECTOR_BYTES) {
+                *status = displaced;
+            }
+        }
+        Self::of_restored(block)
+    }
+
+    /// The block in restored bytes.
+    fn of_restored(bytes: &'a [u8]) -> Result<Self, BlockFault> {
+        let u16 = |offset: usize| u16_at(bytes, offset).map(usize::from).ok_or(BlockFault::Records);
+        let format = u16_at(bytes, const { at("format", 2) }).ok_or(BlockFault::Records)?;
+        let header_bytes = header_bytes(format).ok_or(BlockFault::Format(format))?;
+        let (records, used) = (u16(const { at("records", 2) })?, u16(const { at("used", 2) })?);
+        let block = Self { bytes, header_bytes, used, records };
+        let is_inside = used <= bytes.len() && used.checked_sub(2 * records).is_some_and(|end| end >= header_bytes);
+        if is_inside && (block.is_encrypted() || block.records_are_in_order()) {
+            Ok(block)
+        } else {
+            Err(BlockFault::Records)
+        }
+    }
+
+    /// Whether the records follow each other from the header to the slot array, each with room for its own header.
+    fn records_are_in_order(&self) -> bool {
+        let Some(slots) = self.bytes.get(self.used - 2 * self.records..self.used) else { return false };
+        let mut end = self.used - 2 * self.records;
+        // The slot array grows down: its first word is that of the last record.
+        for word in slots.as_chunks::<2>().0 {
+            let start = usize::from(u16::from_le_bytes(*word));
+            if end.checked_sub(start).is_none_or(|bytes| bytes < RECORD_HEADER_BYTES) {
+                return false;
+            }
+            end = start;
+        }
+        end >= self.header_bytes
+    }
+
+    /// Size on disk.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// 3 to 6.
+    pub fn format(&self) -> u16 {
+        self.u16(const { at("format", 2) })
+    }
+
+    /// Size of the block before it, in this VLF or the one before.
+    pub fn previous_size(&self) -> usize {
+        self.u16(const { at("previousSize", 2) }).into()
+    }
+
+    /// LSN of the first record; where a block without records is.
+    pub fn first_lsn(&self) -> Lsn {
+        Lsn::read(self.bytes, const { at("firstLSN", 10) }).unwrap_or_default()
+    }
+
+    /// How many records it has.
+    pub fn record_count(&self) -> usize {
+        self.records
+    }
+
+    /// Whether a checksum protects it; it was right.
+    pub fn has_checksum(&self) -> bool {
+        self.u16(const { at("flags", 2) }) & HAS_CHECKSUM != 0
+    }
+
+    /// Whether its records are encrypted: they cannot be read, and [`Self::records`] has none.
+    pub fn is_encrypted(&self) -> bool {
+        self.u16(const { at("flags", 2) }) & IS_ENCRYPTED != 0
+    }
+
+    /// When the block was closed, in the server's local time; blocks before format 6 do not say.
+    pub fn closed(&self) -> Option<LogTime> {
+        const FIELD: usize = at("closed", 8);
+        if self.header_bytes >= FIELD + 8 { LogTime::read(self.bytes, FIELD) } else { None }
+    }
+
+    /// Its records with their LSNs, as they were written.
+    #[inline]
+    pub fn records(&self) -> impl Iterator<Item = (Lsn, LogRecord<'a>)> + use<'a> {
+        let count = if self.is_encrypted() { 0 } else { self.records };
+        let first = self.first_lsn();
+        let end_of_records = self.used - 2 * self.records;
+        let slots = self.bytes.get(self.used - 2 * count..self.used).unwrap_or_default();
+        let bytes = self.bytes;
+        (0..count).map_while(move |index| {
+            let slot = |index: usize| u16_at(slots, slots.len().checked_sub(2 * (index + 1))?).map(usize::from);
+            let start = slot(index)?;
+            let end = if index + 1 < count { slot(index + 1)? } else { end_of_records };
+            let lsn = Lsn { slot: first.slot.wrapping_add(index as u16), ..first };
+            Some((lsn, LogRecord::new(bytes.get(start..end)?)))
+        })
+    }
+
+    fn u16(&self, offset: usize) -> u16 {
+        u16_at(self.bytes, offset).unwrap_or_default()
+    }
+}
+
+/// Verifies the checksum of a block as it lies on disk, if it has one: that of a page, for as many sectors as it has
+/// (docs/format/checksums-and-torn-pages.md#checksum).
+fn verify(block: &[u8]) -> Result<(), BlockFault> {
+    if u16_at(block, const { at("flags", 2) }).is_none_or(|flags| flags & HAS_CHECKSUM == 0) {
+        return Ok(());
+    }
+    let stored = u32_at(block, const { at("checksum", 4) }).unwrap_or_default();
+    // The field itself counts as zero: it lies in the first sector, which is rotated most.
+    let field = stored.rotate_left((block.len() / SECTOR_BYTES).wrapping_sub(1) as u32);
+    let computed = sectors_sum(0, block) ^ field;
+    if computed == stored { Ok(()) } else { Err(BlockFault::Checksum { stored, computed }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A block of format 5 with these records, as it lies on disk.
+    fn on_disk(records: &[Vec<u8>]) -> Vec<u8> {
+        const HEADER: usize = 48;
+        let used = HEADER + records.iter().map(|record| record.len() + 2).sum::<usize>();
+        let size = (used + MAX_BYTES / SECTOR_BYTES).next_multiple_of(SECTOR_BYTES);
+        let mut block = vec![0; size];
+        for (field, value) in [5, records.len(), used, size, 3, 512].into_iter().enumerate() {
+            block[2 * field..2 * field + 2].copy_from_slice(&(value as u16).to_le_bytes());
+        }
+        block[12..22].copy_from_slice(&[33, 0, 0, 0, 16, 0, 0, 0, 1, 0]);
+        let mut start = HEADER;
+        for (number, record) in records.iter().enumerate() {
+            block[start..start + record.len()].copy_from_slice(record);
+            block[used - 2 * (number + 1)..][..2].copy_from_slice(&(start as u16).to_le_bytes());
+            start += record.len();
+        }
+        for sector in 0..size / SECTOR_BYTES {
+            block[size - 1 - sector] = block[sector * SECTOR_BYTES];
+            block[sector * SECTOR_BYTES] = 0x40;
+        }
+        block[0] |= FIRST;
+        block[size - SECTOR_BYTES] |= LAST;
+        let sum = sectors_sum(0, &block);
+        block[0x18..0x1C].copy_from_slice(&sum.to_le_bytes());
+        block
+    }
+
+    fn records() -> Vec<Vec<u8>> {
+        (0..40u8).map(|number| vec![number; RECORD_HEADER_BYTES + usize::from(number) * 4]).collect()
+    }
+
+    #[test]
+    fn records_come_as_they_were_written_with_their_lsns() {
+        let mut bytes = on_disk(&records());
+        assert!(bytes.len() > 5 * SECTOR_BYTES, "several sectors");
+        bytes.extend([0xAA; 100]);
+        let block = Block::restore(&mut bytes).unwrap();
+        assert_eq!((block.record_count(), block.previous_size(), block.format()), (40, 512, 5));
+        for (number, (lsn, record)) in block.records().enumerate() {
+            assert_eq!(lsn, Lsn { vlf: 33, block: 16, slot: 1 + number as u16 });
+            assert_eq!(record.bytes(), records()[number]);
+        }
+        assert_eq!(block.records().count(), 40);
+    }
+
+    #[test]
+    fn an_encrypted_block_has_no_records_to_read() {
+        let mut bytes = on_disk(&records());
+        bytes[8] |= 4;
+        bytes[0x18..0x1C].fill(0);
+        let sum = sectors_sum(0, &bytes);
+        bytes[0x18..0x1C].copy_from_slice(&sum.to_le_bytes());
+        let block = Block::restore(&mut bytes).unwrap();
+        assert_eq!((block.is_encrypted(), block.record_count(), block.records().count()), (true, 40, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn every_bit_of_a_block_with_a_checksum_counts(at in any::<prop::sample::Index>(), bit in 0..8u8) {
+            let sound = on_disk(&records());
+            let mut bytes = sound.clone();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            let flags_off = at == 8 && bit == 1;
+            prop_assert!(Block::restore(&mut bytes).is_err() || flags_off);
+        }
+
+        #[test]
+        fn any_bytes_without_a_checksum_can_be_opened(changes in prop::collection::vec((0..600usize, any::<u8>()), 1..6)) {
+            let mut bytes = on_disk(&records());
+            bytes[8] = 1;
+            for (at, value) in changes {
+                bytes[at] = value;
+            }
+            if let Ok(block) = Block::restore(&mut bytes) {
+                let total: usize = block.records().map(|(_, record)| record.bytes().len()).sum();
+                prop_assert!(total <= block.size());
+                prop_assert_eq!(block.records().count(), block.record_count());
+            }
+        }
+    }
+}
