@@ -26,6 +26,7 @@ pub use error::{OpenError, ReadError};
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{FileKind, identify};
 pub use memory_files::MemoryFiles;
+pub use positioned::read_fully_at;
 pub use throttle::Throttled;
 
 use std::fs::File;

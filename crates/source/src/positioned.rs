@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::io;
 
-/// Reads until `buffer` is full or the file ends; returns the bytes read.
-pub(crate) fn read_fully_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+/// Reads from `offset` on until `buffer` is full or the file ends; returns the bytes read.
+///
+/// # Errors
+/// Those of the system; an interrupted read is repeated.
+pub fn read_fully_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
         match read_at(file, buffer.get_mut(done..).unwrap_or_default(), offset + done as u64) {

@@ -100,11 +100,19 @@ impl<'a> Block<'a> {
                 *status = displaced;
             }
         }
-        Self::of_restored(block)
+        Self::parse(block)
     }
 
-    /// The block in restored bytes.
-    fn of_restored(bytes: &'a [u8]) -> Result<Self, BlockFault> {
+    /// The block in bytes that [`Self::restore`] has found sound and restored: looked at once more, not verified again.
+    pub fn of_restored(bytes: &'a [u8]) -> Option<Self> {
+        let field = |offset: usize| u16_at(bytes, offset).map(usize::from);
+        let (records, used) = (field(const { at("records", 2) })?, field(const { at("used", 2) })?);
+        let header_bytes = header_bytes(u16_at(bytes, const { at("format", 2) })?)?;
+        (used <= bytes.len() && 2 * records <= used).then_some(Self { bytes, header_bytes, used, records })
+    }
+
+    /// The block in restored bytes, whose records must be in order.
+    fn parse(bytes: &'a [u8]) -> Result<Self, BlockFault> {
         let u16 = |offset: usize| u16_at(bytes, offset).map(usize::from).ok_or(BlockFault::Records);
         let format = u16_at(bytes, const { at("format", 2) }).ok_or(BlockFault::Records)?;
         let header_bytes = header_bytes(format).ok_or(BlockFault::Format(format))?;

@@ -1,0 +1,74 @@
+//! Why a log cannot be read. Each message names file, place, cause and remedy in one line.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The named files are not the log files of one database that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// No path was given.
+    #[error("no file given; name the .ldf files of one database")]
+    Nothing,
+    /// The system refuses.
+    #[error("{}: cannot be read at byte {at}: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        at: u64,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Not a regular file, or a file of another kind.
+    #[error("{}: is not a transaction log file; name the .ldf files of one database", path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The header of the first VLF, or of one inside the file, is damaged.
+    #[error("{}: no virtual log file starts at byte {at}, where the one before ends: the file is damaged or cut there; what it holds up to there cannot be put in order without the rest", path.display())]
+    NoVlf {
+        /// The file.
+        path: PathBuf,
+        /// Where one should start.
+        at: u64,
+    },
+    /// More VLFs than a log can have.
+    #[error("{}: more than {most} virtual log files: the file is damaged, or is not a transaction log file", path.display())]
+    TooManyVlfs {
+        /// The file.
+        path: PathBuf,
+        /// What is accepted.
+        most: usize,
+    },
+    /// Files of different databases.
+    #[error("{}: is a log file of another database than {}; name the log files of one database", path.display(), other.display())]
+    OtherDatabase {
+        /// The file.
+        path: PathBuf,
+        /// The file before it.
+        other: PathBuf,
+    },
+    /// A file was named twice, or a copy of it.
+    #[error("{}: has the same file ID {file_id} as {}; name each log file once", path.display(), other.display())]
+    SameFile {
+        /// The file.
+        path: PathBuf,
+        /// The file before it.
+        other: PathBuf,
+        /// Both have it.
+        file_id: u16,
+    },
+    /// SQL Server 2000 wrote it.
+    #[error("{}: was written by SQL Server 2000, whose log records are of another form; SQL Server 2005 and later can be read", path.display())]
+    TooOld {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Never used.
+    #[error("{}: has never been written: none of its virtual log files is in use", path.display())]
+    NeverUsed {
+        /// The file.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,259 @@
+//! From block to block through the log.
+
+use format::Lsn;
+use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
+use format::log::{Block, BlockFault, vlf};
+use source::read_fully_at;
+
+use crate::error::LogError;
+use crate::file::{Log, LogFile, PlacedVlf};
+
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+/// Blocks are written side by side: after a crash, whole ones may lie this far after the first one that is not there. SQL
+/// Server has at most 3840 KB of log under way.
+const UNDER_WAY_BYTES: u64 = 3840 << 10;
+
+/// Goes through the blocks of a log, each verified, from the oldest to the end.
+#[derive(Debug)]
+pub struct Walk<'l> {
+    log: &'l Log,
+    /// Position in the run.
+    at: usize,
+    /// Where the next block starts, in the file.
+    next: u64,
+    buffer: Vec<u8>,
+    /// What of the buffer holds the file from where on.
+    filled: usize,
+    filled_from: u64,
+    /// Size of the last block; `None` before the first one.
+    last_size: Option<usize>,
+    end: Option<End>,
+    /// Bytes of the blocks so far.
+    bytes: u64,
+    blocks_of_vlf: u64,
+}
+
+/// Where and why the log ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// The VLF that it ends in.
+    pub at: PlacedVlf,
+    /// Where its next block would be, in the file.
+    pub offset: u64,
+    /// The number of that block.
+    pub block: u32,
+    /// Why.
+    pub reason: EndReason,
+}
+
+/// Why the log ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndReason {
+    /// Nothing of the current use follows.
+    Written,
+    /// Blocks of the current use follow, close enough to have been under way when writing stopped.
+    UnderWay(LaterBlocks),
+    /// Blocks of the current use follow, further than any write reaches, or whole VLFs: the log is damaged here.
+    Damaged {
+        /// What is wrong with the block here.
+        fault: BlockFault,
+        /// What follows in this VLF, if anything does.
+        later: Option<LaterBlocks>,
+        /// How many VLFs of the log follow.
+        vlfs: usize,
+    },
+}
+
+/// Blocks that lie after the end of the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaterBlocks {
+    /// How many.
+    pub count: u64,
+    /// Where the last of them ends, in the file.
+    pub end: u64,
+}
+
+impl<'l> Walk<'l> {
+    /// Starts before the oldest block.
+    pub fn new(log: &'l Log) -> Self {
+        let next = log.run().first().map_or(0, |first| first.vlf.offset + vlf::HEADER_BYTES);
+        Self {
+            log,
+            at: 0,
+            next,
+            buffer: vec![0; BUFFER_BYTES],
+            filled: 0,
+            filled_from: next,
+            last_size: None,
+            end: None,
+            bytes: 0,
+            blocks_of_vlf: 0,
+        }
+    }
+
+    /// The next block; `None` at the end, which [`Self::end`] then describes.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] when the file cannot be read, [`LogError::TooOld`] for a log of SQL Server 2000.
+    pub fn next_block(&mut self) -> Result<Option<Block<'_>>, LogError> {
+        let size = match self.find()? {
+            Some(size) => size,
+            None => return Ok(None),
+        };
+        let start = (self.next - self.filled_from) as usize;
+        self.next += size as u64;
+        self.bytes += size as u64;
+        self.blocks_of_vlf += 1;
+        self.last_size = Some(size);
+        // It was found sound by `find`, which restored it.
+        Ok(self.buffer.get(start..start + size).and_then(Block::of_restored))
+    }
+
+    /// Where and why the log ends; `None` before [`Self::next_block`] returned `None`.
+    pub fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// The VLF of the block returned last.
+    pub fn vlf(&self) -> Option<PlacedVlf> {
+        self.log.run().get(self.at).copied()
+    }
+
+    /// How many blocks of the current VLF were returned.
+    pub fn blocks_of_vlf(&self) -> u64 {
+        self.blocks_of_vlf
+    }
+
+    /// Bytes of all blocks returned.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Finds the next block and restores it in the buffer; its size. `None` at the end.
+    fn find(&mut self) -> Result<Option<usize>, LogError> {
+        while self.end.is_none() {
+            let Some(placed) = self.vlf() else { return Ok(None) };
+            if self.next >= placed.vlf.end() && self.at + 1 < self.log.run().len() {
+                self.enter(self.at + 1);
+                continue;
+            }
+            self.fill(placed)?;
+            match self.restore(placed) {
+                Ok(size) => return Ok(Some(size)),
+                Err(BlockFault::Format(2)) if self.last_size.is_none() => {
+                    let path = self.file(placed).path.clone();
+                    return Err(LogError::TooOld { path });
+                }
+                // The oldest VLF may have been taken into use and never written: the log starts with the next one.
+                Err(_) if self.last_size.is_none() && self.at + 1 < self.log.run().len() => self.enter(self.at + 1),
+                Err(fault) => self.end = Some(self.ended(placed, fault)?),
+            }
+        }
+        Ok(None)
+    }
+
+    fn enter(&mut self, at: usize) {
+        self.at = at;
+        self.blocks_of_vlf = 0;
+        self.next = self.vlf().map_or(0, |placed| placed.vlf.offset + vlf::HEADER_BYTES);
+        (self.filled, self.filled_from) = (0, self.next);
+    }
+
+    fn file(&self, placed: PlacedVlf) -> &'l LogFile {
+        // A run names files of its log only.
+        #[expect(clippy::indexing_slicing, reason = "made of the positions of these files")]
+        &self.log.files()[placed.file]
+    }
+
+    /// Makes sure that the buffer has as much from the next block on as a block may have, or to the end of the VLF.
+    fn fill(&mut self, placed: PlacedVlf) -> Result<(), LogError> {
+        let left = usize::try_from(placed.vlf.end().saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let start = (self.next - self.filled_from) as usize;
+        let has = self.filled.saturating_sub(start);
+        if has >= left.min(MAX_BYTES) {
+            return Ok(());
+        }
+        self.buffer.copy_within(start.min(self.filled)..self.filled, 0);
+        (self.filled, self.filled_from) = (has, self.next);
+        let wanted = left.min(self.buffer.len());
+        let at = self.next + has as u64;
+        let file = self.file(placed);
+        let read = read_at(file, self.buffer.get_mut(has..wanted).unwrap_or_default(), at)?;
+        self.filled = has + read;
+        Ok(())
+    }
+
+    /// Verifies the block at the start of what is left in the buffer, and restores it.
+    fn restore(&mut self, placed: PlacedVlf) -> Result<usize, BlockFault> {
+        let start = (self.next - self.filled_from) as usize;
+        let number = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
+        let bytes = self.buffer.get_mut(start..self.filled).unwrap_or_default();
+        belongs(bytes, placed, number)?;
+        let block = Block::restore(bytes)?;
+        // Each block names the size of the one before it, in another VLF too.
+        match self.last_size {
+            Some(size) if size != block.previous_size() => Err(BlockFault::OtherSector),
+            _ => Ok(block.size()),
+        }
+    }
+
+    /// The end of the log at the next block, which has this fault.
+    fn ended(&self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
+        let later = self.later(placed)?;
+        let vlfs = self.log.run().len() - self.at - 1;
+        let reason = match later {
+            None if vlfs == 0 => EndReason::Written,
+            Some(later) if vlfs == 0 && later.end <= self.next.saturating_add(UNDER_WAY_BYTES) => {
+                EndReason::UnderWay(later)
+            }
+            later => EndReason::Damaged { fault, later, vlfs },
+        };
+        let block = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
+        Ok(End { at: placed, offset: self.next, block, reason })
+    }
+
+    /// Whole blocks of the current use after the end, in the same VLF.
+    fn later(&self, placed: PlacedVlf) -> Result<Option<LaterBlocks>, LogError> {
+        let file = self.file(placed);
+        let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
+        let mut found: Option<LaterBlocks> = None;
+        let mut at = self.next + SECTOR_BYTES as u64;
+        while at < placed.vlf.end() {
+            let wanted = usize::try_from(placed.vlf.end() - at).unwrap_or(usize::MAX).min(buffer.len());
+            let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
+            let mut within = 0;
+            while within < read.min(BUFFER_BYTES) {
+                let number = ((at + within as u64 - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
+                let bytes = buffer.get_mut(within..read).unwrap_or_default();
+                let belongs = belongs(bytes, placed, number).is_ok();
+                match Block::restore(bytes).ok().filter(|_| belongs) {
+                    Some(block) => {
+                        within += block.size();
+                        let count = found.map_or(0, |found| found.count) + 1;
+                        found = Some(LaterBlocks { count, end: at + within as u64 });
+                    }
+                    None => within += SECTOR_BYTES,
+                }
+            }
+            if read < wanted || within == 0 {
+                break;
+            }
+            at += within as u64;
+        }
+        Ok(found)
+    }
+}
+
+/// Whether the first sector of a block is of this use of the VLF, and at its place.
+fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFault> {
+    let size = block::size_on_disk(bytes).filter(|size| *size <= bytes.len()).ok_or(BlockFault::NoBlock)?;
+    let lsn = block::first_lsn_on_disk(bytes).unwrap_or_default();
+    let expected = Lsn { vlf: placed.vlf.sequence, block: number, ..lsn };
+    let is_of_this_use = block::parity_on_disk(bytes) == placed.vlf.parity && lsn == expected;
+    if is_of_this_use && size <= bytes.len() { Ok(()) } else { Err(BlockFault::OtherSector) }
+}
+
+fn read_at(file: &LogFile, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
+    read_fully_at(&file.file, buffer, at).map_err(|cause| LogError::Io { path: file.path.clone(), at, cause })
+}
