@@ -11,6 +11,6 @@ pub mod vlf;
 
 pub use block::{Block, BlockFault, SECTOR_BYTES};
 pub use operation::Operation;
-pub use record::{LogRecord, TransactionId};
+pub use record::{LogRecord, PageChange, TransactionId};
 pub use time::LogTime;
 pub use vlf::Vlf;

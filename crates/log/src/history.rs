@@ -10,6 +10,9 @@ const MAX_OPEN: usize = 100_000;
 /// Letters of a transaction's name that are kept: SQL Server accepts 32.
 const NAME_LETTERS: usize = 64;
 
+/// Longest security identifier.
+const LOGIN_BYTES: usize = 85;
+
 /// How a transaction ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -32,6 +35,8 @@ pub struct Transaction {
     pub name: String,
     /// Session that began it; 0 if the log does not have its begin.
     pub session: u16,
+    /// Security identifier of the login that began it; empty for system transactions.
+    pub login: Vec<u8>,
     /// When it began, in the server's local time.
     pub began: Option<LogTime>,
     /// When it ended.
@@ -186,6 +191,7 @@ impl History {
             id,
             name: begin.map(|begin| begin.name().chars().take(NAME_LETTERS).collect()).unwrap_or_default(),
             session: begin.map_or(0, |begin| begin.session),
+            login: begin.map(|begin| begin.login.iter().take(LOGIN_BYTES).copied().collect()).unwrap_or_default(),
             began: begin.and_then(|begin| begin.began),
             ended: None,
             begin: begin.map(|_| lsn),

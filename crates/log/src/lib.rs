@@ -11,9 +11,11 @@
 mod error;
 mod file;
 mod history;
+mod totals;
 mod walk;
 
 pub use error::LogError;
 pub use file::{Log, LogFile, PlacedVlf};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
+pub use totals::{Totals, duration_ms};
 pub use walk::{End, EndReason, LaterBlocks, Walk};

@@ -29,9 +29,6 @@ pub struct Walk<'l> {
     /// Size of the last block; `None` before the first one.
     last_size: Option<usize>,
     end: Option<End>,
-    /// Bytes of the blocks so far.
-    bytes: u64,
-    blocks_of_vlf: u64,
 }
 
 /// Where and why the log ends.
@@ -52,16 +49,15 @@ pub struct End {
 pub enum EndReason {
     /// Nothing of the current use follows.
     Written,
-    /// Blocks of the current use follow, close enough to have been under way when writing stopped.
+    /// Blocks of the current use follow, close enough to have been under way when writing stopped: they are no part of the
+    /// log.
     UnderWay(LaterBlocks),
-    /// Blocks of the current use follow, further than any write reaches, or whole VLFs: the log is damaged here.
+    /// Blocks of the current use follow, further than any write reaches: the log is damaged here.
     Damaged {
         /// What is wrong with the block here.
         fault: BlockFault,
-        /// What follows in this VLF, if anything does.
-        later: Option<LaterBlocks>,
-        /// How many VLFs of the log follow.
-        vlfs: usize,
+        /// What follows.
+        later: LaterBlocks,
     },
 }
 
@@ -70,8 +66,8 @@ pub enum EndReason {
 pub struct LaterBlocks {
     /// How many.
     pub count: u64,
-    /// Where the last of them ends, in the file.
-    pub end: u64,
+    /// Bytes of log from the end to where the last of them ends.
+    pub reach_bytes: u64,
 }
 
 impl<'l> Walk<'l> {
@@ -87,8 +83,6 @@ impl<'l> Walk<'l> {
             filled_from: next,
             last_size: None,
             end: None,
-            bytes: 0,
-            blocks_of_vlf: 0,
         }
     }
 
@@ -103,8 +97,6 @@ impl<'l> Walk<'l> {
         };
         let start = (self.next - self.filled_from) as usize;
         self.next += size as u64;
-        self.bytes += size as u64;
-        self.blocks_of_vlf += 1;
         self.last_size = Some(size);
         // It was found sound by `find`, which restored it.
         Ok(self.buffer.get(start..start + size).and_then(Block::of_restored))
@@ -115,19 +107,13 @@ impl<'l> Walk<'l> {
         self.end
     }
 
-    /// The VLF of the block returned last.
-    pub fn vlf(&self) -> Option<PlacedVlf> {
+    /// Position in [`Log::run`] of the VLF of the block returned last.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn vlf(&self) -> Option<PlacedVlf> {
         self.log.run().get(self.at).copied()
-    }
-
-    /// How many blocks of the current VLF were returned.
-    pub fn blocks_of_vlf(&self) -> u64 {
-        self.blocks_of_vlf
-    }
-
-    /// Bytes of all blocks returned.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Finds the next block and restores it in the buffer; its size. `None` at the end.
@@ -155,7 +141,6 @@ impl<'l> Walk<'l> {
 
     fn enter(&mut self, at: usize) {
         self.at = at;
-        self.blocks_of_vlf = 0;
         self.next = self.vlf().map_or(0, |placed| placed.vlf.offset + vlf::HEADER_BYTES);
         (self.filled, self.filled_from) = (0, self.next);
     }
@@ -200,25 +185,34 @@ impl<'l> Walk<'l> {
 
     /// The end of the log at the next block, which has this fault.
     fn ended(&self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
-        let later = self.later(placed)?;
-        let vlfs = self.log.run().len() - self.at - 1;
-        let reason = match later {
-            None if vlfs == 0 => EndReason::Written,
-            Some(later) if vlfs == 0 && later.end <= self.next.saturating_add(UNDER_WAY_BYTES) => {
-                EndReason::UnderWay(later)
+        let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
+        // Of the first block only its first sector is skipped: it may have any size.
+        let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
+        for (index, placed) in self.log.run().iter().enumerate().skip(self.at) {
+            if index > self.at {
+                from = placed.vlf.offset + vlf::HEADER_BYTES;
             }
-            later => EndReason::Damaged { fault, later, vlfs },
+            let (count, end) = self.blocks_after(*placed, from)?;
+            if count > 0 {
+                later.count += count;
+                later.reach_bytes = before + (end - from);
+            }
+            before += placed.vlf.end().saturating_sub(from);
+        }
+        let reason = match later {
+            LaterBlocks { count: 0, .. } => EndReason::Written,
+            later if later.reach_bytes <= UNDER_WAY_BYTES => EndReason::UnderWay(later),
+            later => EndReason::Damaged { fault, later },
         };
         let block = ((self.next - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// Whole blocks of the current use after the end, in the same VLF.
-    fn later(&self, placed: PlacedVlf) -> Result<Option<LaterBlocks>, LogError> {
+    /// How many whole blocks of the current use lie in a VLF from `from` on, and where the last of them ends.
+    fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<(u64, u64), LogError> {
         let file = self.file(placed);
         let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
-        let mut found: Option<LaterBlocks> = None;
-        let mut at = self.next + SECTOR_BYTES as u64;
+        let (mut count, mut end, mut at) = (0, from, from);
         while at < placed.vlf.end() {
             let wanted = usize::try_from(placed.vlf.end() - at).unwrap_or(usize::MAX).min(buffer.len());
             let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
@@ -227,11 +221,10 @@ impl<'l> Walk<'l> {
                 let number = ((at + within as u64 - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
                 let bytes = buffer.get_mut(within..read).unwrap_or_default();
                 let belongs = belongs(bytes, placed, number).is_ok();
-                match Block::restore(bytes).ok().filter(|_| belongs) {
+                match if belongs { Block::restore(bytes).ok() } else { None } {
                     Some(block) => {
                         within += block.size();
-                        let count = found.map_or(0, |found| found.count) + 1;
-                        found = Some(LaterBlocks { count, end: at + within as u64 });
+                        (count, end) = (count + 1, at + within as u64);
                     }
                     None => within += SECTOR_BYTES,
                 }
@@ -241,7 +234,7 @@ impl<'l> Walk<'l> {
             }
             at += within as u64;
         }
-        Ok(found)
+        Ok((count, end))
     }
 }
 

@@ -12,8 +12,8 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    BenchArguments, ChainArguments, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, PageArguments,
-    TablesArguments,
+    BenchArguments, ChainArguments, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments,
+    PageArguments, TablesArguments,
 };
 
 use crate::failure::Failure;
@@ -71,6 +71,13 @@ pub(crate) enum Command {
     /// can be shown, however damaged.
     #[command(after_long_help = PAGE_EXAMPLES)]
     Page(PageArguments),
+
+    /// Show what a transaction log holds
+    ///
+    /// Shows the virtual log files, checkpoints and transactions, what holds the log back, and where it ends; or its records one
+    /// by one. Every block is verified.
+    #[command(after_long_help = LOG_EXAMPLES)]
+    Log(LogArguments),
 
     /// Build a sample database, damage it in five ways, and show what a check finds
     ///

@@ -11,6 +11,7 @@ mod extract;
 mod failure;
 #[cfg(feature = "lab")]
 mod lab;
+mod log;
 mod logs;
 mod look;
 mod output;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Demo { dir } => demo::run(&dir),
         #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
+        Command::Log(arguments) => self::log::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

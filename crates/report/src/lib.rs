@@ -16,6 +16,7 @@ pub mod json;
 pub mod limits;
 pub mod lint;
 mod listing;
+pub mod log;
 mod message;
 pub mod not_verified;
 pub mod page_dump;

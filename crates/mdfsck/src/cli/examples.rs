@@ -53,6 +53,17 @@ Examples:
   gunzip < sales.bak.gz | mdfsck info -
           reads the stream once and keeps nothing";
 
+pub(super) const LOG_EXAMPLES: &str = "\
+Examples:
+  mdfsck log sales_log.ldf
+          virtual log files, checkpoints, open and largest transactions
+  mdfsck log --page 1:153 sales_log.ldf
+          what changed this page
+  mdfsck log --from 00000022:00000a78:0001 --to 00000022:00000a80:0010 sales_log.ldf
+          the records between two LSNs
+  mdfsck log --json sales_log.ldf | jq 'select(.kind == \"checkpoint\" and .ms > 1000)'
+          checkpoints that took longer than a second";
+
 pub(super) const TABLES_EXAMPLES: &str = "\
 Row and page counts come from the catalog and are not verified here; 'mdfsck check' counts what is there.
 

@@ -114,6 +114,37 @@ pub(crate) struct PageArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct LogArguments {
+    /// Log files of one database, or the folder that holds them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// List all transactions, not only those that had not ended (with --json)
+    #[arg(long, requires = "json")]
+    pub(crate) transactions: bool,
+
+    /// List the records
+    #[arg(long)]
+    pub(crate) records: bool,
+
+    /// List only records that change this page
+    #[arg(long, value_name = "F:P", value_parser = crate::page::address)]
+    pub(crate) page: Option<format::PageId>,
+
+    /// List only records from this LSN on
+    #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
+    pub(crate) from: Option<format::Lsn>,
+
+    /// List only records up to this LSN
+    #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
+    pub(crate) to: Option<format::Lsn>,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct ChainArguments {
     /// Backup files, or folders to search for them at any depth
     #[arg(value_name = "PATH", required = true)]

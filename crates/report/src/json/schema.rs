@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{backup, catalog, lines};
+use super::{backup, catalog, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -19,6 +19,7 @@ use super::{backup, catalog, lines};
 #[expect(dead_code, reason = "only its schema is used")]
 enum AnyLine {
     Line(lines::Line<'static>),
+    Log(log::LogLine<'static>),
     Media(backup::Media<'static>),
     Chains(backup::Chains<'static>),
     Database(catalog::Database<'static>),
@@ -57,9 +58,13 @@ fn schema() -> Value {
 fn tables(schema: &Value) -> String {
     let types = schema["$defs"].as_object().unwrap();
     let mut named = Vec::new();
-    for line in types["Line"]["oneOf"].as_array().unwrap() {
-        named.push((name_of(line), format!("`{}`", line["properties"]["kind"]["const"].as_str().unwrap())));
+    for (lines, of) in [("Line", ""), ("LogLine", " of `mdfsck log`")] {
+        for line in types[lines]["oneOf"].as_array().unwrap() {
+            named.push((name_of(line), format!("`{}`{of}", line["properties"]["kind"]["const"].as_str().unwrap())));
+        }
     }
+    // An error is the same line everywhere.
+    named.retain(|(name, title)| *name != "ErrorText" || !title.contains("log"));
     for name in ["Media", "Chains"] {
         let kind = &types[name]["properties"]["kind"]["enum"][0];
         named.push((name, format!("`{}`", kind.as_str().unwrap())));
@@ -69,7 +74,7 @@ fn tables(schema: &Value) -> String {
     for (name, title) in &named {
         table(&mut out, &format!("Line {title}"), &types[*name]);
     }
-    let is_line = |name: &str| named.iter().any(|(line, _)| *line == name) || name == "Line";
+    let is_line = |name: &str| named.iter().any(|(line, _)| *line == name) || ["Line", "LogLine"].contains(&name);
     for (name, fields) in types.iter().filter(|(name, fields)| !is_line(name) && fields["properties"].is_object()) {
         table(&mut out, name, fields);
     }

@@ -1,0 +1,71 @@
+//! What stands out in a log: its checkpoints together, and the largest of its transactions.
+
+use format::log::LogTime;
+
+use crate::history::{Checkpoint, Event, Transaction};
+
+/// How many of the longest checkpoints and largest transactions are kept.
+const KEPT: usize = 5;
+
+/// Sums over the events of a log.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Checkpoints that ended, with both times.
+    pub timed_checkpoints: u64,
+    /// Their durations together.
+    pub checkpoint_ms: i64,
+    /// When the first checkpoint began.
+    pub first: Option<LogTime>,
+    /// When the last one did.
+    pub last: Option<LogTime>,
+    /// The longest checkpoints, longest first; the earlier one of two that took as long.
+    pub longest: Vec<Checkpoint>,
+    /// The transactions with most log, largest first.
+    pub largest: Vec<Transaction>,
+}
+
+/// Milliseconds that a checkpoint took; `None` without both times.
+pub fn duration_ms(checkpoint: &Checkpoint) -> Option<i64> {
+    Some(checkpoint.ended?.ms_since(checkpoint.began?))
+}
+
+impl Totals {
+    /// Adds an event.
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::Transaction(transaction) => keep(&mut self.largest, transaction, |kept| kept.log_bytes),
+            Event::Checkpoint(checkpoint) => {
+                self.first = self.first.or(checkpoint.began);
+                self.last = checkpoint.began.or(self.last);
+                if let Some(ms) = duration_ms(checkpoint) {
+                    self.timed_checkpoints += 1;
+                    self.checkpoint_ms = self.checkpoint_ms.saturating_add(ms);
+                    keep(&mut self.longest, checkpoint, |kept| duration_ms(kept).unwrap_or_default());
+                }
+            }
+        }
+    }
+}
+
+/// Puts `new` in front of what is smaller, if it is among the largest.
+fn keep<T: Clone, K: Ord>(kept: &mut Vec<T>, new: &T, key: impl Fn(&T) -> K) {
+    let at = kept.partition_point(|other| key(other) >= key(new));
+    if at < KEPT {
+        kept.insert(at, new.clone());
+        kept.truncate(KEPT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_are_kept_in_order_and_of_equals_the_first() {
+        let mut kept = Vec::new();
+        for (number, size) in [3, 9, 1, 9, 4, 4, 7, 2].into_iter().enumerate() {
+            keep(&mut kept, &(size, number), |(size, _)| *size);
+        }
+        assert_eq!(kept, [(9, 1), (9, 3), (7, 6), (4, 4), (4, 5)]);
+    }
+}

@@ -1,0 +1,190 @@
+//! `mdfsck log`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use format::Lsn;
+use format::log::LogRecord;
+use log::{Event, History, Log, LogError, Outcome, Totals, Walk};
+use report::log::{self as listing, LogReport};
+use source::{FileKind, identify, read_fully_at};
+
+use crate::cli::LogArguments;
+use crate::failure::{Failure, complain};
+use crate::output;
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Nothing => Self::usage(error),
+            _ => Self::blind(error),
+        }
+    }
+}
+
+/// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number of backup history.
+pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
+    let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();
+    let parsed = match parts.as_slice() {
+        [vlf, block, slot] => (|| {
+            Some(Lsn {
+                vlf: u32::from_str_radix(vlf, 16).ok()?,
+                block: u32::from_str_radix(block, 16).ok()?,
+                slot: u16::from_str_radix(slot, 16).ok()?,
+            })
+        })(),
+        // numeric(25, 0): ten digits of the block and five of the slot come last.
+        [digits] => digits.parse::<u128>().ok().and_then(|number| {
+            let (rest, slot) = (number / 100_000, number % 100_000);
+            let (vlf, block) = (rest / 10_000_000_000, rest % 10_000_000_000);
+            Some(Lsn { vlf: vlf.try_into().ok()?, block: block.try_into().ok()?, slot: slot.try_into().ok()? })
+        }),
+        _ => None,
+    };
+    parsed.ok_or_else(|| "an LSN is VLF:BLOCK:SLOT in hexadecimal, for example 00000022:00000a78:00a0".to_owned())
+}
+
+pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
+    let log = Log::open(&log_files(&arguments.paths)?)?;
+    let mut status = 0;
+    output::print(|out| {
+        match read(&log, arguments, out) {
+            Ok(fault) => {
+                if let Some(text) = fault {
+                    complain(text);
+                    status = Failure::INCOMPLETE;
+                }
+            }
+            // What was read so far is printed; the rest is missing.
+            Err(Stop::Read(error)) => {
+                complain(error);
+                status = Failure::BLIND;
+            }
+            Err(Stop::Write(error)) => return Err(error),
+        }
+        Ok(())
+    })?;
+    Ok(status)
+}
+
+/// Why reading ended early.
+enum Stop {
+    Read(LogError),
+    Write(std::io::Error),
+}
+
+/// Reads the log from front to back and writes what was asked for; what is wrong with it, if anything is.
+fn read(log: &Log, arguments: &LogArguments, out: &mut dyn Write) -> Result<Option<String>, Stop> {
+    let (mut walk, mut history, mut totals) = (Walk::new(log), History::new(), Totals::default());
+    let mut blocks = vec![0; log.run().len()];
+    let mut written = Ok(());
+    let mut completed = |event: Event, out: &mut dyn Write| {
+        totals.add(&event);
+        let is_shown = match &event {
+            Event::Transaction(transaction) => {
+                arguments.transactions || matches!(transaction.outcome, Outcome::Open | Outcome::InDoubt)
+            }
+            Event::Checkpoint(_) => true,
+        };
+        if arguments.json && is_shown { listing::write_event(&event, out) } else { Ok(()) }
+    };
+    if arguments.lists_records() && !arguments.json {
+        writeln!(out, "{}", listing::RECORD_HEAD).map_err(Stop::Write)?;
+    }
+    while let Some(block) = walk.next_block().map_err(Stop::Read)? {
+        if arguments.lists_records() {
+            for (lsn, record) in block.records().filter(|(lsn, record)| arguments.wants(*lsn, record)) {
+                match arguments.json {
+                    true => listing::write_record(lsn, &record, out),
+                    false => listing::write_record_text(lsn, &record, out),
+                }
+                .map_err(Stop::Write)?;
+            }
+        }
+        history.block(&block, &mut |event| {
+            if written.is_ok() {
+                written = completed(event, out);
+            }
+        });
+        if let Some(count) = blocks.get_mut(walk.position()) {
+            *count += 1;
+        }
+    }
+    let open = history.open_transactions();
+    history.finish(&mut |event| {
+        if written.is_ok() {
+            written = completed(event, out);
+        }
+    });
+    written.map_err(Stop::Write)?;
+    let Some(end) = walk.end() else { return Ok(None) };
+    let report = LogReport { log, end, history: &history, totals: &totals, open: &open, blocks: &blocks };
+    match (arguments.json, arguments.lists_records()) {
+        (true, _) => report.write_json(out),
+        (false, true) => Ok(()),
+        (false, false) => report.write_text(out),
+    }
+    .map_err(Stop::Write)?;
+    Ok(report.fault())
+}
+
+impl LogArguments {
+    /// Whether records are asked for: all of them, or some.
+    fn lists_records(&self) -> bool {
+        self.records || self.page.is_some() || self.from.is_some() || self.to.is_some()
+    }
+
+    fn wants(&self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
+        self.from.is_none_or(|from| lsn >= from)
+            && self.to.is_none_or(|to| lsn <= to)
+            && self.page.is_none_or(|page| record.on_page().is_some_and(|change| change.page == page))
+    }
+}
+
+/// The files named, and the log files of the folders named.
+fn log_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = |error: std::io::Error| Failure::blind(format!("{}: cannot be read: {error}", path.display()));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?.path();
+            if entry.is_file() && is_log(&entry) {
+                found.push(entry);
+            }
+        }
+        if found.is_empty() {
+            return Err(Failure::blind(format!("{}: no transaction log file in this folder", path.display())));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+fn is_log(path: &Path) -> bool {
+    let mut start = vec![0; 4 * format::PAGE_BYTES];
+    let read = fs::File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or(0);
+    identify(start.get(..read).unwrap_or_default()) == FileKind::Log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lsns_are_read_as_sql_server_prints_them_and_as_backup_history_keeps_them() {
+        let expected = Lsn { vlf: 34, block: 2680, slot: 160 };
+        for text in ["00000022:00000a78:00a0", "22:a78:a0", "0x00000022:00000A78:00A0", "34000000268000160"] {
+            assert_eq!(lsn(text), Ok(expected), "{text}");
+        }
+        for text in ["", "1:2", "g:1:1", "1:1:10000", "(34:2680:160)", "99999999999999999999999999999"] {
+            assert!(lsn(text).is_err(), "{text}");
+        }
+    }
+}

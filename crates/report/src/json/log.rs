@@ -1,0 +1,156 @@
+//! The JSON lines of `mdfsck log`, as types.
+
+use serde::Serialize;
+
+use super::lines::ErrorText;
+
+/// A line of `mdfsck log`; its first field, `kind`, says which.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum LogLine<'a> {
+    Record(LogRecord<'a>),
+    Transaction(LogTransaction<'a>),
+    Checkpoint(LogCheckpoint),
+    Vlf(LogVlf),
+    Error(ErrorText<'a>),
+    Summary(LogSummary<'a>),
+}
+
+/// A log record, with `--records`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogRecord<'a> {
+    /// Its LSN.
+    pub(crate) lsn: String,
+    /// What it does: SQL Server's name without `LOP_`.
+    pub(crate) operation: String,
+    /// Its context, as a number.
+    pub(crate) context: u8,
+    /// Its transaction; null outside of one.
+    pub(crate) transaction: Option<String>,
+    /// The record of the same transaction before it; the next one to undo if it is a compensation record; null if there is none.
+    pub(crate) previous_lsn: Option<String>,
+    /// Whether it undoes another record.
+    pub(crate) compensation: bool,
+    /// File of the page that it changes; null if it changes none.
+    pub(crate) file: Option<u16>,
+    /// The page that it changes.
+    pub(crate) page: Option<u32>,
+    /// The slot; null if it is not about a row.
+    pub(crate) slot: Option<u16>,
+    /// LSN of the page before it.
+    pub(crate) page_lsn: Option<String>,
+    /// Allocation unit of the page.
+    pub(crate) alloc_unit_id: Option<String>,
+    /// Bytes of the record.
+    pub(crate) bytes: usize,
+    /// Name of the transaction, in its BEGIN_XACT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<&'a str>,
+}
+
+/// A transaction: those that had not ended, and with `--transactions` all.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogTransaction<'a> {
+    /// Its id, as SQL Server prints it: `0000:000003a8`.
+    pub(crate) id: String,
+    /// Its name; empty if the log does not have its begin.
+    pub(crate) name: &'a str,
+    /// `committed`, `rolled back`, `open` or `in doubt`.
+    pub(crate) state: &'static str,
+    /// Records in this log.
+    pub(crate) records: u64,
+    /// Bytes of these records.
+    pub(crate) log_bytes: u64,
+    /// LSN of its begin; null if the log does not say.
+    pub(crate) begin_lsn: Option<String>,
+    /// LSN of its last record.
+    pub(crate) last_lsn: String,
+    /// Session that began it; null if the log does not have its begin.
+    pub(crate) session: Option<u16>,
+    /// Security identifier of the login in hexadecimal; null if none is named.
+    pub(crate) login_sid: Option<String>,
+    /// When it began, in the server's local time.
+    pub(crate) began: Option<String>,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+}
+
+/// A checkpoint.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogCheckpoint {
+    /// LSN of its BEGIN_CKPT.
+    pub(crate) begin_lsn: String,
+    /// LSN of its END_CKPT; null if it did not end.
+    pub(crate) end_lsn: Option<String>,
+    /// LSN from which a recovery redoes after it.
+    pub(crate) redo_lsn: Option<String>,
+    /// When it began, in the server's local time.
+    pub(crate) began: Option<String>,
+    /// When it ended.
+    pub(crate) ended: Option<String>,
+    /// Its duration in milliseconds, to 1/300 second; negative if the clock was set back.
+    pub(crate) ms: Option<i64>,
+    /// Bytes of log blocks since the checkpoint before it began.
+    pub(crate) log_bytes: u64,
+    /// Transactions that were open.
+    pub(crate) open_transactions: u64,
+}
+
+/// A virtual log file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogVlf {
+    /// Id of its log file.
+    pub(crate) file_id: u16,
+    /// Its sequence number; 0 if it was never used.
+    pub(crate) seq: u32,
+    /// Where it starts in its file.
+    pub(crate) offset: u64,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// 64 or 128; it changes with each reuse.
+    pub(crate) parity: u8,
+    /// Blocks of the log that are in it.
+    pub(crate) blocks: u64,
+    /// Whether a recovery would need it, by this log alone.
+    pub(crate) active: bool,
+}
+
+/// The last line: totals, and where the log ends.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogSummary<'a> {
+    /// Blocks.
+    pub(crate) blocks: u64,
+    /// Records.
+    pub(crate) records: u64,
+    /// Bytes of the blocks.
+    pub(crate) log_bytes: u64,
+    /// LSN of the last record; null if there is none.
+    pub(crate) end_lsn: Option<String>,
+    /// Why the log ends there: `written` (nothing follows), `under way` (blocks of writes that were not finished follow, as after a
+    /// crash) or `damaged`.
+    pub(crate) end: &'static str,
+    /// Id of the log file that it ends in.
+    pub(crate) end_file_id: u16,
+    /// Where the next block would be in that file.
+    pub(crate) end_offset: u64,
+    /// Blocks that lie after the end, and are no part of the log.
+    pub(crate) blocks_after_end: u64,
+    /// Blocks whose records are encrypted and were not looked at.
+    pub(crate) encrypted_blocks: u64,
+    /// Checkpoints that began.
+    pub(crate) checkpoints: u64,
+    /// Transactions that had not ended.
+    pub(crate) open_transactions: u64,
+    /// LSN from which a recovery would need the log; null if no checkpoint ended in it.
+    pub(crate) needed_from_lsn: Option<String>,
+    /// Whether the log was read to its end.
+    pub(crate) complete: bool,
+    /// Names of the log files.
+    pub(crate) files: Vec<&'a str>,
+}

@@ -1,0 +1,412 @@
+//! What a transaction log holds: `mdfsck log`.
+
+use std::io;
+
+use format::Lsn;
+use format::log::{LogRecord, LogTime, PageChange, TransactionId};
+use format::types::{datetime_text, guid_text};
+use log::{Checkpoint, End, EndReason, Event, History, Log, Outcome, PlacedVlf, Totals, Transaction, duration_ms};
+
+use crate::json::{line, log as lines};
+use crate::text_table::{TextTable, printable};
+
+/// Letters of the picture of the VLFs per line.
+const PICTURE_WIDTH: usize = 96;
+
+/// A log that was read to its end.
+#[derive(Debug)]
+pub struct LogReport<'a> {
+    /// The log.
+    pub log: &'a Log,
+    /// Where it ends, and why.
+    pub end: End,
+    /// What its records say together.
+    pub history: &'a History,
+    /// What stands out.
+    pub totals: &'a Totals,
+    /// Transactions that had not ended, oldest first.
+    pub open: &'a [Transaction],
+    /// Blocks by position in the log's run of VLFs.
+    pub blocks: &'a [u64],
+}
+
+/// An LSN as SQL Server prints it: `00000022:00000a78:00a0`.
+pub fn lsn_text(lsn: Lsn) -> String {
+    format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
+}
+
+fn time_text(time: LogTime) -> Option<String> {
+    datetime_text(time.ticks, time.days)
+}
+
+/// Writes a transaction or checkpoint as a line of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_event(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
+    match event {
+        Event::Transaction(transaction) => line(&lines::LogLine::Transaction(transaction_line(transaction)), out),
+        Event::Checkpoint(checkpoint) => line(&lines::LogLine::Checkpoint(checkpoint_line(checkpoint)), out),
+    }
+}
+
+/// Writes a record as a line of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_record(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = record.begin_transaction().map(|begin| begin.name());
+    let change = record.on_page();
+    let some = |lsn: Lsn| Some(lsn).filter(|lsn| *lsn != Lsn::default()).map(lsn_text);
+    let value = lines::LogRecord {
+        lsn: lsn_text(lsn),
+        operation: record.operation().to_string(),
+        context: record.context(),
+        transaction: Some(record.transaction()).filter(|id| *id != TransactionId::NONE).map(|id| id.to_string()),
+        previous_lsn: some(record.previous_lsn()),
+        compensation: record.is_compensation(),
+        file: change.map(|change| change.page.file),
+        page: change.map(|change| change.page.page),
+        slot: change.and_then(slot),
+        page_lsn: change.and_then(|change| some(change.page_lsn)),
+        alloc_unit_id: change.map(|change| unit(change).to_string()),
+        bytes: record.bytes().len(),
+        name: name.as_deref(),
+    };
+    line(&lines::LogLine::Record(value), out)
+}
+
+fn slot(change: PageChange) -> Option<u16> {
+    Some(change.slot).filter(|slot| *slot != u16::MAX)
+}
+
+fn unit(change: PageChange) -> format::AllocUnitId {
+    format::AllocUnitId::from_header(change.index_id, change.object_id)
+}
+
+/// The head of the records as text, and each of them: [`write_record_text`].
+pub const RECORD_HEAD: &str =
+    "LSN                     operation         context  transaction    page:slot               bytes  unit or name";
+
+/// Writes a record as a line of text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_record_text(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let place = record.on_page().map_or_else(String::new, |change| match slot(change) {
+        Some(slot) => format::RecordId { page: change.page, slot }.to_string(),
+        None => change.page.to_string(),
+    });
+    let transaction = record.transaction();
+    let transaction = if transaction == TransactionId::NONE { String::new() } else { transaction.to_string() };
+    let about = match (record.on_page(), record.begin_transaction()) {
+        (Some(change), _) => unit(change).to_string(),
+        (_, Some(begin)) => printable(&begin.name()).into_owned(),
+        _ => String::new(),
+    };
+    let mark = if record.is_compensation() { "undo " } else { "" };
+    let text = format!(
+        "{}  {:<16}  {:>7}  {transaction:<13}  {place:<20}  {:>7}  {mark}{about}",
+        lsn_text(lsn),
+        record.operation().to_string(),
+        record.context(),
+        record.bytes().len(),
+    );
+    writeln!(out, "{}", text.trim_end())
+}
+
+fn state(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Committed => "committed",
+        Outcome::RolledBack => "rolled back",
+        Outcome::Open => "open",
+        Outcome::InDoubt => "in doubt",
+    }
+}
+
+fn transaction_line(transaction: &Transaction) -> lines::LogTransaction<'_> {
+    let sid = transaction.login.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    lines::LogTransaction {
+        id: transaction.id.to_string(),
+        name: &transaction.name,
+        state: state(transaction.outcome),
+        records: transaction.records,
+        log_bytes: transaction.log_bytes,
+        begin_lsn: transaction.begin.map(lsn_text),
+        last_lsn: lsn_text(transaction.last),
+        session: Some(transaction.session).filter(|session| *session != 0),
+        login_sid: Some(sid).filter(|sid| !sid.is_empty()).map(|sid| format!("0x{sid}")),
+        began: transaction.began.and_then(time_text),
+        ended: transaction.ended.and_then(time_text),
+    }
+}
+
+fn checkpoint_line(checkpoint: &Checkpoint) -> lines::LogCheckpoint {
+    lines::LogCheckpoint {
+        begin_lsn: lsn_text(checkpoint.begin),
+        end_lsn: checkpoint.end.map(lsn_text),
+        redo_lsn: checkpoint.redo.map(lsn_text),
+        began: checkpoint.began.and_then(time_text),
+        ended: checkpoint.ended.and_then(time_text),
+        ms: duration_ms(checkpoint),
+        log_bytes: checkpoint.log_bytes,
+        open_transactions: checkpoint.open_transactions,
+    }
+}
+
+impl LogReport<'_> {
+    /// From where a recovery would need this log: where the last checkpoint says to redo from, or where the oldest
+    /// transaction began that had not ended. `None` if no checkpoint ended in it.
+    pub fn needed_from(&self) -> Option<Lsn> {
+        let redo = self.history.last_checkpoint()?.redo?;
+        Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))
+    }
+
+    fn is_active(&self, placed: &PlacedVlf) -> bool {
+        let needed = self.needed_from().unwrap_or_default();
+        (needed.vlf..=self.end.at.vlf.sequence).contains(&placed.vlf.sequence)
+    }
+
+    /// Blocks of the log in a VLF, and whether a recovery would need it.
+    fn use_of(&self, file: usize, offset: u64) -> (u64, bool) {
+        let run = self.log.run();
+        match run.iter().position(|placed| placed.file == file && placed.vlf.offset == offset) {
+            Some(at) => {
+                let blocks = self.blocks.get(at).copied().unwrap_or_default();
+                (blocks, run.get(at).is_some_and(|placed| self.is_active(placed)))
+            }
+            None => (0, false),
+        }
+    }
+
+    /// Why the log ends, and how many blocks follow that are no part of it.
+    fn end_words(&self) -> (&'static str, u64) {
+        match self.end.reason {
+            EndReason::Written => ("written", 0),
+            EndReason::UnderWay(later) => ("under way", later.count),
+            EndReason::Damaged { later, .. } => ("damaged", later.count),
+        }
+    }
+
+    /// In one sentence that the log is damaged, or that records could not be read; `None` if neither is so.
+    pub fn fault(&self) -> Option<String> {
+        let path =
+            || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
+        match self.end.reason {
+            EndReason::Damaged { later, .. } => Some(format!(
+                "{}: the log is damaged at byte {}: {} blocks of its current use follow within {} bytes of log, and cannot \
+                 be put in order without what is missing",
+                path(),
+                self.end.offset,
+                later.count,
+                later.reach_bytes
+            )),
+            _ if self.history.encrypted_blocks() > 0 => Some(format!(
+                "{}: the records of {} blocks are encrypted (TDE): their checksums were verified, what they do is unknown",
+                path(),
+                self.history.encrypted_blocks()
+            )),
+            _ if self.history.not_followed() > 0 => Some(format!(
+                "{}: {} records are of transactions that were not followed, as too many are open at once",
+                path(),
+                self.history.not_followed()
+            )),
+            _ => None,
+        }
+    }
+
+    /// Writes what comes last as JSON: the VLFs and the totals. `fault` as [`Self::fault`] has it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        for (file, log) in self.log.files().iter().enumerate() {
+            for vlf in &log.vlfs {
+                let (blocks, active) = self.use_of(file, vlf.offset);
+                let value = lines::LogVlf {
+                    file_id: log.file_id,
+                    seq: vlf.sequence,
+                    offset: vlf.offset,
+                    size: vlf.bytes,
+                    parity: vlf.parity,
+                    blocks,
+                    active,
+                };
+                line(&lines::LogLine::Vlf(value), out)?;
+            }
+        }
+        if let Some(text) = &self.fault() {
+            line(&lines::LogLine::Error(crate::json::lines::ErrorText { text }), out)?;
+        }
+        let (end, blocks_after_end) = self.end_words();
+        let summary = lines::LogSummary {
+            blocks: self.history.blocks(),
+            records: self.history.records(),
+            log_bytes: self.history.bytes(),
+            end_lsn: self.history.last().map(lsn_text),
+            end,
+            end_file_id: self.log.files().get(self.end.at.file).map_or(0, |file| file.file_id),
+            end_offset: self.end.offset,
+            blocks_after_end,
+            encrypted_blocks: self.history.encrypted_blocks(),
+            checkpoints: self.history.checkpoints(),
+            open_transactions: self.open.len() as u64,
+            needed_from_lsn: self.needed_from().map(lsn_text),
+            complete: self.fault().is_none(),
+            files: self.log.files().iter().map(|file| file.logical_name.as_str()).collect(),
+        };
+        line(&lines::LogLine::Summary(summary), out)
+    }
+
+    /// Writes all of it for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.files(out)?;
+        self.picture(out)?;
+        self.state(out)?;
+        self.checkpoints(out)?;
+        self.transactions("Open transactions", self.open, out)?;
+        self.transactions("Largest transactions", &self.totals.largest, out)
+    }
+
+    fn files(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut table = TextTable::new(&[0, 2, 3, 4]);
+        table.row(["file", "name", "MB", "VLFs", "in use", "path"]);
+        for (number, file) in self.log.files().iter().enumerate() {
+            let in_use = self.log.run().iter().filter(|placed| placed.file == number).count();
+            table.row([
+                file.file_id.to_string(),
+                file.logical_name.clone(),
+                megabytes(file.bytes),
+                file.vlfs.len().to_string(),
+                in_use.to_string(),
+                file.path.display().to_string(),
+            ]);
+        }
+        table.write(0, out)?;
+        if let Some(file) = self.log.files().first() {
+            writeln!(out, "\nBinding GUID: {}", guid_text(file.binding_guid))?;
+        }
+        Ok(())
+    }
+
+    /// The VLFs of each file, one letter each, or one for several.
+    fn picture(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(out, "\nVirtual log files: # needed for recovery, + log that is no longer needed, . free")?;
+        for (number, file) in self.log.files().iter().enumerate() {
+            let letters: Vec<char> = file.vlfs.iter().map(|vlf| self.letter(number, vlf.offset)).collect();
+            // One letter for several VLFs shows the one that matters most.
+            let together = letters.len().div_ceil(10 * PICTURE_WIDTH).max(1);
+            let shown: Vec<char> = letters
+                .chunks(together)
+                .filter_map(|letters| letters.iter().copied().max_by_key(|letter| ".+#".find(*letter)))
+                .collect();
+            for (index, line) in shown.chunks(PICTURE_WIDTH).enumerate() {
+                let head = if index == 0 { format!("{:>4}", file.file_id) } else { " ".repeat(4) };
+                writeln!(out, "{head}  {}", line.iter().collect::<String>())?;
+            }
+            if together > 1 {
+                writeln!(out, "      each letter stands for {together} virtual log files")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn letter(&self, file: usize, offset: u64) -> char {
+        match self.use_of(file, offset) {
+            (_, true) => '#',
+            (0, false) => '.',
+            (_, false) => '+',
+        }
+    }
+
+    fn state(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut table = TextTable::new(&[]);
+        let oldest = self.log.run().first().map_or(0, |placed| placed.vlf.sequence);
+        table.row([
+            "Log".to_owned(),
+            format!(
+                "{} blocks, {} records, {} MB, from VLF {oldest} to VLF {}",
+                self.history.blocks(),
+                self.history.records(),
+                megabytes(self.history.bytes()),
+                self.end.at.vlf.sequence
+            ),
+        ]);
+        let last = self.history.last().map_or_else(|| "no record".to_owned(), lsn_text);
+        let closed =
+            self.history.last_closed().and_then(time_text).map(|at| format!(", written {at}")).unwrap_or_default();
+        table.row(["Last record".to_owned(), format!("{last}{closed}")]);
+        let end = match self.end_words() {
+            ("written", _) => "nothing follows".to_owned(),
+            ("under way", count) => format!("{count} blocks of writes that were not finished follow, as after a crash"),
+            _ => "DAMAGED: blocks of its current use follow, but one before them is missing or wrong".to_owned(),
+        };
+        table.row(["After it".to_owned(), end]);
+        let needed = match (self.needed_from(), self.history.last_checkpoint()) {
+            (Some(needed), Some(checkpoint)) if checkpoint.redo == Some(needed) => {
+                format!("{}, where the last checkpoint says to redo from", lsn_text(needed))
+            }
+            (Some(needed), _) => format!("{}, where the oldest open transaction began", lsn_text(needed)),
+            (None, _) => "unknown: no checkpoint ended in this log".to_owned(),
+        };
+        table.row(["Needed from".to_owned(), needed]);
+        writeln!(out)?;
+        table.write(0, out)
+    }
+
+    fn checkpoints(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let totals = self.totals;
+        writeln!(out, "\nCheckpoints: {}", self.history.checkpoints())?;
+        if let (Some(first), Some(last)) = (totals.first.and_then(time_text), totals.last.and_then(time_text)) {
+            writeln!(out, "  from {first} to {last}, local time of the server")?;
+        }
+        if totals.timed_checkpoints == 0 {
+            return Ok(());
+        }
+        let average = totals.checkpoint_ms as f64 / totals.timed_checkpoints as f64;
+        writeln!(out, "  {average:.1} ms on average; the longest:")?;
+        let mut table = TextTable::new(&[1, 2, 3]);
+        table.row(["began", "ms", "MB of log before it", "open transactions", "LSN"]);
+        for checkpoint in &totals.longest {
+            table.row([
+                checkpoint.began.and_then(time_text).unwrap_or_default(),
+                duration_ms(checkpoint).map(|ms| ms.to_string()).unwrap_or_default(),
+                megabytes(checkpoint.log_bytes),
+                checkpoint.open_transactions.to_string(),
+                lsn_text(checkpoint.begin),
+            ]);
+        }
+        table.write(2, out)
+    }
+
+    fn transactions(&self, title: &str, of: &[Transaction], out: &mut dyn io::Write) -> io::Result<()> {
+        if of.is_empty() {
+            return writeln!(out, "\n{title}: none");
+        }
+        writeln!(out, "\n{title}:")?;
+        let mut table = TextTable::new(&[1, 4, 5]);
+        table.row(["id", "session", "name", "state", "records", "KB of log", "began", "LSN"]);
+        for transaction in of {
+            let session = Some(transaction.session).filter(|session| *session != 0);
+            table.row([
+                transaction.id.to_string(),
+                session.map(|session| session.to_string()).unwrap_or_default(),
+                transaction.name.clone(),
+                state(transaction.outcome).to_owned(),
+                transaction.records.to_string(),
+                transaction.log_bytes.div_ceil(1024).to_string(),
+                transaction.began.and_then(time_text).unwrap_or_default(),
+                transaction.begin.map(lsn_text).unwrap_or_default(),
+            ]);
+        }
+        table.write(2, out)
+    }
+}
+
+/// Megabytes with one digit.
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / f64::from(1 << 20))
+}
