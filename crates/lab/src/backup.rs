@@ -8,11 +8,10 @@
 pub mod again;
 mod config;
 mod facts;
-mod log;
 mod origin;
 mod set;
 mod sink;
-mod tape;
+pub(crate) mod tape;
 mod xpress;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,11 +22,11 @@ use std::path::{Path, PathBuf};
 use crate::disk::LabError;
 use crate::fixed::CREATED;
 use crate::ids::{EXTENT, PAGE, PageId};
+use crate::log::{self, Change, Log, LogForm};
 use crate::page::{self, Lsn, PageVerify, page_type};
 use crate::random::{Random, mix};
 use crate::staged::Staged;
 use facts::Facts;
-use log::{Change, Log, LogForm};
 use origin::{EXTENT_BYTES, MAP_BITS, Origin, change_bit};
 use set::{Content, Extents};
 pub use sink::Container;

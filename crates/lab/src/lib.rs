@@ -21,6 +21,7 @@ mod ids;
 mod keys;
 mod layout;
 mod lob;
+pub mod log;
 pub mod many_tables;
 mod off_row;
 mod order;

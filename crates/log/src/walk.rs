@@ -14,6 +14,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Server has at most 3840 KB of log under way.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
+/// What log files are filled with before they are written, by release.
+const BLANK: [u8; 2] = [0x00, 0xC0];
+
 /// Goes through the blocks of a log, each verified, from the oldest to the end.
 #[derive(Debug)]
 pub struct Walk<'l> {
@@ -29,6 +32,7 @@ pub struct Walk<'l> {
     /// Size of the last block; `None` before the first one.
     last_size: Option<usize>,
     end: Option<End>,
+    lost_bytes: u64,
 }
 
 /// Where and why the log ends.
@@ -70,6 +74,15 @@ pub struct LaterBlocks {
     pub reach_bytes: u64,
 }
 
+/// Blocks of the current use in a VLF.
+struct Found {
+    count: u64,
+    /// Where the first of them starts, in the file.
+    first: Option<u64>,
+    /// Where the last of them ends.
+    end: u64,
+}
+
 impl<'l> Walk<'l> {
     /// Starts before the oldest block.
     pub fn new(log: &'l Log) -> Self {
@@ -83,6 +96,7 @@ impl<'l> Walk<'l> {
             filled_from: next,
             last_size: None,
             end: None,
+            lost_bytes: 0,
         }
     }
 
@@ -105,6 +119,11 @@ impl<'l> Walk<'l> {
     /// Where and why the log ends; `None` before [`Self::next_block`] returned `None`.
     pub fn end(&self) -> Option<End> {
         self.end
+    }
+
+    /// Bytes in the oldest VLF before the first block that are not blank: blocks were there, and are damaged.
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
     }
 
     /// Position in [`Log::run`] of the VLF of the block returned last.
@@ -131,7 +150,8 @@ impl<'l> Walk<'l> {
                     let path = self.file(placed).path.clone();
                     return Err(LogError::TooOld { path });
                 }
-                // The oldest VLF may have been taken into use and never written: the log starts with the next one.
+                // A restore writes the log that it got, to where it was: the oldest VLF may have its first block anywhere.
+                Err(_) if self.last_size.is_none() && self.skip_to_first(placed)? => {}
                 Err(_) if self.last_size.is_none() && self.at + 1 < self.log.run().len() => self.enter(self.at + 1),
                 Err(fault) => self.end = Some(self.ended(placed, fault)?),
             }
@@ -192,10 +212,10 @@ impl<'l> Walk<'l> {
             if index > self.at {
                 from = placed.vlf.offset + vlf::HEADER_BYTES;
             }
-            let (count, end) = self.blocks_after(*placed, from)?;
-            if count > 0 {
-                later.count += count;
-                later.reach_bytes = before + (end - from);
+            let found = self.blocks_after(*placed, from)?;
+            if found.count > 0 {
+                later.count += found.count;
+                later.reach_bytes = before + (found.end - from);
             }
             before += placed.vlf.end().saturating_sub(from);
         }
@@ -208,11 +228,31 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// How many whole blocks of the current use lie in a VLF from `from` on, and where the last of them ends.
-    fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<(u64, u64), LogError> {
+    /// Goes to the first block of the oldest VLF, wherever it is; whether there is one.
+    fn skip_to_first(&mut self, placed: PlacedVlf) -> Result<bool, LogError> {
+        let found = self.blocks_after(placed, self.next + SECTOR_BYTES as u64)?;
+        let Some(first) = found.first else { return Ok(false) };
+        let file = self.file(placed);
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut at = self.next;
+        while at < first {
+            let wanted = usize::try_from(first - at).unwrap_or(usize::MAX).min(buffer.len());
+            let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
+            let bytes = buffer.get(..read).unwrap_or_default();
+            let is_blank = BLANK.iter().any(|blank| bytes.iter().all(|byte| byte == blank));
+            self.lost_bytes += if is_blank { 0 } else { read as u64 };
+            at += wanted as u64;
+        }
+        (self.next, self.filled, self.filled_from) = (first, 0, first);
+        Ok(true)
+    }
+
+    /// Whole blocks of the current use in a VLF from `from` on.
+    fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<Found, LogError> {
         let file = self.file(placed);
         let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
-        let (mut count, mut end, mut at) = (0, from, from);
+        let mut found = Found { count: 0, first: None, end: from };
+        let mut at = from;
         while at < placed.vlf.end() {
             let wanted = usize::try_from(placed.vlf.end() - at).unwrap_or(usize::MAX).min(buffer.len());
             let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
@@ -223,8 +263,10 @@ impl<'l> Walk<'l> {
                 let belongs = belongs(bytes, placed, number).is_ok();
                 match if belongs { Block::restore(bytes).ok() } else { None } {
                     Some(block) => {
+                        found.first = found.first.or(Some(at + within as u64));
                         within += block.size();
-                        (count, end) = (count + 1, at + within as u64);
+                        found.count += 1;
+                        found.end = at + within as u64;
                     }
                     None => within += SECTOR_BYTES,
                 }
@@ -234,7 +276,7 @@ impl<'l> Walk<'l> {
             }
             at += within as u64;
         }
-        Ok((count, end))
+        Ok(found)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use log::{End, EndReason, Event, History, Log, LogError, Walk};
+use log::{EndReason, Event, History, Log, LogError, Outcome, Walk, duration_ms};
 
 /// Log files of the corpus; none without it.
 fn logs() -> Vec<PathBuf> {
@@ -25,46 +25,43 @@ fn logs() -> Vec<PathBuf> {
     found
 }
 
-fn read(path: &Path) -> Result<(History, End, Vec<Event>), LogError> {
-    let log = Log::open(&[path.to_owned()])?;
-    let (mut walk, mut history, mut events) = (Walk::new(&log), History::new(), Vec::new());
-    while let Some(block) = walk.next_block()? {
-        history.block(&block, &mut |event| events.push(event));
-    }
-    history.finish(&mut |event| events.push(event));
-    Ok((history, walk.end().unwrap(), events))
-}
-
 #[test]
 fn every_real_log_is_read_to_its_end() {
-    let (mut files, mut blocks, mut records, mut pairs, mut open) = (0, 0, 0, 0, 0);
+    let (mut files, mut blocks, mut checkpoints, mut open) = (0, 0, 0, Vec::new());
     let logs = logs();
     for path in &logs {
-        let (history, end, events) = match read(path) {
-            Ok(read) => read,
-            Err(error) => {
-                println!("{error}");
-                continue;
+        let log = match Log::open(std::slice::from_ref(path)) {
+            Ok(log) => log,
+            Err(error) => panic!("{error}"),
+        };
+        let (mut walk, mut history) = (Walk::new(&log), History::new());
+        let mut completed = |event| match event {
+            Event::Checkpoint(checkpoint) => {
+                checkpoints += u64::from(checkpoint.end.is_some());
+                let ms = duration_ms(&checkpoint).unwrap_or_default();
+                // A clock was set back once, by 26 ms.
+                assert!((-26..60_000).contains(&ms), "{}: {ms}", path.display());
+            }
+            Event::Transaction(transaction) if transaction.outcome == Outcome::Open => open.push(transaction.name),
+            Event::Transaction(_) => {}
+        };
+        let end = loop {
+            match walk.next_block() {
+                Ok(Some(block)) => history.block(&block, &mut completed),
+                Ok(None) => break walk.end(),
+                Err(LogError::TooOld { .. }) => break None,
+                Err(error) => panic!("{error}"),
             }
         };
-        if end.reason != EndReason::Written {
-            println!("{}: {:?} at {:x}", path.display(), end.reason, end.offset);
-        }
+        history.finish(&mut completed);
+        let Some(end) = end else { continue };
+        assert_eq!((end.reason, walk.lost_bytes()), (EndReason::Written, 0), "{}", path.display());
         files += 1;
         blocks += history.blocks();
-        records += history.records();
-        for event in events {
-            match event {
-                Event::Checkpoint(checkpoint) => {
-                    pairs += u64::from(checkpoint.end.is_some());
-                    if let (Some(began), Some(ended)) = (checkpoint.began, checkpoint.ended) {
-                        let ms = ended.ms_since(began);
-                        assert!((-1_000..60_000).contains(&ms), "{}: {ms}", path.display());
-                    }
-                }
-                Event::Transaction(transaction) => open += u64::from(transaction.outcome == log::Outcome::Open),
-            }
-        }
     }
-    println!("{files} files, {blocks} blocks, {records} records, {pairs} checkpoints, {open} open transactions");
+    if !logs.is_empty() {
+        // Two are of SQL Server 2000; one was copied with a transaction open.
+        assert_eq!((logs.len(), files, blocks, checkpoints), (316, 314, 162_165, 20_418));
+        assert_eq!(open, ["Broker mapping db shutdown"]);
+    }
 }

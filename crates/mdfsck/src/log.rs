@@ -119,7 +119,15 @@ fn read(log: &Log, arguments: &LogArguments, out: &mut dyn Write) -> Result<Opti
     });
     written.map_err(Stop::Write)?;
     let Some(end) = walk.end() else { return Ok(None) };
-    let report = LogReport { log, end, history: &history, totals: &totals, open: &open, blocks: &blocks };
+    let report = LogReport {
+        log,
+        end,
+        history: &history,
+        totals: &totals,
+        open: &open,
+        blocks: &blocks,
+        lost_bytes: walk.lost_bytes(),
+    };
     match (arguments.json, arguments.lists_records()) {
         (true, _) => report.write_json(out),
         (false, true) => Ok(()),

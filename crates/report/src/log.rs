@@ -28,6 +28,8 @@ pub struct LogReport<'a> {
     pub open: &'a [Transaction],
     /// Blocks by position in the log's run of VLFs.
     pub blocks: &'a [u64],
+    /// Bytes of damaged blocks before the first one that could be read.
+    pub lost_bytes: u64,
 }
 
 /// An LSN as SQL Server prints it: `00000022:00000a78:00a0`.
@@ -200,6 +202,11 @@ impl LogReport<'_> {
                 self.end.offset,
                 later.count,
                 later.reach_bytes
+            )),
+            _ if self.lost_bytes > 0 => Some(format!(
+                "{}: the oldest virtual log file starts with {} bytes of damaged blocks: the log could be read from there on",
+                path(),
+                self.lost_bytes
             )),
             _ if self.history.encrypted_blocks() > 0 => Some(format!(
                 "{}: the records of {} blocks are encrypted (TDE): their checksums were verified, what they do is unknown",

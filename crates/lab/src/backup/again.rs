@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::facts::FileFacts;
-use super::log::Part;
 use super::{BackupOptions, Content, Facts, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
+use crate::log::Part;
 
 /// Accepted differences: unexplained fields of blocks and objects, or ones that depend on the database's history.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [

@@ -2,11 +2,11 @@
 
 use super::config::{Moment, configuration, utf16};
 use super::facts::Facts;
-use super::log::{LogForm, Part};
 use super::origin::EXTENT_BYTES;
 use super::tape::{BLOCK, Block, Tape, attribute, put};
 use crate::disk::LabError;
 use crate::ids::{EXTENT, PAGE};
+use crate::log::{LogForm, Part};
 use crate::page::{self, PageVerify};
 
 /// The source of an extent, by file id and number.

@@ -258,7 +258,7 @@ impl Tape {
 }
 
 /// Overwrites bytes from `at` on.
-pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
@@ -268,7 +268,7 @@ fn words(bytes: &[u8]) -> u16 {
 }
 
 /// The words of each sector XORed, the sum rotated by a bit before each.
-pub(super) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(512).fold(sum, |sum, sector| {
         let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         sum.rotate_left(1) ^ words.fold(0, |all, word| all ^ word)

@@ -1,0 +1,334 @@
+//! Transaction logs: log files, and the log in a backup, which has what happened to the database while it was copied.
+
+use std::ops::Range;
+
+use crate::backup::tape::{put, sectors};
+use crate::ids::PageId;
+use crate::page::Lsn;
+
+const SECTOR: usize = 512;
+/// Longest block.
+const MOST_BYTES: usize = 120 * SECTOR;
+/// Sizes of what stands in front: the header page of the log file, and that of each part.
+const HEADER_PAGE: u64 = 0x2000;
+const PART_BYTES: u64 = 0x1F_0000;
+const PARTS: u64 = 4;
+
+/// A part of the log file, and which of its bytes are in the backup.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) sequence: u32,
+    pub(crate) parity: u8,
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
+    pub(crate) created: [u8; 10],
+    pub(crate) copied: Range<u64>,
+}
+
+/// The parts of a log file whose first one holds this much log.
+pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
+    let part = |number| Part { at: HEADER_PAGE + number * PART_BYTES, bytes: PART_BYTES, ..Part::default() };
+    let mut parts: Vec<Part> = (0..PARTS).map(part).collect();
+    if let Some(used) = parts.first_mut() {
+        let start = used.at + HEADER_PAGE;
+        (used.sequence, used.parity, used.copied) = (first.0, 0x40, start..start + log);
+    }
+    parts
+}
+
+/// Operations, as records number them.
+mod operation {
+    pub(super) const MODIFY_ROW: u8 = 4;
+    pub(super) const BEGIN_TRANSACTION: u8 = 128;
+    pub(super) const COMMIT: u8 = 129;
+    pub(super) const BEGIN_CHECKPOINT: u8 = 150;
+    pub(super) const END_CHECKPOINT: u8 = 153;
+}
+
+/// The form of log blocks by version.
+#[derive(Clone, Copy)]
+pub(crate) struct LogForm {
+    block: u16,
+    header: usize,
+    has_checksum: bool,
+}
+
+impl LogForm {
+    pub(crate) fn of(version: u16, has_checksum: bool) -> Self {
+        let (block, header) = match version {
+            ..655 => (3, 28),
+            655..700 => (4, 40),
+            700..896 => (5, 48),
+            896.. => (6, 72),
+        };
+        Self { block, header, has_checksum: has_checksum && block > 3 }
+    }
+
+    /// Format number of the parts of the log file.
+    pub(crate) fn part(self) -> u16 {
+        if self.block == 3 { 2 } else { self.block.min(5) }
+    }
+}
+
+/// A change of one byte of a row.
+pub(crate) struct Change {
+    pub(crate) page: PageId,
+    pub(crate) slot: u16,
+    /// m_objId and m_indexId of the page.
+    pub(crate) object: u32,
+    pub(crate) index: u16,
+    /// Its LSN before.
+    pub(crate) before: Lsn,
+    pub(crate) offset: u16,
+    pub(crate) old: u8,
+}
+
+/// Log records, block by block.
+pub(crate) struct Log {
+    form: LogForm,
+    /// Where the part that is being filled starts.
+    first: Lsn,
+    blocks: Vec<u8>,
+    /// Bytes of blocks that a part holds; parts before the last are full to the last byte.
+    capacity: usize,
+    full: Vec<Vec<u8>>,
+    /// Records of the current block.
+    records: Vec<Vec<u8>>,
+    used: usize,
+    previous: usize,
+    transactions: u16,
+}
+
+/// A record: its fixed part, then elements, each at a multiple of four.
+fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = fixed.to_vec();
+    put(&mut bytes, 2, &(fixed.len() as u16).to_le_bytes());
+    if transaction > 0 {
+        put(&mut bytes, 0x0E, &2u16.to_le_bytes());
+        put(&mut bytes, 0x10, &u32::from(transaction).to_le_bytes());
+    }
+    bytes[0x16] = operation;
+    bytes.extend((elements.len() as u16).to_le_bytes());
+    for element in elements {
+        bytes.extend((element.len() as u16).to_le_bytes());
+    }
+    for element in elements {
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(element);
+    }
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+impl Log {
+    /// Log that starts at `first`, with a checkpoint.
+    pub(crate) fn new(form: LogForm, first: Lsn, version: u16, time: [u8; 8]) -> Self {
+        let mut this = Self::empty(form, first, usize::MAX);
+        this.checkpoint(version, time);
+        this
+    }
+
+    fn empty(form: LogForm, first: Lsn, capacity: usize) -> Self {
+        let (blocks, full, records) = (Vec::new(), Vec::new(), Vec::new());
+        Self { form, first, blocks, capacity, full, records, used: 0, previous: 0, transactions: 0 }
+    }
+
+    /// A checkpoint that finds nothing open.
+    fn checkpoint(&mut self, version: u16, time: [u8; 8]) {
+        let mut begin = [0; 96];
+        put(&mut begin, 0x18, &time);
+        put(&mut begin, 0x2A, &version.to_le_bytes());
+        put(&mut begin, 0x2C, &100u32.to_le_bytes());
+        let began = self.push(record(operation::BEGIN_CHECKPOINT, 0, &begin, &[]));
+        let mut end = [0; 136];
+        put(&mut end, 0x18, &time);
+        put(&mut end, 0x20, &began.bytes());
+        self.push(record(operation::END_CHECKPOINT, 0, &end, &[]));
+    }
+
+    /// Adds a record; returns its LSN.
+    fn push(&mut self, record: Vec<u8>) -> Lsn {
+        // Two bytes per record for its offset, one per sector for the byte that its status displaces.
+        if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
+            self.close();
+        }
+        if self.records.is_empty() && self.blocks.len() > self.capacity - MOST_BYTES {
+            self.fill();
+        }
+        self.used += record.len();
+        self.records.push(record);
+        let block = self.first.1 + (self.blocks.len() / SECTOR) as u32;
+        Lsn(self.first.0, block, self.records.len() as u16)
+    }
+
+    /// A transaction that changes a row of each page, and commits or is still open at the end. Returns the LSNs of the
+    /// changes.
+    pub(crate) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
+        self.transactions = self.transactions.wrapping_add(1);
+        let number = 0x100 + self.transactions % 0xF000;
+        let mut begin = vec![0; if self.form.block < 5 { 64 } else { 76 }];
+        put(&mut begin, 0x18, &51u16.to_le_bytes());
+        put(&mut begin, 0x28, &time);
+        let began = self.push(record(operation::BEGIN_TRANSACTION, number, &begin, &[b"u\0s\0e\0r\0", &[1]]));
+        let (mut last, mut lsns) = (began, Vec::new());
+        for change in changes {
+            let mut fixed = [0; 62];
+            put(&mut fixed, 4, &last.bytes());
+            put(&mut fixed, 0x18, &change.page.bytes());
+            put(&mut fixed, 0x1E, &change.slot.to_le_bytes());
+            put(&mut fixed, 0x20, &change.object.to_le_bytes());
+            put(&mut fixed, 0x24, &change.before.bytes());
+            put(&mut fixed, 0x2E, &change.index.to_le_bytes());
+            put(&mut fixed, 0x38, &change.offset.to_le_bytes());
+            put(&mut fixed, 0x3A, &1u16.to_le_bytes());
+            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&[change.old], &[!change.old]]));
+            lsns.push(last);
+        }
+        if commits {
+            let mut fixed = [0; 80];
+            put(&mut fixed, 4, &began.bytes());
+            put(&mut fixed, 0x18, &time);
+            put(&mut fixed, 0x20, &began.bytes());
+            self.push(record(operation::COMMIT, number, &fixed, &[]));
+        }
+        lsns
+    }
+
+    /// Ends the block that is being filled.
+    fn close(&mut self) {
+        if self.records.is_empty() {
+            return;
+        }
+        let records = std::mem::take(&mut self.records);
+        self.block(records, 1);
+    }
+
+    /// Fills the part up with blocks that have no records, and goes on in the next part.
+    fn fill(&mut self) {
+        while self.blocks.len() < self.capacity {
+            let sectors = (self.capacity - self.blocks.len()) / SECTOR;
+            self.block(Vec::new(), sectors.min(MOST_BYTES / SECTOR));
+        }
+        self.full.push(std::mem::take(&mut self.blocks));
+        self.first = Lsn(self.first.0 + 1, self.first.1, 1);
+    }
+
+    /// Writes a block of these records, and of so many sectors at least.
+    fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
+        let form = self.form;
+        let used = form.header + std::mem::take(&mut self.used) + 2 * records.len();
+        // Each sector gives up a byte, which goes to the end.
+        let mut count = used.div_ceil(SECTOR).max(least);
+        while used + count > count * SECTOR {
+            count += 1;
+        }
+        let mut block = vec![0; count * SECTOR];
+        let flags = 1 | u16::from(form.has_checksum) << 1;
+        for (field, value) in
+            [form.block, records.len() as u16, used as u16, block.len() as u16, flags].into_iter().enumerate()
+        {
+            put(&mut block, 2 * field, &value.to_le_bytes());
+        }
+        put(&mut block, 0x0A, &(self.previous as u16).to_le_bytes());
+        let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
+        put(&mut block, 0x0C, &lsn.bytes());
+        let mut at = form.header;
+        for (number, record) in records.iter().enumerate() {
+            put(&mut block, at, record);
+            put(&mut block, used - 2 * (number + 1), &(at as u16).to_le_bytes());
+            at += record.len();
+        }
+        for sector in 0..count {
+            let status = 0x40 | if sector == 0 { 0x10 } else { 0 } | if sector + 1 == count { 8 } else { 0 };
+            let last = block.len() - 1 - sector;
+            block[last] = std::mem::replace(&mut block[sector * SECTOR], status);
+        }
+        if form.has_checksum {
+            let sum = sectors(0, &block);
+            put(&mut block, 0x18, &sum.to_le_bytes());
+        }
+        self.previous = block.len();
+        self.blocks.extend(block);
+    }
+
+    /// All blocks, and the LSN at which the log goes on.
+    pub(crate) fn finish(mut self) -> (Vec<u8>, Lsn) {
+        self.close();
+        let end = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
+        (self.blocks, end)
+    }
+}
+
+/// What a log file is to hold.
+#[derive(Clone, Debug)]
+pub struct LogFile {
+    /// Internal version of the database.
+    pub version: u16,
+    /// Whether blocks have checksums.
+    pub has_checksum: bool,
+    /// Size of a virtual log file, a multiple of 512 with room for its header and the largest block.
+    pub vlf_bytes: u64,
+    /// How many virtual log files there are at least; those that are not needed are empty.
+    pub vlfs: u32,
+    /// Sequence number of the first one.
+    pub first_sequence: u32,
+    /// Transactions, each with changes of three pages; a checkpoint after every hundred.
+    pub transactions: u32,
+    /// Whether the last one is left open.
+    pub leaves_open: bool,
+}
+
+impl LogFile {
+    /// The bytes of the log file, after the header page `header`: 8192 bytes.
+    pub fn bytes(&self, header: &[u8]) -> Vec<u8> {
+        let form = LogForm::of(self.version, self.has_checksum);
+        // 2020-01-01 noon; a hundred transactions a second.
+        let time = |number: u32| (43_829u64 << 32 | u64::from(12 * 3600 * 300 + 3 * number)).to_le_bytes();
+        let capacity = (self.vlf_bytes - HEADER_PAGE) as usize;
+        let mut log = Log::empty(form, Lsn(self.first_sequence, 16, 1), capacity);
+        let mut last = [Lsn(self.first_sequence, 16, 1); 64];
+        log.checkpoint(self.version, time(0));
+        for number in 0..self.transactions {
+            let pages: Vec<usize> = (0..3).map(|of| ((number * 7 + of * 13) % 64) as usize).collect();
+            let change = |&page: &usize| Change {
+                page: PageId::new(1, 100 + page as u32),
+                slot: (number % 40) as u16,
+                object: 80,
+                index: 256,
+                before: last[page],
+                offset: 4,
+                old: number as u8,
+            };
+            let changes: Vec<Change> = pages.iter().map(change).collect();
+            let commits = !(self.leaves_open && number + 1 == self.transactions);
+            let lsns = log.transaction(&changes, commits, time(number));
+            pages.iter().zip(lsns).for_each(|(page, lsn)| last[*page] = lsn);
+            if number % 100 == 99 {
+                log.checkpoint(self.version, time(number));
+            }
+        }
+        log.close();
+        let mut parts = std::mem::take(&mut log.full);
+        parts.push(log.blocks);
+        let used = parts.len();
+        parts.resize((self.vlfs as usize).max(used), Vec::new());
+        let mut bytes = header.to_vec();
+        for (number, blocks) in parts.into_iter().enumerate() {
+            let at = bytes.len();
+            let mut vlf = vec![0; HEADER_PAGE as usize];
+            put(&mut vlf, 0, &[0xAB]);
+            put(&mut vlf, 2, &form.part().to_le_bytes());
+            put(&mut vlf, 0x10, &self.vlf_bytes.to_le_bytes());
+            put(&mut vlf, 0x18, &(at as u64).to_le_bytes());
+            if number < used {
+                put(&mut vlf, 1, &[0x40]);
+                put(&mut vlf, 4, &(self.first_sequence + number as u32).to_le_bytes());
+                put(&mut vlf, 0x0C, &1u32.to_le_bytes());
+            }
+            bytes.extend(vlf);
+            bytes.extend(blocks);
+            bytes.resize(at + self.vlf_bytes as usize, 0);
+        }
+        bytes
+    }
+}

@@ -1,0 +1,262 @@
+//! Logs of the lab, sound and damaged: every block is read, and what is damaged is never read past.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use lab::log::LogFile;
+use log::{End, EndReason, Event, History, Log, LogError, Outcome, Walk};
+use tempfile::TempDir;
+
+const HEADER: usize = 8192;
+const VLF: usize = 0x3E000;
+
+/// The header page of a file that the lab wrote.
+fn header(folder: &TempDir) -> Vec<u8> {
+    let description = lab::orders::orders(lab::Version::V904, 1, 0);
+    let files = lab::write(&description, folder.path()).unwrap().files;
+    fs::read(&files[0]).unwrap()[..HEADER].to_vec()
+}
+
+struct Sample {
+    folder: TempDir,
+    bytes: Vec<u8>,
+}
+
+impl Sample {
+    fn new(version: u16) -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = LogFile {
+            version,
+            has_checksum: true,
+            vlf_bytes: VLF as u64,
+            vlfs: 6,
+            first_sequence: 33,
+            transactions: 1500,
+            leaves_open: true,
+        };
+        let bytes = file.bytes(&header(&folder));
+        Self { folder, bytes }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("log.ldf")
+    }
+
+    /// Reads the log with these bytes.
+    fn read(&self, bytes: &[u8]) -> Result<(History, End, Vec<Event>), LogError> {
+        self.read_all(bytes).map(|(history, end, events, _)| (history, end, events))
+    }
+
+    /// The same, and how many bytes are lost before the first block that could be read.
+    fn read_all(&self, bytes: &[u8]) -> Result<(History, End, Vec<Event>, u64), LogError> {
+        fs::write(self.path(), bytes).unwrap();
+        let log = Log::open(&[self.path()])?;
+        let (mut walk, mut history, mut events) = (Walk::new(&log), History::new(), Vec::new());
+        while let Some(block) = walk.next_block()? {
+            history.block(&block, &mut |event| events.push(event));
+        }
+        history.finish(&mut |event| events.push(event));
+        Ok((history, walk.end().unwrap(), events, walk.lost_bytes()))
+    }
+}
+
+/// Where the blocks of a VLF start, in the file, and their sizes, as their headers have it.
+fn blocks(bytes: &[u8], vlf: usize) -> Vec<(usize, usize)> {
+    let (mut at, mut found) = (HEADER + vlf * VLF + HEADER, Vec::new());
+    while at < HEADER + (vlf + 1) * VLF && bytes[at] & 0x10 != 0 {
+        let size = usize::from(u16::from_le_bytes([bytes[at + 6], bytes[at + 7]]));
+        found.push((at, size));
+        at += size;
+    }
+    found
+}
+
+#[test]
+fn a_log_over_several_vlfs_is_read_whole() {
+    for version in [611, 661, 706, 904, 957] {
+        let sample = Sample::new(version);
+        let (history, end, events) = sample.read(&sample.bytes).unwrap();
+        assert_eq!(end.reason, EndReason::Written, "{version}");
+        let transactions: Vec<_> = events
+            .iter()
+            .filter_map(|event| if let Event::Transaction(transaction) = event { Some(transaction) } else { None })
+            .collect();
+        assert_eq!(transactions.len(), 1500);
+        let open: Vec<_> = transactions.iter().filter(|one| one.outcome == Outcome::Open).collect();
+        assert_eq!((open.len(), open[0].records, open[0].name.as_str()), (1, 4, "user"));
+        assert_eq!((history.checkpoints(), history.records()), (16, 1500 * 5 - 1 + 2 * 16));
+        assert!(end.at.vlf.sequence > 34, "several VLFs, to {}", end.at.vlf.sequence);
+        assert_eq!(events.len(), 1516);
+    }
+}
+
+#[test]
+fn the_order_of_the_vlfs_is_that_of_their_sequence_numbers() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap();
+    // The third place becomes the first: SQL Server reuses VLFs in any order.
+    let mut turned = sample.bytes[..HEADER].to_vec();
+    for vlf in [2, 0, 1, 3, 4, 5] {
+        let at = turned.len();
+        turned.extend(&sample.bytes[HEADER + vlf * VLF..][..VLF]);
+        turned[at + 0x18..at + 0x20].copy_from_slice(&(at as u64).to_le_bytes());
+    }
+    let (history, end, events) = sample.read(&turned).unwrap();
+    assert_eq!((history.records(), events), (whole.0.records(), whole.2));
+    assert_eq!(end.reason, EndReason::Written);
+}
+
+#[test]
+fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap().0;
+    for (vlf, number) in [(0, 0), (0, 3), (1, 0), (1, 2)] {
+        let (at, size) = blocks(&sample.bytes, vlf)[number];
+        for byte in [at, at + 6, at + 20, at + size / 2, at + size - 1] {
+            let mut bytes = sample.bytes.clone();
+            bytes[byte] ^= 0x21;
+            let (history, end, _, lost_bytes) = sample.read_all(&bytes).unwrap();
+            if (vlf, number) == (0, 0) {
+                // The log starts with the next block, and says what it lacks.
+                assert_eq!(lost_bytes, size as u64);
+                assert!(history.records() < whole.records() && history.records() > whole.records() / 2);
+                continue;
+            }
+            assert_eq!(lost_bytes, 0);
+            assert_eq!(end.offset, at as u64, "byte {byte}");
+            // All that follows lies within what may be under way.
+            assert!(matches!(end.reason, EndReason::UnderWay(later) if later.count > 0), "{:?}", end.reason);
+        }
+    }
+}
+
+#[test]
+fn damage_further_from_the_end_than_any_write_reaches_is_no_crash() {
+    let mut sample = Sample::new(904);
+    let many = LogFile {
+        version: 904,
+        has_checksum: true,
+        vlf_bytes: VLF as u64,
+        vlfs: 0,
+        first_sequence: 33,
+        transactions: 12_000,
+        leaves_open: false,
+    };
+    sample.bytes = many.bytes(&sample.bytes[..HEADER]);
+    assert!(sample.bytes.len() > 5 << 20);
+    let (at, _) = blocks(&sample.bytes, 1)[1];
+    let mut bytes = sample.bytes.clone();
+    bytes[at + 100] ^= 1;
+    let (_, end, _) = sample.read(&bytes).unwrap();
+    assert_eq!(end.offset, at as u64);
+    let EndReason::Damaged { later, .. } = end.reason else { panic!("{:?}", end.reason) };
+    let payload = |vlfs: u64| vlfs * (VLF - HEADER) as u64;
+    assert!((3 << 20..payload(40)).contains(&later.reach_bytes) && later.count > 50, "{later:?}");
+}
+
+#[test]
+fn a_log_that_a_restore_wrote_starts_in_the_middle_of_its_oldest_vlf() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap().0;
+    let before = blocks(&sample.bytes, 0);
+    for blank in [0x00, 0xC0] {
+        let mut bytes = sample.bytes.clone();
+        let (first, _) = before[2];
+        bytes[before[0].0..first].fill(blank);
+        let (history, end, _, lost_bytes) = sample.read_all(&bytes).unwrap();
+        assert_eq!((history.blocks(), end.reason), (whole.blocks() - 2, EndReason::Written));
+        assert_eq!(lost_bytes, 0, "nothing was there");
+    }
+}
+
+#[test]
+fn residue_of_an_earlier_use_ends_the_log() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap();
+    let last = whole.1.at.vlf;
+    // Blocks of the VLF's earlier use follow: the other parity, an older sequence number, right checksums.
+    let older = LogFile {
+        version: 904,
+        has_checksum: true,
+        vlf_bytes: VLF as u64,
+        vlfs: 1,
+        first_sequence: 7,
+        transactions: 300,
+        leaves_open: false,
+    };
+    let residue = older.bytes(&sample.bytes[..HEADER]);
+    let mut bytes = sample.bytes.clone();
+    let at = whole.1.offset as usize;
+    let within = at - last.offset as usize;
+    let length = VLF - within;
+    bytes[at..at + length].copy_from_slice(&residue[HEADER + within..][..length]);
+    let (history, end, _) = sample.read(&bytes).unwrap();
+    assert_eq!((history.records(), end.reason), (whole.0.records(), EndReason::Written));
+}
+
+#[test]
+fn cut_files_and_files_of_another_kind_are_refused_with_a_word_or_read_to_the_cut() {
+    let sample = Sample::new(904);
+    let whole = sample.read(&sample.bytes).unwrap().0;
+    for length in [0, 100, HEADER, HEADER + 8, 4 * HEADER] {
+        let read = sample.read(&sample.bytes[..length]);
+        let is_refused = matches!(read, Err(LogError::NotALog { .. } | LogError::NeverUsed { .. }));
+        assert!(is_refused || length == 4 * HEADER, "{length}: {read:?}");
+    }
+    let (history, ..) = sample.read(&sample.bytes[..HEADER + VLF + VLF / 2]).unwrap();
+    assert!((1..whole.records()).contains(&history.records()));
+    let mut other = sample.bytes.clone();
+    other[HEADER + VLF] = 0;
+    let error = sample.read(&other).unwrap_err().to_string();
+    assert!(error.contains(&format!("no virtual log file starts at byte {}", HEADER + VLF)), "{error}");
+}
+
+#[test]
+fn a_log_named_twice_or_of_another_database_is_refused() {
+    let (one, two) = (Sample::new(904), Sample::new(904));
+    fs::write(one.path(), &one.bytes).unwrap();
+    let mut bytes = two.bytes.clone();
+    let copy = one.folder.path().join("copy.ldf");
+    fs::write(&copy, &bytes).unwrap();
+    assert!(matches!(Log::open(&[one.path(), copy.clone()]), Err(LogError::SameFile { file_id: 1, .. })));
+    // Without protection, the header can be changed.
+    let guid = Log::open(&[copy]).unwrap().files()[0].binding_guid;
+    let guid = bytes.windows(16).position(|window| window == guid);
+    bytes[guid.unwrap()] ^= 1;
+    bytes[4] &= !3;
+    bytes[5] &= !3;
+    fs::write(two.path(), &bytes).unwrap();
+    assert!(matches!(Log::open(&[one.path(), two.path()]), Err(LogError::OtherDatabase { .. })));
+    assert!(matches!(Log::open(&[]), Err(LogError::Nothing)));
+}
+
+/// Any change of bytes ends in a result: no panic, no endless loop, never more records than there are.
+#[test]
+fn changed_logs_are_read_to_an_end() {
+    let sample = Sample::new(661);
+    let whole = sample.read(&sample.bytes).unwrap().0;
+    let mut state = 7u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..400 {
+        let mut bytes = sample.bytes.clone();
+        for _ in 0..1 + random(8) {
+            // Headers of VLFs and blocks more often than the rest.
+            let at = match random(3) {
+                0 => HEADER + random(6) * VLF + random(42),
+                1 => {
+                    let blocks = blocks(&sample.bytes, random(3));
+                    blocks[random(blocks.len())].0 + random(80)
+                }
+                _ => HEADER + random(bytes.len() - HEADER),
+            };
+            bytes[at] = random(256) as u8;
+        }
+        if let Ok((history, ..)) = sample.read(&bytes) {
+            assert!(history.records() <= whole.records());
+        }
+    }
+}
