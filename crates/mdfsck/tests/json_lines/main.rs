@@ -16,6 +16,7 @@ use format::page::PAGE_BYTES;
 use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use lab::damage::{Kind, damage};
 use lab::description::{Column, Filter, Table, Values};
+use lab::log::LogFile;
 use lab::specimens::specimen;
 use lab::{PageVerify, SqlType, Version, orders};
 use report::{Format, View};
@@ -231,6 +232,37 @@ fn backups(lines: &mut Lines) {
     lines.must_have("chains");
 }
 
+/// A log of several files' worth of transactions, whole and damaged.
+fn logs(lines: &mut Lines) {
+    let folder = TempDir::new().unwrap();
+    let header = fs::read(&small(folder.path())[0]).unwrap()[..PAGE_BYTES].to_vec();
+    let log = LogFile {
+        version: 904,
+        has_checksum: true,
+        vlf_bytes: 0x3_E000,
+        vlfs: 4,
+        first_sequence: 33,
+        transactions: 20_000,
+        leaves_open: true,
+    };
+    let mut bytes = log.bytes(&header);
+    let path = folder.path().join("sample_log.ldf");
+    fs::write(&path, &bytes).unwrap();
+    let paths = std::slice::from_ref(&path);
+    assert_eq!(lines.run(&["log", "--json", "--transactions"], paths), 0);
+    let of_page = |line: &Value| line["kind"] == "record" && line["page"] == 110 && line["slot"].is_number();
+    assert_eq!(lines.run(&["log", "--json", "--page", "1:110", "--to", "22:0:0"], paths), 0);
+    assert!(lines.seen.iter().any(of_page));
+    let open = |line: &&Value| line["state"] == "open";
+    assert_eq!(lines.of_kind("transaction").filter(open).count(), 2, "the one that is open, in each of the two");
+    assert!(lines.of_kind("vlf").any(|line| line["active"] == true));
+    let begin = bytes.len() / 4;
+    bytes[begin..begin + 512].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(lines.run(&["log", "--json"], paths), 16);
+    assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
+}
+
 #[test]
 fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     let mut lines = Lines::new();
@@ -240,6 +272,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     unreadable(&mut lines);
     errors(&mut lines);
     backups(&mut lines);
+    logs(&mut lines);
     let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert_eq!(met, lines.schema.kinds());
     let is_database = |line: &Value| line["kind"].is_null() && line["database"].is_string();

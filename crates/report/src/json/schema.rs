@@ -126,20 +126,20 @@ fn type_of(field: &Value) -> String {
 
 /// Compares a file of docs with what the types make of it, or writes it.
 fn compare(name: &str, expected: &str) {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(name);
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(name);
     if env::var_os("MDFSCK_WRITE_DOCS").is_some() {
         fs::write(&path, expected).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap();
     assert!(
         found == expected,
-        "docs/{name} is not what the types of the lines make of it: MDFSCK_WRITE_DOCS=1 cargo test -p mdfsck-report schema"
+        "{name} is not what the types of the lines make of it: MDFSCK_WRITE_DOCS=1 cargo test -p mdfsck-report schema"
     );
 }
 
 #[test]
 fn the_published_schema_is_that_of_the_types() {
-    compare("json.schema.json", &format!("{:#}\n", schema()));
+    compare("docs/json.schema.json", &format!("{:#}\n", schema()));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn the_published_tables_are_those_of_the_types() {
     const MARK: &str = "<!-- From here on written from the types of the lines. -->\n";
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
     let (by_hand, _) = page.split_once(MARK).unwrap();
-    compare("json.md", &format!("{by_hand}{MARK}{}", tables(&schema())));
+    compare("docs/json.md", &format!("{by_hand}{MARK}{}", tables(&schema())));
 }
 
 #[test]
