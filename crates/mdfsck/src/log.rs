@@ -11,14 +11,14 @@ use report::log::{self as listing, LogReport};
 use source::{FileKind, identify, read_fully_at};
 
 use crate::cli::LogArguments;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, warn};
 use crate::output;
 
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
         match error {
             LogError::Nothing => Self::usage(error),
-            _ => Self::blind(error),
+            _ => Self::unable(error),
         }
     }
 }
@@ -52,14 +52,14 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
         match read(&log, arguments, out) {
             Ok(fault) => {
                 if let Some(text) = fault {
-                    complain(text);
+                    warn(text);
                     status = Failure::INCOMPLETE;
                 }
             }
             // What was read so far is printed; the rest is missing.
             Err(Stop::Read(error)) => {
-                complain(error);
-                status = Failure::BLIND;
+                warn(error);
+                status = Failure::UNABLE;
             }
             Err(Stop::Write(error)) => return Err(error),
         }
@@ -158,7 +158,7 @@ fn log_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             files.push(path.clone());
             continue;
         }
-        let failed = |error: std::io::Error| Failure::blind(format!("{}: cannot be read: {error}", path.display()));
+        let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
         let mut found = Vec::new();
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?.path();
@@ -167,7 +167,7 @@ fn log_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             }
         }
         if found.is_empty() {
-            return Err(Failure::blind(format!("{}: no transaction log file in this folder", path.display())));
+            return Err(Failure::unable(format!("{}: no transaction log file in this folder", path.display())));
         }
         found.sort();
         files.extend(found);

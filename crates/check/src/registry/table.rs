@@ -337,11 +337,6 @@ checks! {
         must "No page of a database that was shut down cleanly is still part of a system transaction.",
         cause "The page header was changed before the checksum was made, or recovery did not end.",
         action RESTORE_PAGE_OR_REBUILD;
-    PAGE_AFTER_CHECKPOINT = "page.after-checkpoint", 8939 state 99, Metadata, Consistency, None, true [rests_on_the_log],
-        "Table error: {owner}, page {page}. Test (m_lsn <= dbi_checkptLSN) failed. Values are {lsn} and {checkpoint}.",
-        must "In a database that was shut down cleanly by SQL Server 2017 or earlier, no page was changed after the checkpoint that the boot page names.",
-        cause "Files, or parts of them, were copied at different times, a write to the boot page was lost, or the page's header was damaged.",
-        action "Find out whether all files are of the same moment; else restore the database. The page may hold changes that the others lack.";
     PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
         "Unable to read and latch page {page} with latch type SH. Read failed.",
         must "Every allocated page is in its file.",

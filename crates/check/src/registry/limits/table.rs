@@ -71,6 +71,9 @@ limits! {
     PAGES_IN_TRANSIT = "pages.in-transit", InFlight, "pages",
         "a repair, reorganize, bulk load, sort or encryption was working on these pages",
         action CHECK_IDLE;
+    PAGES_AFTER_CHECKPOINT = "pages.after-checkpoint", InFlight note, "moment of the files",
+        "shut down cleanly by the boot page, but pages are newer than the checkpoint that it names: the files were in use when they were copied, or are not of one moment",
+        action "Copy the files again, all at once, after the database was shut down or set offline; or check them with the log at hand.";
     PAGES_SHARED = "pages.shared", Damaged, "pages",
         "several allocation units claim the extents of these pages, too many to look at again",
         action SEE_FINDINGS;
