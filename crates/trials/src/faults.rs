@@ -144,6 +144,29 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
             place.get_mut(..count)?.copy_from_slice(tail.get(..count)?);
             format!("{at}..{}", at + count)
         }
+        Fault::EncryptedBlocks | Fault::EncryptedStart | Fault::EncryptedFile | Fault::Intermittent => {
+            encrypt_parts(fault, bytes, random)?
+        }
+        Fault::BitRot => {
+            let places: Vec<usize> = (0..1 + random.below(4)).map(|_| random.below(length)).collect();
+            for at in &places {
+                *bytes.get_mut(*at)? ^= 1 << random.below(8);
+            }
+            format!("{places:?}")
+        }
+        Fault::LostWrite | Fault::LostSectors | Fault::EarlierFile => take_back(fault, bytes, others.earlier, random)?,
+        Fault::MisdirectedWrite => {
+            let (from, to) = (random.below(length / PAGE) * PAGE, random.below(length / PAGE) * PAGE);
+            bytes.copy_within(from..from + PAGE, to);
+            format!("{from} to {to}")
+        }
+    };
+    (*bytes != before).then(|| format!("{} {place}", path.display()))
+}
+
+/// What ransomware does: a file encrypted as a whole, at its start, or here and there. Where.
+fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Option<String> {
+    let place = match fault {
         Fault::EncryptedBlocks => {
             let size = *random.pick(&[4096, PAGE, 8 * PAGE])?;
             let every = 2 + random.below(15);
@@ -153,7 +176,7 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
             format!("{size} bytes in every {every}")
         }
         Fault::EncryptedStart => {
-            let end = (*random.pick(&[1 << 10, 4 << 10, 64 << 10, 1 << 20])?).min(length);
+            let end = (*random.pick(&[1 << 10, 4 << 10, 64 << 10, 1 << 20])?).min(bytes.len());
             encrypt(bytes.get_mut(..end)?, random.number());
             format!("{end} bytes")
         }
@@ -174,34 +197,25 @@ pub(crate) fn inflict(fault: Fault, file: &mut Content, others: &Others<'_>, ran
             }
             format!("{size} bytes of every {every}")
         }
-        Fault::BitRot => {
-            let places: Vec<usize> = (0..1 + random.below(4)).map(|_| random.below(length)).collect();
-            for at in &places {
-                *bytes.get_mut(*at)? ^= 1 << random.below(8);
-            }
-            format!("{places:?}")
-        }
-        Fault::LostWrite | Fault::LostSectors => {
-            let size = if fault == Fault::LostWrite { PAGE } else { SECTOR };
-            let differs: Vec<usize> = (0..length.min(others.earlier.len()) / size)
-                .map(|number| number * size)
-                .filter(|&at| before.get(at..at + size) != others.earlier.get(at..at + size))
-                .collect();
-            let at = *random.pick(&differs)?;
-            bytes.get_mut(at..at + size)?.copy_from_slice(others.earlier.get(at..at + size)?);
-            format!("{at}, {size} bytes")
-        }
-        Fault::EarlierFile => {
-            *bytes = others.earlier.to_vec();
-            "whole".to_owned()
-        }
-        Fault::MisdirectedWrite => {
-            let (from, to) = (random.below(length / PAGE) * PAGE, random.below(length / PAGE) * PAGE);
-            bytes.copy_within(from..from + PAGE, to);
-            format!("{from} to {to}")
-        }
+        _ => return None,
     };
-    (*bytes != before).then(|| format!("{} {place}", path.display()))
+    Some(place)
+}
+
+/// Puts back what a file had before: one page or sector that differs, or all of it. Where.
+fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Random) -> Option<String> {
+    if fault == Fault::EarlierFile {
+        *bytes = earlier.to_vec();
+        return Some("whole".to_owned());
+    }
+    let size = if fault == Fault::LostWrite { PAGE } else { SECTOR };
+    let differs: Vec<usize> = (0..bytes.len().min(earlier.len()) / size)
+        .map(|number| number * size)
+        .filter(|&at| bytes.get(at..at + size) != earlier.get(at..at + size))
+        .collect();
+    let at = *random.pick(&differs)?;
+    bytes.get_mut(at..at + size)?.copy_from_slice(earlier.get(at..at + size)?);
+    Some(format!("{at}, {size} bytes"))
 }
 
 /// Changes that cannot be distinguished from noise.

@@ -187,35 +187,12 @@ impl Expansion {
         }
         let mut entry = offsets;
         for (number, (column, slot)) in record.columns().zip(&self.slots).enumerate() {
-            let mut is_complex = false;
-            let mut doubt = None;
-            match resolve(&column, info, number) {
-                Value::Null => {
-                    if let Some(byte) = image.get_mut(bitmap + number / 8) {
-                        *byte |= 1 << (number % 8);
-                    }
-                }
-                Value::Unknown(reason) => doubt = Some(Doubt::Unknown(reason)),
-                Value::Bit(bit) if slot.codec == Codec::Bit => {
-                    if let Some(byte) = image.get_mut(usize::from(slot.fixed)) {
-                        *byte = bit.into();
-                    }
-                }
-                Value::Bit(_) => doubt = Some(Doubt::Unknown("a set bit in a column of another type")),
-                Value::Complex(bytes) if slot.fixed == 0 => {
-                    image.extend_from_slice(bytes);
-                    is_complex = true;
-                }
-                Value::Complex(_) => doubt = Some(Doubt::Unknown("a pointer in a column of fixed length")),
-                Value::Bytes(prefix, suffix) if slot.codec == Codec::Verbatim => {
-                    image.extend_from_slice(prefix);
-                    image.extend_from_slice(suffix);
-                }
-                Value::Bytes(prefix, suffix) => {
-                    let stored = joined(prefix, suffix, whole);
-                    doubt = put(slot, stored, image, text).err();
-                }
+            let value = resolve(&column, info, number);
+            if let (Value::Null, Some(byte)) = (&value, image.get_mut(bitmap + number / 8)) {
+                *byte |= 1 << (number % 8);
             }
+            let is_complex = matches!(value, Value::Complex(_)) && slot.fixed == 0;
+            let doubt = put_value(slot, value, image, (&mut *whole, &mut *text)).err();
             if let Some(doubt) = doubt {
                 doubts.push((number as u16 + 1, doubt));
             }
@@ -239,6 +216,34 @@ impl Expansion {
         let record = Record::data(image).map_err(|_| "its values take more than a row can have")?;
         Ok(Expanded { record, doubts })
     }
+}
+
+/// Puts a resolved value into its place; a NULL takes none.
+#[inline]
+fn put_value(
+    slot: &Slot,
+    value: Value<'_>,
+    image: &mut Vec<u8>,
+    (whole, text): (&mut Vec<u8>, &mut Vec<u8>),
+) -> Result<(), Doubt> {
+    match value {
+        Value::Null => {}
+        Value::Unknown(reason) => return Err(Doubt::Unknown(reason)),
+        Value::Bit(bit) if slot.codec == Codec::Bit => {
+            if let Some(byte) = image.get_mut(usize::from(slot.fixed)) {
+                *byte = bit.into();
+            }
+        }
+        Value::Bit(_) => return Err(Doubt::Unknown("a set bit in a column of another type")),
+        Value::Complex(bytes) if slot.fixed == 0 => image.extend_from_slice(bytes),
+        Value::Complex(_) => return Err(Doubt::Unknown("a pointer in a column of fixed length")),
+        Value::Bytes(prefix, suffix) if slot.codec == Codec::Verbatim => {
+            image.extend_from_slice(prefix);
+            image.extend_from_slice(suffix);
+        }
+        Value::Bytes(prefix, suffix) => put(slot, joined(prefix, suffix, whole), image, text)?,
+    }
+    Ok(())
 }
 
 /// Decodes a value into its place.
