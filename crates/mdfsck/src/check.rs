@@ -174,7 +174,7 @@ fn refuse_small_grant(source: &dyn PageSource, database: &Database, options: &Op
     let least = check::minimum_memory_bytes(source, database, options);
     match options.memory_bytes {
         Some(granted) if granted < least => Err(Failure::usage(format!(
-            "--memory {}: this check needs {} or more with {} threads; fewer threads need less (--maxdop)",
+            "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
             size::text(granted),
             size::text(least),
             options.threads()
