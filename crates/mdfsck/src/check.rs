@@ -52,11 +52,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
             None => check::run(source, &database, &options, listener.as_ref()),
         }
     };
-    let view = View {
-        no_infomsgs: arguments.no_infomsgs,
-        max_findings: arguments.max_findings,
-        is_backup: source.backup().is_some(),
-    };
+    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
     let written = out.write(|out| report::write(format, &report, view, out));
     for notice in &report.notices {
@@ -66,6 +62,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
     {
         warn(error);
+    }
+    // Not among the results: they are the same for a database and every backup of it.
+    if source.backup().is_some() && !report.findings.is_empty() {
+        warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
     if format == Format::TableResults {
         report_what_has_no_row(&report, view);

@@ -20,7 +20,7 @@ damage. `<...>` stands for what a message inserts. All findings have level 16.
 ";
 
 /// What to do if the input is a backup: it cannot be repaired.
-pub(crate) const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
+pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups; restore from the newest one that is sound.";
 
 /// Writes the explanations of `checks`, one after another.
 ///

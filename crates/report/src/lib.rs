@@ -41,8 +41,6 @@ pub struct View {
     pub no_infomsgs: bool,
     /// Show at most this many findings.
     pub max_findings: Option<usize>,
-    /// The pages come from a backup: no repair helps.
-    pub is_backup: bool,
 }
 
 /// The formats of a report.

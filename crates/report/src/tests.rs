@@ -8,7 +8,7 @@ use check::NotVerified;
 use crate::fixture::{case_16, report, rowset, shown};
 use crate::{Format, View};
 
-const QUIET: View = View { no_infomsgs: true, max_findings: None, is_backup: false };
+const QUIET: View = View { no_infomsgs: true, max_findings: None };
 
 #[test]
 fn json_lines_of_case_16() {
@@ -116,16 +116,6 @@ fn findings_beyond_the_limit_are_counted_not_shown() {
     let json = shown(Format::Json, &report, view);
     assert_eq!(json.matches("\"kind\":\"finding\"").count(), 1);
     assert!(json.contains("\"findings\":3,\"findings_hidden\":2"), "{json}");
-}
-
-#[test]
-fn findings_in_a_backup_end_with_what_to_do_about_a_backup() {
-    let advice =
-        "\nNo repair applies to a backup. Check another copy of this backup, the database itself and older backups; ";
-    let of_backup = View { is_backup: true, ..QUIET };
-    assert!(shown(Format::Text, &case_16(), of_backup).contains(advice));
-    assert!(!shown(Format::Text, &case_16(), QUIET).contains("backup"));
-    assert_eq!(shown(Format::Text, &report("Shop", 5), of_backup), "");
 }
 
 #[test]

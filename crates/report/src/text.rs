@@ -6,7 +6,6 @@ use std::io;
 use check::registry::LEVEL;
 use check::{Group, IdentityResult, Report, Scope};
 
-use crate::explain::IN_A_BACKUP;
 use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::text_table::printable;
@@ -95,9 +94,6 @@ impl Text<'_> {
             0 => {}
             1 => writeln!(self.out, "One more finding is counted but not shown (--max-findings).")?,
             hidden => writeln!(self.out, "{hidden} more findings are counted but not shown (--max-findings).")?,
-        }
-        if self.view.is_backup && !self.report.findings.is_empty() {
-            writeln!(self.out, "\nNo repair applies to a backup. {IN_A_BACKUP}")?;
         }
         not_verified::write(self.report, self.view, self.out)
     }
