@@ -9,7 +9,7 @@ use format::PageId;
 use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
 use crate::report::{PhaseStatistics, Sample};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// Time between two samples of the series.
@@ -136,7 +136,7 @@ impl Meter {
     }
 
     /// Takes a sample if it is time for one.
-    pub(crate) fn sample(&self, space: &Space) {
+    pub(crate) fn sample(&self, space: &TempStore) {
         let now = self.start.elapsed().as_nanos() as u64;
         let due = self.next_sample_nanos.load(Ordering::Relaxed);
         if now < due {
@@ -185,7 +185,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn now(meter: &Meter, space: &Space) -> Self {
+    fn now(meter: &Meter, space: &TempStore) -> Self {
         let [merge, findings] = &meter.lock_nanos;
         let counters = [&meter.bytes, &meter.reads, &meter.read_nanos, &meter.idle_nanos, merge, findings]
             .map(|counter| counter.load(Ordering::Relaxed));
@@ -197,12 +197,12 @@ impl Totals {
 
 impl<'a> Phases<'a> {
     /// The first phase begins now.
-    pub(crate) fn new(meter: &'a Meter, space: &Space) -> Self {
+    pub(crate) fn new(meter: &'a Meter, space: &TempStore) -> Self {
         Self { meter, last: Totals::now(meter, space), list: Vec::new() }
     }
 
     /// A phase ends and the next begins.
-    pub(crate) fn end(&mut self, name: &'static str, space: &Space) {
+    pub(crate) fn end(&mut self, name: &'static str, space: &TempStore) {
         let now = Totals::now(self.meter, space);
         let mut counted = [0; 8];
         for ((counted, now), last) in counted.iter_mut().zip(now.counters).zip(self.last.counters) {

@@ -13,7 +13,7 @@ use crate::registry;
 use crate::units::Units;
 
 pub(crate) use fixed::{FixedFault, fixed_fault, idle_field_fault};
-pub(crate) use header::{Audit, Known, PageContent};
+pub(crate) use header::{Audit, AuditRules, PageContent};
 
 /// The page is not the page that was written here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

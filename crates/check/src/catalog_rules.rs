@@ -14,7 +14,7 @@ use source::PageSource;
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
 pub(crate) use evaluate::key_bytes;
@@ -25,7 +25,12 @@ use rules::Classes;
 
 /// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
 /// row that it lacks may be lost with them (docs/format/checkdb.md#phases).
-pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn check(
+    source: &dyn PageSource,
+    database: &Database,
+    findings: &mut FindingCollector,
+    coverage: &mut Coverage,
+) {
     if let Some(limit) = unusable(database) {
         coverage.note_as(limits::REFERENCES_CATALOG.what, limit, "database", 0);
         return;
@@ -58,7 +63,7 @@ fn unusable(database: &Database) -> Option<&'static Limit> {
 }
 
 /// The index of a primary key or unique constraint (class 93, 706 and later) is one of the constraint's table: 430 of 430.
-fn index_of_key(tables: &Tables<'_>, findings: &mut Ledger) {
+fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
     // Rows of a table that cannot be read to its end prove nothing.

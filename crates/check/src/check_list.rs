@@ -166,7 +166,7 @@ macro_rules! check_list {
                 &self,
                 context: &$crate::context::Context<'_>,
                 swept: &mut $crate::check_list::Swept<$sums>,
-                findings: &mut $crate::ledger::Ledger,
+                findings: &mut $crate::ledger::FindingCollector,
             ) {
                 let _ = (context, &swept.tallies, &findings);
                 $($crate::page_check::PageCheck::end_batch(
@@ -231,7 +231,7 @@ macro_rules! check_list {
                 $(self.$of_rows.merge(other.$of_rows);)*
             }
 
-            fn facts(&self, space: &$crate::spill::Space) -> impl std::fmt::Debug + '_ {
+            fn facts(&self, space: &$crate::spill::TempStore) -> impl std::fmt::Debug + '_ {
                 (
                     ($((stringify!($of_pages), self.$of_pages.facts(space)),)*),
                     ($((stringify!($of_rows), self.$of_rows.facts(space)),)*),

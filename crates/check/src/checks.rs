@@ -6,7 +6,7 @@ use source::PageSource;
 
 use crate::check_list::{CheckList, check_list};
 use crate::context::Context;
-use crate::memory::Needs;
+use crate::memory::MemoryBudget;
 use crate::options::Options;
 use crate::{columns, computed, constraints, heap, identity, index_match, lob, page_lsn, partitions, tree};
 
@@ -44,8 +44,8 @@ check_list! {
 
 impl Checks {
     /// What a run needs of memory.
-    pub(crate) fn needs(source: &dyn PageSource, database: &Database, options: &Options) -> Needs {
-        Needs::of(source, database, options, Self::bytes_per_thread(database))
+    pub(crate) fn needs(source: &dyn PageSource, database: &Database, options: &Options) -> MemoryBudget {
+        MemoryBudget::of(source, database, options, Self::bytes_per_thread(database))
     }
 
     /// The plans of the checks that a run makes: with PHYSICAL_ONLY none that looks at rows.

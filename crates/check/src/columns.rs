@@ -27,7 +27,7 @@ use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Handled, Row, RowCheck, RowPage};
 use crate::rowsets::may_have_off_row;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
@@ -50,7 +50,7 @@ pub(crate) struct Sums {
     /// Values that were not verified, by counter of the programs.
     unverified: ByPlan<u64>,
     /// Off-row values to be read.
-    heads: heads::Heads,
+    heads: heads::DeferredValues,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -64,7 +64,7 @@ struct UnitSums {
 impl Sums {
     /// Nothing yet.
     pub(crate) fn new(units: usize) -> Self {
-        Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::Heads::default() }
+        Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::DeferredValues::default() }
     }
 
     /// Rows whose columns were checked; values in them that were verified, and that were not.
@@ -108,7 +108,7 @@ impl CheckSums for Sums {
         self.heads.merge(other.heads);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         (&self.units, &self.unverified, self.heads.seen())
     }
 }

@@ -11,7 +11,7 @@ use crate::audit;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
 
 /// Row groups have at most 2^20 rows.
@@ -49,7 +49,7 @@ impl Fault {
 }
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, findings: &mut FindingCollector, coverage: &mut Coverage) {
     let database = context.database;
     let store = &database.columnstore;
     for table in &store.unread {

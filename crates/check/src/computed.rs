@@ -19,12 +19,12 @@ use crate::per_unit::PerUnit;
 use crate::registry;
 use crate::registry::limits::{self, Reason};
 use crate::row_check::{Handled, Row, RowCheck, RowPage};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::survey::Survey;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
-use crate::values::{Column, Expressions, Formula, Room, is_zero_decimal};
+use crate::values::{Column, Expressions, Formula, ValueScratch, is_zero_decimal};
 use crate::wire::wire;
 
 /// A persisted computed column of a rowset.
@@ -35,7 +35,7 @@ struct Persisted {
     column: Column,
     formula: Formula,
     /// How it is computed for all rows of a page, if it can be.
-    together: Option<together::Together>,
+    together: Option<together::BatchPlan>,
     /// Place among the counters.
     counter: usize,
     /// Steps that it may take for a page.
@@ -62,10 +62,10 @@ pub(crate) struct Sums {
 /// What a thread needs to compute values; kept from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    room: Room,
+    room: ValueScratch,
     purse: Purse,
     /// For the rows of a page.
-    page: together::Room,
+    page: together::BatchScratch,
 }
 
 /// Values of a column by what came of computing them.
@@ -93,7 +93,7 @@ impl Plans {
                     Ok(formula) => {
                         let (column, counter) = (Column::of_table(stored), plans.counters);
                         plans.counters += 1;
-                        let together = together::Together::of(&column, &formula);
+                        let together = together::BatchPlan::of(&column, &formula);
                         if let Some(list) = plans.units.get_mut(unit as usize) {
                             let share = 0;
                             list.push(Persisted { name, id: computed.id, column, formula, together, counter, share });
@@ -127,7 +127,7 @@ impl CheckSums for Sums {
         });
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.values
     }
 }
@@ -201,7 +201,7 @@ fn row(
 impl Persisted {
     /// Whether the row stores what the definition gives; `None` when what it stores is not known, an error when what the
     /// definition gives is not.
-    fn holds(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, Undecided> {
+    fn holds(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let computed = self.formula.value(record, room)?;
         Ok(match (self.column.value(record), computed) {
             (Stored::Null, computed) => Some(computed.is_none()),

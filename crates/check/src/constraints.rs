@@ -19,20 +19,20 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::outcome::Results;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Row, RowCheck, Stage};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
-use crate::values::Room;
+use crate::values::ValueScratch;
 use crate::wire::wire;
 
 pub(crate) use plan::Plans;
-use plan::{Demand, Plan};
+use plan::{Plan, RowRule};
 
 /// Rows that are listed of one constraint: as many as CHECKCONSTRAINTS returns without ALL_ERRORMSGS. All are counted.
 const MAX_LISTED: usize = 200;
@@ -46,7 +46,7 @@ pub(crate) struct Sums {
 /// What a thread needs to evaluate conditions; kept from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    room: Room,
+    room: ValueScratch,
     purse: Purse,
 }
 
@@ -101,7 +101,7 @@ impl CheckSums for Sums {
         self.plans.merge(other.plans, Verdict::merge);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }
@@ -191,8 +191,8 @@ fn reckon(
                 continue;
             }
             None => match &plan.demand {
-                Demand::Condition => std::mem::take(sums.plans.get_mut(at)),
-                Demand::Key(key) => foreign_key::verdict(context, swept, plan, key, &places),
+                RowRule::Condition => std::mem::take(sums.plans.get_mut(at)),
+                RowRule::KeyReference(key) => foreign_key::verdict(context, swept, plan, key, &places),
             },
         };
         results.push(settle(context, plan, verdict, findings, coverage));
@@ -218,12 +218,12 @@ fn settle(
     context: &Context<'_>,
     plan: &Plan,
     verdict: Verdict,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> ConstraintResult {
     let check = match plan.demand {
-        Demand::Condition => &registry::CHECK_VIOLATED,
-        Demand::Key(_) => &registry::FOREIGN_KEY_VIOLATED,
+        RowRule::Condition => &registry::CHECK_VIOLATED,
+        RowRule::KeyReference(_) => &registry::FOREIGN_KEY_VIOLATED,
     };
     let unit = plan.units.first().and_then(|unit| context.units.get(*unit));
     let owner = unit.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
@@ -237,8 +237,8 @@ fn settle(
             .text_value("where", place)
             .number("rows", verdict.violations.cast_signed());
         match &plan.demand {
-            Demand::Key(key) => finding.text_value("referenced", &key.referenced),
-            Demand::Condition => finding,
+            RowRule::KeyReference(key) => finding.text_value("referenced", &key.referenced),
+            RowRule::Condition => finding,
         }
     }));
     let mut result = plan.result.clone();

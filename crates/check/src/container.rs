@@ -5,7 +5,7 @@ use source::{BackupPages, PageSource};
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
 
 /// Stripes that were not given: what lies there is not verified.
@@ -25,7 +25,12 @@ pub(crate) fn note_undescribed_blocks(source: &dyn PageSource, coverage: &mut Co
 }
 
 /// Findings of the container. Reads all of it that was not read yet.
-pub(crate) fn check(source: &dyn PageSource, findings: &mut Ledger, coverage: &mut Coverage, errors: &mut Vec<String>) {
+pub(crate) fn check(
+    source: &dyn PageSource,
+    findings: &mut FindingCollector,
+    coverage: &mut Coverage,
+    errors: &mut Vec<String>,
+) {
     let Some(backup) = source.backup() else { return };
     // Damaged records of a compressed backup may be many: each goes where findings are kept as soon as it is known.
     let unread = backup.container_damage(|damage| match finding(&damage) {

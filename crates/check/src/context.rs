@@ -9,13 +9,13 @@ use format::types::xtype;
 use format::{AllocUnitId, Page, PageHeader, PageId, PageType};
 use source::PageSource;
 
-use crate::audit::Known;
+use crate::audit::AuditRules;
 use crate::expanded;
 use crate::hash::FactHash;
 use crate::in_flight::InFlight;
 use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::survey::Survey;
 use crate::taken::Taken;
 use crate::units::{Unit, UnitIndex, Units};
@@ -39,7 +39,7 @@ pub(crate) struct Context<'a> {
     rows_hold_versions: bool,
     pub(crate) hash: FactHash,
     /// Where facts go that do not fit into memory.
-    pub(crate) space: &'a Space,
+    pub(crate) space: &'a TempStore,
 }
 
 /// The key columns of a B-tree's rowset.
@@ -67,7 +67,7 @@ impl<'a> Context<'a> {
         options: &'a Options,
         units: Units,
         survey: Survey,
-        space: &'a Space,
+        space: &'a TempStore,
     ) -> Self {
         // Of a key that lacks columns, rows that differ look the same.
         let knows_keys = database.layouts_are_complete();
@@ -112,10 +112,10 @@ impl<'a> Context<'a> {
     }
 
     /// What audits of a unit's pages must know.
-    pub(crate) fn known(&self, unit: &Unit) -> Known<'_> {
+    pub(crate) fn known(&self, unit: &Unit) -> AuditRules<'_> {
         let expansion = self.expansion(unit);
         let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
-        Known {
+        AuditRules {
             clean: self.is_clean(),
             rows_hold_versions: self.rows_hold_versions,
             rows_may_hold_versions: version >= VERSION_2019,

@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::tallies::UnitTally;
 use crate::units::{Shape, Unit};
@@ -29,7 +29,7 @@ pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
 }
 
 /// 2508 for negative counts.
-pub(crate) fn check(context: &Context<'_>, findings: &mut Ledger) {
+pub(crate) fn check(context: &Context<'_>, findings: &mut FindingCollector) {
     for unit in context.units.list().iter().filter(|unit| context.in_scope(unit)) {
         let Some(row) = unit.row.and_then(|row| context.database.units.get(row)) else { continue };
         let kind = row.kind.message_name();

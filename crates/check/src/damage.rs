@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 
 use crate::context::Context;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::Phase;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// Units that are damaged, or of whose rows not all is known.
-pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Tallies, findings: &Ledger) -> HashSet<UnitIndex> {
+pub(crate) fn partly_known_units(
+    context: &Context<'_>,
+    swept: &Tallies,
+    findings: &FindingCollector,
+) -> HashSet<UnitIndex> {
     let mut units = damaged_units(context, swept, findings);
     let doubtful = swept.units.touched().filter(|(_, tally)| tally.unaudited_rows + tally.doubtful_rows > 0);
     units.extend(doubtful.map(|(at, _)| at as UnitIndex));
@@ -17,7 +21,7 @@ pub(crate) fn partly_known_units(context: &Context<'_>, swept: &Tallies, finding
 }
 
 /// Units whose pages were lost to the run, or whose structure is damaged.
-pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &Ledger) -> HashSet<UnitIndex> {
+pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &FindingCollector) -> HashSet<UnitIndex> {
     let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
     let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
@@ -29,7 +33,7 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &L
 /// Units of the catalogue that findings of some phases name.
 pub(crate) fn named(
     context: &Context<'_>,
-    findings: &Ledger,
+    findings: &FindingCollector,
     phases: fn(Phase) -> bool,
 ) -> impl Iterator<Item = UnitIndex> {
     findings.units(phases).filter_map(|unit| context.units.index_of(unit))

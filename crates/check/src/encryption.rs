@@ -15,7 +15,7 @@ use source::PageSource;
 use crate::audit::{self, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::memory::CHUNK_PAGES;
 use crate::options::{Options, Scope};
 use crate::progress::Progress;
@@ -52,7 +52,7 @@ pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
     options: &Options,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
     progress: &dyn Progress,
 ) -> Looked {
@@ -114,7 +114,7 @@ struct Pass<'a> {
     is_recovered: bool,
     options: &'a Options,
     units: &'a Units,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     /// Pages that are not what was written there, unless they are not in use.
     doubtful: PageSet,
     /// Pages that a sound page links to.

@@ -8,10 +8,10 @@ use source::PageSource;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::memory::CHUNK_PAGES;
 use crate::options::{Options, Scope};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::survey;
 use crate::sweep::any_in_scope;
 use crate::tree::FACT_BYTES_PER_PAGE;
@@ -39,8 +39,9 @@ pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, option
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
     let needs = Checks::needs(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
-    let space = Space::default();
-    let (mut findings, mut coverage) = (Ledger::new(needs.bytes_for_findings(options), &space), Coverage::default());
+    let space = TempStore::default();
+    let (mut findings, mut coverage) =
+        (FindingCollector::new(needs.bytes_for_findings(options), &space), Coverage::default());
     let mut units = Units::of(database);
     let mut facts = 0;
     if !database.is_encrypted {

@@ -12,7 +12,7 @@ use crate::coverage::Coverage;
 use crate::damage::partly_known_units;
 use crate::finding::Finding;
 use crate::forwarding::is_live;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::pinpoint;
 use crate::registry::{self, limits};
 use crate::rowsets::in_row_unit;
@@ -30,7 +30,7 @@ const XML_HEADER_BYTES: usize = 5;
 const NODES_TABLE: &str = "xml_index_nodes_";
 
 /// After the sweep.
-pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut FindingCollector, coverage: &mut Coverage) {
     if !context.options.extended_logical_checks {
         return;
     }
@@ -144,14 +144,20 @@ impl Documents {
         Ok(Some(hasher.finish()))
     }
 
-    fn compare(&self, context: &Context<'_>, swept: &Tallies, findings: &mut Ledger, coverage: &mut Coverage) {
+    fn compare(
+        &self,
+        context: &Context<'_>,
+        swept: &Tallies,
+        findings: &mut FindingCollector,
+        coverage: &mut Coverage,
+    ) {
         let units = BTreeSet::from([self.base, self.nodes]);
         let unknown = Cell::new(0);
         let rows = [self.base, self.nodes].into_iter().filter_map(|unit| swept.units.get(unit as usize));
         let bounds = Bounds::within(context.bytes_for_facts(), rows.map(|tally| tally.rows).sum(), 1);
         let compared = unmatched(bounds, |visit| {
             unknown.set(0u64);
-            pinpoint::each_row(context, &units, pinpoint::Stretch::ALL, |unit, at, record| {
+            pinpoint::each_row(context, &units, pinpoint::PageRange::ALL, |unit, at, record| {
                 if !is_live(record) {
                     return;
                 }

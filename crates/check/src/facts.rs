@@ -11,12 +11,12 @@ use crate::check_list::{CheckList, Swept};
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::options::Options;
 use crate::progress::Silent;
 use crate::report::Report;
 use crate::run::run_with;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::survey;
 use crate::sweep::{Target, sweep};
@@ -28,9 +28,9 @@ use crate::wire::SumsError;
 pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) -> String {
     let metered = Metered::new(source);
     let bytes = Checks::needs(source, database, options).bytes_for_facts(options);
-    let space = Space::new(options.temp_dir.clone(), bytes);
+    let space = TempStore::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
-    let ledger = || Ledger::new(usize::MAX, &space);
+    let ledger = || FindingCollector::new(usize::MAX, &space);
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let mut findings = ledger();
@@ -48,9 +48,9 @@ pub fn facts_of_pages(
     then: impl FnOnce(&mut dyn FnMut(&[(PageId, PageBytes)]) -> String),
 ) {
     let bytes = Checks::needs(source, database, options).bytes_for_facts(options);
-    let space = Space::new(options.temp_dir.clone(), bytes);
+    let space = TempStore::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
-    let ledger = || Ledger::new(usize::MAX, &space);
+    let ledger = || FindingCollector::new(usize::MAX, &space);
     let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let checks = Checks::new(&context);
@@ -85,7 +85,7 @@ pub fn run_with_sums_carried(
 }
 
 /// Facts, one a line.
-fn text(swept: Swept<impl CheckSums>, findings: Ledger, space: &Space) -> String {
+fn text(swept: Swept<impl CheckSums>, findings: FindingCollector, space: &TempStore) -> String {
     let Swept { tallies: mut swept, sums } = swept;
     let mut text = String::new();
     let mut put = |what: &str, fact: &dyn std::fmt::Debug| {

@@ -8,7 +8,7 @@ use catalog::UnitKind;
 use format::{AllocUnitId, PageId, RecordId};
 
 use crate::registry::limits::Limit;
-use crate::registry::{Check, Class, Listed, Repair};
+use crate::registry::{Check, Class, Repair, ReportOrder};
 
 /// To whom a finding belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -210,15 +210,15 @@ impl Finding {
         }
     }
 
-    /// Order in which findings are listed: by object and index, there as the check's row says ([`Listed`]), then by unit,
+    /// Order in which findings are listed: by object and index, there as the check's row says ([`ReportOrder`]), then by unit,
     /// page and message.
     pub fn sort_key(&self) -> impl Ord + use<'_> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
         let (group, page) = match self.check.listed {
-            Listed::ByPage => (0, self.page),
-            Listed::ByReference => (0, self.ref_page),
-            Listed::AsConsequence => (1, self.page),
-            Listed::Last => (2, self.page),
+            ReportOrder::ByPage => (0, self.page),
+            ReportOrder::ByReference => (0, self.ref_page),
+            ReportOrder::AsConsequence => (1, self.page),
+            ReportOrder::Last => (2, self.page),
         };
         (
             (owner.map(|owner| (owner.object_id, owner.index_id)), group, owner.map(|owner| owner.alloc_unit)),

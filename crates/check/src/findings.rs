@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::finding::Finding;
 use crate::registry::{Class, Phase, Repair};
-use crate::spill::{Item, Reader, Space, read_item, write_item};
+use crate::spill::{Item, Reader, TempStore, read_item, write_item};
 
 /// Numbers of errors as CHECKDB's summaries have them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -206,7 +206,7 @@ impl From<Vec<Finding>> for Findings {
     /// In the order in which they are given within each group.
     fn from(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(Group::key);
-        let space = Space::default();
+        let space = TempStore::default();
         let mut list = List::new(usize::MAX, &space);
         findings.into_iter().for_each(|finding| list.push(finding));
         list.finish()
@@ -216,7 +216,7 @@ impl From<Vec<Finding>> for Findings {
 /// Takes findings in the order in which they are listed.
 pub(crate) struct List {
     findings: Findings,
-    space: Space,
+    space: TempStore,
     limit_bytes: usize,
     kept_bytes: usize,
     /// Findings on their way to the file, and how many.
@@ -226,7 +226,7 @@ pub(crate) struct List {
 
 impl List {
     /// Keeps about `limit_bytes` in memory.
-    pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
+    pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let (findings, space) = (Findings::default(), space.clone());
         Self { findings, space, limit_bytes, kept_bytes: 0, pending: Vec::new(), pending_count: 0 }
     }
@@ -344,7 +344,7 @@ mod tests {
     fn every_finding_is_listed_in_its_group_whether_in_memory_or_in_a_file() {
         let expected: Vec<String> = made().iter().map(|finding| format!("{finding:?}")).collect();
         for (limit, can_write) in [(usize::MAX, true), (1 << 20, true), (1000, true), (1 << 20, false)] {
-            let space = Space::new((!can_write).then(|| "/nowhere/at/all".into()), 0);
+            let space = TempStore::new((!can_write).then(|| "/nowhere/at/all".into()), 0);
             let mut list = List::new(limit, &space);
             made().into_iter().for_each(|finding| list.push(finding));
             let findings = list.finish();

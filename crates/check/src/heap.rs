@@ -15,7 +15,7 @@ use crate::page_check::{PageCheck, SoundPage};
 use crate::per_unit::PerUnit;
 use crate::pinpoint::second_look;
 use crate::registry::limits;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, Unit, UnitIndex};
@@ -53,7 +53,7 @@ impl CheckSums for Sums {
         });
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.units
     }
 }

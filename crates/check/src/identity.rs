@@ -16,7 +16,7 @@ use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
 use crate::row_check::{Row, RowCheck, Stage};
 use crate::rowsets::{are_readable, units_of};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{UnitIndex, Units};
@@ -125,7 +125,7 @@ impl CheckSums for Sums {
         });
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }

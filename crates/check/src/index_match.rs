@@ -18,14 +18,14 @@ use crate::hash::Sum;
 use crate::outcome::Results;
 use crate::registry::{Phase, limits};
 use crate::row_check::{Handled, Row, RowCheck, RowPage};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::unmatched::Side;
 use crate::wire::wire;
 
-use hash::{Desk, Standing, standing};
+use hash::{HashScratch, IndexedAs, standing};
 pub(crate) use plan::Plans;
 
 /// What one thread, or all, added up, by plan.
@@ -80,14 +80,14 @@ impl CheckSums for Sums {
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }
 
 impl RowCheck for Plans {
     type Sums = Sums;
-    type Scratch = Desk;
+    type Scratch = HashScratch;
     type Rest = Added;
 
     fn sums(&self, _units: usize) -> Sums {
@@ -98,7 +98,13 @@ impl RowCheck for Plans {
         !self.work(unit).is_empty()
     }
 
-    fn page(&self, context: &Context<'_>, of_page: &RowPage<'_>, sums: &mut Sums, desk: &mut Desk) -> Handled<Added> {
+    fn page(
+        &self,
+        context: &Context<'_>,
+        of_page: &RowPage<'_>,
+        sums: &mut Sums,
+        desk: &mut HashScratch,
+    ) -> Handled<Added> {
         match page(self, context, of_page, sums, desk) {
             (_, true) => Handled::All,
             (added, false) => Handled::Except(added),
@@ -110,7 +116,7 @@ impl RowCheck for Plans {
         context: &Context<'_>,
         of_row: &Row<'_>,
         added: Added,
-        (sums, desk): (&mut Sums, &mut Desk),
+        (sums, desk): (&mut Sums, &mut HashScratch),
         _findings: &mut Vec<Finding>,
     ) {
         row(self, context, of_row, added, sums, desk);
@@ -128,7 +134,7 @@ fn page(
     context: &Context<'_>,
     &RowPage { unit, id, rows }: &RowPage<'_>,
     sums: &mut Sums,
-    desk: &mut Desk,
+    desk: &mut HashScratch,
 ) -> (Added, bool) {
     let (mut added, mut is_whole) = (Added::default(), true);
     for (at, work) in plans.work(unit).iter().enumerate() {
@@ -155,7 +161,7 @@ fn page(
 }
 
 /// Adds a row to the sums of its indexes; to those of `added` it was added before.
-fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: &mut Sums, desk: &mut Desk) {
+fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: &mut Sums, desk: &mut HashScratch) {
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let work = plans.work(unit);
     let indexes = plans.plans().len();
@@ -163,7 +169,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
         let standing = match row.doubts().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
                 desk.has_off_row = false;
-                Standing::Unknown
+                IndexedAs::Unknown
             }
             false if work.share == 0 => standing(context, work, record, locator, (desk, indexes)),
             false => {
@@ -178,11 +184,11 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
         let sums = sums.plans.get_mut(work.plan);
         sums.off_row += off_row;
         match (standing, work.side) {
-            (Standing::LeftOut, _) => continue,
-            (Standing::Unknown, _) => sums.unhashed += 1,
-            (Standing::TooExpensive, _) => sums.too_expensive += 1,
-            (Standing::Indexed(hash), Side::Table) => sums.table.add(hash.into()),
-            (Standing::Indexed(hash), Side::Index) => sums.index.add(hash.into()),
+            (IndexedAs::LeftOut, _) => continue,
+            (IndexedAs::Unknown, _) => sums.unhashed += 1,
+            (IndexedAs::TooExpensive, _) => sums.too_expensive += 1,
+            (IndexedAs::Indexed(hash), Side::Table) => sums.table.add(hash.into()),
+            (IndexedAs::Indexed(hash), Side::Index) => sums.index.add(hash.into()),
         }
         match work.side {
             Side::Table => sums.table_rows += 1,

@@ -8,7 +8,7 @@ use format::types::xtype;
 use crate::values::{Column, Formula};
 
 /// What evaluations need; kept from page to page.
-pub(crate) use expr::IntegerRoom;
+pub(crate) use expr::IntegerScratch;
 
 /// A column of integers in the fixed part of rows.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ impl IntegerFormula {
     }
 
     /// The value for each row; `None` if it is NULL or not certain in some.
-    pub(crate) fn values<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerRoom) -> Option<&'r [i64]> {
+    pub(crate) fn values<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<&'r [i64]> {
         self.integers.evaluate(rows.count(), room, |index, values| {
             self.operands.get(index).is_some_and(|operand| operand.read(rows, values))
         })
@@ -141,7 +141,7 @@ impl IntegerFilter {
     }
 
     /// Which plain rows satisfy it; `None` if that is not certain of all.
-    pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerRoom) -> Option<&'r [bool]> {
+    pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<&'r [bool]> {
         let operand = |index: usize| self.operands.get(index).copied();
         let nulls = |index, are_null: &mut [bool]| operand(index).is_some_and(|operand| operand.nulls(rows, are_null));
         let values = |index, values: &mut [i64]| {

@@ -6,12 +6,12 @@ use format::AllocUnitId;
 
 use crate::finding::Finding;
 use crate::registry::Phase;
-use crate::spill::{Item, Sorter, Space};
+use crate::spill::{Item, Sorter, TempStore};
 
 /// Takes findings from all phases and threads, in any order.
-pub(crate) struct Ledger {
+pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
-    space: Space,
+    space: TempStore,
     limit_bytes: usize,
     /// By unit of the catalogue, the phases that found something: a bit each.
     phases: HashMap<AllocUnitId, u32>,
@@ -19,9 +19,9 @@ pub(crate) struct Ledger {
     objects: BTreeSet<i32>,
 }
 
-impl Ledger {
+impl FindingCollector {
     /// Keeps about `limit_bytes` in memory.
-    pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
+    pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let findings = Sorter::new(limit_bytes, space);
         Self { findings, space: space.clone(), limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
     }
@@ -70,7 +70,7 @@ impl Ledger {
     }
 }
 
-impl Extend<Finding> for Ledger {
+impl Extend<Finding> for FindingCollector {
     fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
         findings.into_iter().for_each(|finding| self.push(finding));
     }

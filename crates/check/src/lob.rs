@@ -24,7 +24,7 @@ use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Handled, Row, RowCheck, RowPage, TextPage};
 use crate::rowsets::may_have_off_row;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Shape, UnitIndex};
@@ -99,7 +99,7 @@ impl CheckSums for Sums {
         self.parity.merge(other.parity);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.units
     }
 }

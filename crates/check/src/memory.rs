@@ -81,7 +81,7 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
 
 /// What a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Needs {
+pub(crate) struct MemoryBudget {
     /// Whatever the grant: maps, sums, buffers.
     fixed: u64,
     /// Facts and findings, at least.
@@ -90,7 +90,7 @@ pub(crate) struct Needs {
     pages: u64,
 }
 
-impl Needs {
+impl MemoryBudget {
     /// What a run over a database needs, as far as the catalog and the files' sizes say; `of_checks` are the bytes that
     /// checks keep in each thread.
     pub(crate) fn of(source: &dyn PageSource, database: &Database, options: &Options, of_checks: u64) -> Self {

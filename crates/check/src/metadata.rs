@@ -6,7 +6,7 @@ use source::PageSource;
 
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner, Value};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::units::Units;
 
@@ -18,7 +18,12 @@ const SYSALLOCUNITS: i32 = 7;
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
 /// Findings and gaps of the catalog as it was read.
-pub(crate) fn check(source: &dyn PageSource, database: &Database, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn check(
+    source: &dyn PageSource,
+    database: &Database,
+    findings: &mut FindingCollector,
+    coverage: &mut Coverage,
+) {
     if database.boot.is_none() {
         coverage.note(&limits::CATALOG_BOOT_PAGE, "database", 0);
         return;
@@ -90,7 +95,7 @@ fn is_of_another_version(database: &Database) -> bool {
 }
 
 /// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.
-pub(crate) fn roots(source: &dyn PageSource, database: &Database, findings: &mut Ledger) {
+pub(crate) fn roots(source: &dyn PageSource, database: &Database, findings: &mut FindingCollector) {
     for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
         for unit in units.filter(|unit| unit.kind == UnitKind::InRow && !unit.root.is_none()) {
@@ -105,7 +110,7 @@ pub(crate) fn roots(source: &dyn PageSource, database: &Database, findings: &mut
 }
 
 /// The base tables are in the primary filegroup. A unit without a filegroup is none of a table.
-pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut Ledger) {
+pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut FindingCollector) {
     const PRIMARY: u16 = 1;
     for unit in database.units.iter().filter(|unit| unit.filegroup > PRIMARY) {
         let owner = units.owner_of(unit.id);

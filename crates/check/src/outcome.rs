@@ -2,7 +2,7 @@
 
 use crate::beyond::Beyond;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 
 /// What checks report besides findings and what is not verified.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
 
 /// Where results go.
 pub(crate) struct Results<'a> {
-    pub(crate) findings: &'a mut Ledger,
+    pub(crate) findings: &'a mut FindingCollector,
     pub(crate) coverage: &'a mut Coverage,
     pub(crate) outcome: &'a mut Outcome,
 }

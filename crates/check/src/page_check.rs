@@ -8,7 +8,7 @@ use format::{Page, PageId};
 use crate::audit::PageContent;
 use crate::context::Context;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::outcome::Results;
 use crate::page_records::PageRecords;
 use crate::sums::CheckSums;
@@ -57,7 +57,7 @@ pub(crate) trait PageCheck: Default + Sync {
     fn bound(&self, _context: &Context<'_>, _sums: &mut Self::Sums) {}
 
     /// Compares what cannot wait for other batches, and gives back what it takes; when the sweep of a batch has ended.
-    fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut Ledger) {}
+    fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
     /// Compares the sums, after the sweep, and takes a second look where they differ. `judged` are the units of which all
     /// pages were seen, or are known to be damaged, by ascending ordinal.

@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::outcome::Results;
 use crate::page_check::{PageCheck, SoundPage};
 use crate::registry::limits;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex};
@@ -34,7 +34,7 @@ impl CheckSums for Newer {
         self.pages += other.pages;
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         self
     }
 }

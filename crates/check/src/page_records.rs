@@ -5,7 +5,7 @@ use format::same_shape::Rows;
 use format::slots::Span;
 use format::{Page, PageId, PageType};
 
-use crate::audit::{Audit, Known, PageContent};
+use crate::audit::{Audit, AuditRules, PageContent};
 use crate::expanded::{ColumnDoubt, ExpandedRows};
 use crate::finding::Finding;
 use crate::units::Unit;
@@ -24,7 +24,7 @@ impl PageRecords {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        known: Known<'_>,
+        known: AuditRules<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         self.expanded.clear();

@@ -20,14 +20,14 @@ use crate::finding::{Finding, Value};
 use crate::outcome::Results;
 use crate::registry::{self, limits};
 use crate::row_check::{Row, RowCheck, Stage};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
 pub(crate) use plan::Plans;
-use plan::Work;
+use plan::UnitPlan;
 
 /// What one thread, or all, saw of each partitioned heap or index.
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl CheckSums for Sums {
         self.plans.merge(other.plans, Seen::add);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.plans
     }
 }
@@ -159,10 +159,10 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     };
     match standing(work, value) {
         None => seen.undecided += 1,
-        Some(Standing::Inside) => seen.inside += 1,
-        Some(Standing::OnLow) => seen.on_low += 1,
-        Some(Standing::OnHigh) => seen.on_high += 1,
-        Some(Standing::Outside(place)) => {
+        Some(Placement::Inside) => seen.inside += 1,
+        Some(Placement::OnLow) => seen.on_low += 1,
+        Some(Placement::OnHigh) => seen.on_high += 1,
+        Some(Placement::Outside(place)) => {
             seen.outside += 1;
             let unit = context.units.get(unit);
             findings.extend(unit.into_iter().flat_map(|unit| {
@@ -190,7 +190,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
 const BOUNDARY: &str = "boundary";
 
 /// The relation of a row to its partition.
-enum Standing {
+enum Placement {
     Inside,
     OnLow,
     OnHigh,
@@ -198,20 +198,20 @@ enum Standing {
 }
 
 /// The relation of a value to the partition in which it was found; `None` if its order is uncertain.
-fn standing(work: &Work, value: Option<&[u8]>) -> Option<Standing> {
+fn standing(work: &UnitPlan, value: Option<&[u8]>) -> Option<Placement> {
     let low = work.partition.checked_sub(2).and_then(|at| work.boundaries.get(at));
     let high = work.boundaries.get(work.partition - 1);
     let to_low = low.map_or(Some(Ordering::Greater), |low| compare(work, value, low))?;
     let to_high = high.map_or(Some(Ordering::Less), |high| compare(work, value, high))?;
     Some(match (to_low, to_high) {
-        (Ordering::Greater, Ordering::Less) => Standing::Inside,
-        (Ordering::Equal, _) => Standing::OnLow,
-        (_, Ordering::Equal) => Standing::OnHigh,
-        _ => Standing::Outside(place(work, value)?),
+        (Ordering::Greater, Ordering::Less) => Placement::Inside,
+        (Ordering::Equal, _) => Placement::OnLow,
+        (_, Ordering::Equal) => Placement::OnHigh,
+        _ => Placement::Outside(place(work, value)?),
     })
 }
 
-fn compare(work: &Work, value: Option<&[u8]>, boundary: &Boundary) -> Option<Ordering> {
+fn compare(work: &UnitPlan, value: Option<&[u8]>, boundary: &Boundary) -> Option<Ordering> {
     Some(match (value, boundary.value.as_deref()) {
         (None, None) => Ordering::Equal,
         (None, Some(_)) => Ordering::Less,
@@ -221,7 +221,7 @@ fn compare(work: &Work, value: Option<&[u8]>, boundary: &Boundary) -> Option<Ord
 }
 
 /// The place of a value among all boundaries.
-fn place(work: &Work, value: Option<&[u8]>) -> Option<Place> {
+fn place(work: &UnitPlan, value: Option<&[u8]>) -> Option<Place> {
     let (mut low, mut high) = (0, work.boundaries.len());
     while low < high {
         let middle = low + (high - low) / 2;

@@ -8,7 +8,7 @@ use format::{Page, PageBytes, PageId, RecordId};
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::outcome::Results;
 use crate::page_records::PageRecords;
 use crate::registry::limits;
@@ -18,12 +18,12 @@ use crate::units::UnitIndex;
 
 /// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct PageRange {
     first: PageId,
     last: PageId,
 }
 
-impl Stretch {
+impl PageRange {
     /// No pages: of a unit that has lost them all its root alone tells.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
@@ -57,13 +57,13 @@ impl Stretch {
 }
 
 /// Where the pages of `units` lie, found in one walk over the maps.
-pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, Stretch> {
-    let mut stretches: BTreeMap<UnitIndex, Stretch> = units.iter().map(|unit| (*unit, Stretch::EMPTY)).collect();
+pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, PageRange> {
+    let mut stretches: BTreeMap<UnitIndex, PageRange> = units.iter().map(|unit| (*unit, PageRange::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
         for page in file.claimed_pages(0..file.pages) {
             let id = PageId::new(file.file_id, page);
             if let Some(stretch) = context.unit_of(id).and_then(|unit| stretches.get_mut(&unit)) {
-                *stretch = Stretch { first: stretch.first.min(id), last: id };
+                *stretch = PageRange { first: stretch.first.min(id), last: id };
             }
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn second_look(
     suspects: &BTreeSet<UnitIndex>,
     swept: &mut Tallies,
     to: &mut Results<'_>,
-    name: impl Fn(&Context<'_>, UnitIndex, Stretch, &mut Ledger) -> Result<(), Unread>,
+    name: impl Fn(&Context<'_>, UnitIndex, PageRange, &mut FindingCollector) -> Result<(), Unread>,
 ) {
     for (unit, stretch) in stretches(context, suspects) {
         if name(context, unit, stretch, to.findings).is_err() {
@@ -103,7 +103,7 @@ pub(crate) fn second_look(
 pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
-    stretch: Stretch,
+    stretch: PageRange,
     mut visit: impl FnMut(PageId, Page<'_>, &PageRecords),
 ) -> Result<(), Unread> {
     let mut target = Target::default();
@@ -154,7 +154,7 @@ pub(crate) fn look(
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,
-    stretch: Stretch,
+    stretch: PageRange,
     mut visit: impl FnMut(UnitIndex, RecordId, &Record<'_>),
 ) -> Result<(), Unread> {
     let mut target = Target::default();
@@ -195,13 +195,13 @@ mod tests {
 
     #[test]
     fn the_pages_around_several_stretches_are_theirs_and_those_between() {
-        let stretch = |first: (u16, u32), last: (u16, u32)| Stretch {
+        let stretch = |first: (u16, u32), last: (u16, u32)| PageRange {
             first: PageId::new(first.0, first.1),
             last: PageId::new(last.0, last.1),
         };
-        let around = Stretch::around([stretch((3, 9), (3, 20)), stretch((1, 50), (1, 60))].into_iter());
+        let around = PageRange::around([stretch((3, 9), (3, 20)), stretch((1, 50), (1, 60))].into_iter());
         assert_eq!([1, 2, 3, 4].map(|file| around.of(file, 100)), [50..100, 0..100, 0..21, 0..0].map(|range| range));
-        assert!(Stretch::around(std::iter::empty()).of(1, 100).is_empty());
-        assert_eq!(Stretch::ALL.of(7, 100), 0..100);
+        assert!(PageRange::around(std::iter::empty()).of(1, 100).is_empty());
+        assert_eq!(PageRange::ALL.of(7, 100), 0..100);
     }
 }

@@ -115,7 +115,7 @@ impl Repair {
 /// (docs/format/checkdb.md#order-of-lines); what follows from damage elsewhere would come before its cause whenever its
 /// page has the lower number, so it is listed behind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Listed {
+pub enum ReportOrder {
     /// With its page: that is where the damage is.
     ByPage,
     /// With the page that it refers to: that one is missing (8978 stands with 8928 and 8976 of the page before).
@@ -218,7 +218,7 @@ pub struct Check {
     /// Made under PHYSICAL_ONLY too.
     pub physical_only: bool,
     /// Where it is listed.
-    pub listed: Listed,
+    pub listed: ReportOrder,
     /// What it rests on, which commands make it, what mends it.
     pub policy: Policy,
     /// Message text with named places, see [`crate::finding`].

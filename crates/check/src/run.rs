@@ -15,14 +15,14 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::findings::{Findings, List};
-use crate::ledger::Ledger;
-use crate::memory::Needs;
+use crate::ledger::FindingCollector;
+use crate::memory::MemoryBudget;
 use crate::options::{Options, Scope};
 use crate::outcome::{Outcome, Results};
 use crate::progress::Progress;
 use crate::report::{BrokerCount, DatabaseSummary, FileSummary, Report, Statistics};
 use crate::row_check::Stage;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::units::Units;
 use crate::{
     broker, catalog_rules, columns, container, encryption, inventory, metadata, reckon, settle, survey, sweep, system,
@@ -48,7 +48,7 @@ pub(crate) fn run_with<E>(
     let counters = system::counters();
     let metered = Metered::new(source);
     let needs = Checks::needs(&metered, database, options);
-    let space = Space::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
+    let space = TempStore::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
     let mut run = Run {
         source: &metered,
         meter: &metered.meter,
@@ -59,7 +59,7 @@ pub(crate) fn run_with<E>(
         needs,
         counters,
         phases: Phases::new(&metered.meter, &space),
-        findings: Ledger::new(needs.bytes_for_findings(options), &space),
+        findings: FindingCollector::new(needs.bytes_for_findings(options), &space),
         coverage: Coverage::default(),
         read_errors: Vec::new(),
         outcome: Outcome::default(),
@@ -85,12 +85,12 @@ struct Run<'a> {
     database: &'a Database,
     options: &'a Options,
     progress: &'a dyn Progress,
-    space: &'a Space,
-    needs: Needs,
+    space: &'a TempStore,
+    needs: MemoryBudget,
     /// The system's counters at the start.
     counters: Vec<(&'static str, u64)>,
     phases: Phases<'a>,
-    findings: Ledger,
+    findings: FindingCollector,
     coverage: Coverage,
     read_errors: Vec<String>,
     outcome: Outcome,

@@ -11,7 +11,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::findings::{Findings, List};
 use crate::in_flight::InFlight;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::options::Scope;
 use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
@@ -29,7 +29,7 @@ pub(crate) struct Settled {
 pub(crate) fn settle(
     context: &Context<'_>,
     (checks, sums): (&Checks, &Sums),
-    findings: Ledger,
+    findings: FindingCollector,
     coverage: &mut Coverage,
 ) -> Settled {
     let doubts = Doubts::of(context);

@@ -47,7 +47,7 @@ pub(crate) fn record_to(out: &mut Vec<u8>, at: RecordId) {
 
 /// Where runs spill to. Its clones are one space, shared by all threads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Space(Arc<Shared>);
+pub(crate) struct TempStore(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -58,7 +58,7 @@ struct Shared {
     error: Mutex<Option<String>>,
 }
 
-impl Space {
+impl TempStore {
     /// Files in `directory`, or in the system's place for them; for facts that take more than so many bytes.
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
         Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
@@ -140,7 +140,7 @@ impl<F: Fact> Run<F> {
     }
 
     /// Writes the facts out if there are more than `limit`. When that fails they are lost, and `space` knows.
-    pub(crate) fn bound(&mut self, limit: usize, space: &Space) {
+    pub(crate) fn bound(&mut self, limit: usize, space: &TempStore) {
         if self.kept.len() < limit.max(1) {
             self.make_room(limit);
             return;
@@ -157,7 +157,7 @@ impl<F: Fact> Run<F> {
     }
 
     /// Calls `visit` with each fact, in no order. What cannot be read back is lost, and `space` knows.
-    pub(crate) fn each(&self, space: &Space, mut visit: impl FnMut(F)) {
+    pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
         self.kept.iter().copied().for_each(&mut visit);
         if let Some(Spilled { file, segments }) = &self.spilled {
             let end = segments.last().map_or(0, |(_, end)| *end);
@@ -175,7 +175,7 @@ impl<F: Fact> Run<F> {
         }
     }
 
-    fn write(&mut self, space: &Space) -> io::Result<()> {
+    fn write(&mut self, space: &TempStore) -> io::Result<()> {
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
             None => self.spilled.insert(Spilled { file: space.file()?, segments: Vec::new() }),
@@ -202,7 +202,7 @@ impl<F: Fact> Run<F> {
 fn read_facts<F: Fact>(
     mut file: &File,
     stretch: Range<u64>,
-    space: &Space,
+    space: &TempStore,
     mut visit: impl FnMut(F),
 ) -> io::Result<()> {
     file.seek(SeekFrom::Start(stretch.start))?;
@@ -229,7 +229,7 @@ pub(crate) struct Windows<'a, F> {
     files: Vec<File>,
     cursors: Vec<Cursor<F>>,
     facts_a_cursor: usize,
-    space: &'a Space,
+    space: &'a TempStore,
     start: Option<PageId>,
     ended: bool,
 }
@@ -244,7 +244,7 @@ struct Cursor<F> {
 impl<'a, F: Fact> Windows<'a, F> {
     /// Windows of about `facts` facts; of all of them when nothing was spilled. Otherwise the rest goes to the files too: what
     /// a window holds is all that is in memory then.
-    pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a Space) -> Self {
+    pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a TempStore) -> Self {
         let (mut files, mut cursors) = (Vec::new(), Vec::new());
         if runs.iter().any(|run| run.spilled.is_some()) {
             runs.iter_mut().for_each(|run| run.bound(run.kept.len(), space));
@@ -290,7 +290,7 @@ const LEAST_FACTS_PER_CURSOR: usize = 256;
 
 impl<F: Fact> Cursor<F> {
     /// Drops the facts of pages up to `done` and reads on.
-    fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize, space: &Space) -> io::Result<()> {
+    fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize, space: &TempStore) -> io::Result<()> {
         let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
         self.window.drain(..used);
         let Some((index, start, end)) = self.left else { return Ok(()) };
@@ -354,7 +354,7 @@ mod tests {
     }
 
     /// Two threads that take turns of uneven length, out of order.
-    fn runs(pages: u32, limit: usize, space: &Space) -> Vec<Run<Number>> {
+    fn runs(pages: u32, limit: usize, space: &TempStore) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
         for chunk in 0..pages / 100 {
             let run = &mut runs[usize::from(chunk % 3 == 0)];
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn every_fact_is_in_exactly_one_window_whatever_was_spilled() {
         for limit in [usize::MAX, 30_000, 5000, 100] {
-            let space = Space::default();
+            let space = TempStore::default();
             let pages = 80_000;
             let mut windows = Windows::new(runs(pages, limit, &space), 10_000, &space);
             let mut seen = vec![0; pages as usize];
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn a_run_gives_each_of_its_facts_again_and_again() {
         for limit in [usize::MAX, 5000, 100] {
-            let space = Space::default();
+            let space = TempStore::default();
             let mut runs = runs(20_000, limit, &space);
             for _ in 0..2 {
                 let mut seen = vec![0; 20_000];
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_place_that_cannot_be_written_is_told_once_and_costs_only_the_facts() {
-        let space = Space::new(Some("/nowhere/at/all".into()), 0);
+        let space = TempStore::new(Some("/nowhere/at/all".into()), 0);
         let mut windows = Windows::new(runs(10_000, 100, &space), 1000, &space);
         assert!(space.error().is_some_and(|error| error.contains("/nowhere/at/all")));
         assert!(windows.advance().is_some());

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::wire::Wire;
 
 /// What one thread, or all, added up.
@@ -11,12 +11,12 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     fn merge(&mut self, other: Self);
 
     /// What it holds, for tests that compare two ways to the same sums.
-    fn facts(&self, space: &Space) -> impl Debug + '_;
+    fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
 /// Of a check to which each page proves all that there is to prove.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 
-    fn facts(&self, _: &Space) -> impl Debug + '_ {}
+    fn facts(&self, _: &TempStore) -> impl Debug + '_ {}
 }

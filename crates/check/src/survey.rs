@@ -15,7 +15,7 @@ use format::{PageHeader, PageId};
 use source::PageSource;
 
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::limits;
 use crate::report::FileTotals;
 use crate::units::{Unit, UnitIndex, Units};
@@ -48,7 +48,7 @@ pub(crate) struct Survey {
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Vec<FileMap> {
     source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect()
@@ -118,7 +118,7 @@ pub(crate) fn survey(
     source: &dyn PageSource,
     database: &Database,
     units: &mut Units,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Survey {
     let mut files: Vec<FileMap> =

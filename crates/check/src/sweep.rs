@@ -18,7 +18,7 @@ use crate::accounting::{Lock, Meter};
 use crate::check_list::{CheckList, Swept};
 use crate::context::Context;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::memory::{self, CHUNK_PAGES};
 use crate::options::Readers;
 use crate::progress::Progress;
@@ -36,7 +36,7 @@ const FINDINGS_PER_THREAD: usize = 256;
 pub(crate) fn sweep<C: CheckList>(
     context: &Context<'_>,
     checks: &C,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     meter: &Meter,
     progress: &dyn Progress,
 ) -> Swept<C::Sums> {
@@ -75,7 +75,7 @@ pub(crate) fn sweep<C: CheckList>(
 struct Sweep<'a, C: CheckList> {
     context: &'a Context<'a>,
     checks: &'a C,
-    findings: Mutex<&'a mut Ledger>,
+    findings: Mutex<&'a mut FindingCollector>,
     meter: &'a Meter,
     progress: &'a dyn Progress,
     chunks: &'a Chunks,

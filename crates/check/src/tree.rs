@@ -13,7 +13,7 @@ use format::key::Ascent;
 
 use crate::context::Context;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::outcome::Results;
 use crate::page_check::{PageCheck, SoundPage};
 use crate::pinpoint::second_look;
@@ -59,7 +59,7 @@ impl PageCheck for Trees {
         sums.bound(context);
     }
 
-    fn end_batch(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut Ledger) {
+    fn end_batch(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut FindingCollector) {
         links::join_neighbors(context, sums);
         if !context.options.physical_only {
             bounds::check(context, swept, sums, findings);

@@ -116,7 +116,7 @@ impl fmt::Debug for Formula {
 
 /// What evaluations need; kept from row to row.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct ValueScratch {
     scratch: expr::Scratch,
     bytes: Vec<u8>,
 }
@@ -139,7 +139,7 @@ impl expr::Row for Row<'_, '_> {
     }
 }
 
-impl Room {
+impl ValueScratch {
     /// Limits the steps that evaluations may take from now on.
     pub(crate) fn allow(&mut self, steps: u64) {
         self.scratch.allow(steps);
@@ -163,13 +163,13 @@ impl Formula {
     }
 
     /// Whether the row satisfies the filter, or why that is not certain.
-    pub(crate) fn matches(&self, record: &Record<'_>, room: &mut Room) -> Result<bool, Undecided> {
+    pub(crate) fn matches(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<bool, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         self.program.matches(&row, &mut room.scratch)
     }
 
     /// The truth of a condition for the row, `None` for UNKNOWN; or why it is not certain.
-    pub(crate) fn truth(&self, record: &Record<'_>, room: &mut Room) -> Result<Option<bool>, Undecided> {
+    pub(crate) fn truth(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
         self.program.truth(&row, &mut room.scratch)
     }
@@ -190,9 +190,13 @@ impl Formula {
     }
 
     /// The value's stored bytes, `None` for NULL; or why it is not certain.
-    pub(crate) fn value<'a>(&self, record: &Record<'_>, room: &'a mut Room) -> Result<Option<&'a [u8]>, Undecided> {
+    pub(crate) fn value<'a>(
+        &self,
+        record: &Record<'_>,
+        room: &'a mut ValueScratch,
+    ) -> Result<Option<&'a [u8]>, Undecided> {
         let row = Row { columns: &self.columns, record: *record };
-        let Room { scratch, bytes } = room;
+        let ValueScratch { scratch, bytes } = room;
         let value = self.program.evaluate(&row, scratch)?;
         if value.is_null() {
             return Ok(None);

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::hash::{FactHash, Sum};
 use crate::registry::limits::Limit;
-use crate::spill::{Fact, Run, Space};
+use crate::spill::{Fact, Run, TempStore};
 
 /// Why sums cannot be read or written.
 #[derive(Debug, Error)]
@@ -63,7 +63,7 @@ fn hash_of(hash: &FactHash, number: u64, frame: &[u8]) -> [u8; HASH_BYTES] {
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
     /// Where facts lie that are written too.
-    space: &'a Space,
+    space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,
     frames: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Nothing written yet.
-    pub(crate) fn new(hash: &'a FactHash, space: &'a Space, to: &'a mut dyn Write) -> Self {
+    pub(crate) fn new(hash: &'a FactHash, space: &'a TempStore, to: &'a mut dyn Write) -> Self {
         Self { hash, space, to, frame: Vec::new(), frames: 0, written: 0 }
     }
 
@@ -115,7 +115,7 @@ impl<'a> Output<'a> {
 pub(crate) struct Input<'a> {
     hash: &'a FactHash,
     /// Where facts go that do not fit into memory.
-    space: &'a Space,
+    space: &'a TempStore,
     /// Units of the run.
     pub(crate) units: usize,
     from: &'a mut dyn Read,
@@ -128,7 +128,7 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// Nothing read yet, of a run of so many units.
-    pub(crate) fn new(hash: &'a FactHash, space: &'a Space, units: usize, from: &'a mut dyn Read) -> Self {
+    pub(crate) fn new(hash: &'a FactHash, space: &'a TempStore, units: usize, from: &'a mut dyn Read) -> Self {
         Self { hash, space, units, from, frame: Vec::new(), taken: 0, frames: 0, read: 0 }
     }
 

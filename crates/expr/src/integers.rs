@@ -51,7 +51,7 @@ enum Operation {
 
 /// Buffers for evaluations; kept from page to page.
 #[derive(Default)]
-pub struct IntegerRoom {
+pub struct IntegerScratch {
     stack: Vec<Vec<i64>>,
     selected: Vec<bool>,
     nulls: Vec<bool>,
@@ -71,7 +71,7 @@ impl Integers {
     pub fn evaluate<'r>(
         &self,
         rows: usize,
-        room: &'r mut IntegerRoom,
+        room: &'r mut IntegerScratch,
         mut column: impl FnMut(usize, &mut [i64]) -> bool,
     ) -> Option<&'r [i64]> {
         let mut depth = 0usize;
@@ -122,7 +122,7 @@ impl Selection {
     pub fn evaluate<'r>(
         &self,
         rows: usize,
-        room: &'r mut IntegerRoom,
+        room: &'r mut IntegerScratch,
         mut values: impl FnMut(usize, &mut [i64]) -> bool,
         mut nulls: impl FnMut(usize, &mut [bool]) -> bool,
     ) -> Option<&'r [bool]> {
@@ -254,7 +254,7 @@ mod tests {
         let program = compile(text, &|name| matches!(name, "a" | "b").then_some(int)).unwrap();
         let integers = Integers::of(&program).unwrap();
         let of = |row: &(i32, i32), name: &str| if name == "a" { row.0 } else { row.1 };
-        let mut room = IntegerRoom::default();
+        let mut room = IntegerScratch::default();
         let together = integers.evaluate(rows.len(), &mut room, |index, values| {
             let name = &program.columns()[index];
             values.iter_mut().zip(rows).for_each(|(value, row)| *value = of(row, name).into());
@@ -301,7 +301,7 @@ mod tests {
         ] {
             let program = compile(text, &|name| matches!(name, "a" | "b").then_some(int)).unwrap();
             let place = |index: usize| usize::from(program.columns()[index] == "b");
-            let mut room = IntegerRoom::default();
+            let mut room = IntegerScratch::default();
             let values = |index: usize, values: &mut [i64]| {
                 let mut column = rows.iter().map(|row| row[place(index)]);
                 values.iter_mut().for_each(|value| *value = column.next().flatten().unwrap_or_default().into());
@@ -329,7 +329,7 @@ mod tests {
         }
         let program = compile("[b]>(1)", &|_| Some(int)).unwrap();
         let unknown = Selection::of(&program).unwrap();
-        let mut room = IntegerRoom::default();
+        let mut room = IntegerScratch::default();
         assert_eq!(unknown.evaluate(3, &mut room, |_, _| false, |_, _| true), None, "a NULL");
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Audit {
 
 /// What the audit must know of the database and the page's rowset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct AuditRules<'a> {
     /// It was shut down cleanly.
     pub(crate) clean: bool,
     /// Rows may hold versions of themselves.
@@ -80,7 +80,7 @@ impl Audit {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        Known { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: Known<'_>,
+        AuditRules { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: AuditRules<'_>,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         self.is_same_shape = false;

@@ -12,14 +12,19 @@ const FORWARDED: u8 = 1;
 const STUB: u8 = 2;
 const GHOST: u8 = 6;
 
-const KNOWN: Known<'_> =
-    Known { clean: true, rows_hold_versions: false, rows_may_hold_versions: false, expansion: None, row_by_row: false };
+const KNOWN: AuditRules<'_> = AuditRules {
+    clean: true,
+    rows_hold_versions: false,
+    rows_may_hold_versions: false,
+    expansion: None,
+    row_by_row: false,
+};
 
 /// What the audit of a page says: whether all rows are looked at together or one by one, it is the same.
-fn audit(bytes: &PageBytes, unit: &Unit, known: Known<'_>) -> (Option<PageContent>, Vec<Finding>) {
+fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageContent>, Vec<Finding>) {
     let [together, one_by_one] = [false, true].map(|row_by_row| {
         let mut findings = Vec::new();
-        let known = Known { row_by_row, ..known };
+        let known = AuditRules { row_by_row, ..known };
         (Audit::default().page(Page::new(bytes), PAGE, unit, known, &mut findings), findings)
     });
     assert_eq!(together.0, one_by_one.0);
@@ -150,7 +155,7 @@ fn records_are_not_judged_where_rows_may_hold_versions_of_themselves() {
     };
     let page = three_rows().finish_with(versioned);
     assert!(audit(&page, &unit(Shape::Heap), KNOWN).0.is_none());
-    let (content, findings) = audit(&page, &unit(Shape::Heap), Known { rows_hold_versions: true, ..KNOWN });
+    let (content, findings) = audit(&page, &unit(Shape::Heap), AuditRules { rows_hold_versions: true, ..KNOWN });
     assert_eq!(ids(&findings), [""; 0]);
     assert!(!content.unwrap().records_are_audited);
 }
@@ -161,7 +166,7 @@ fn an_open_system_transaction_is_an_error_only_after_a_clean_shutdown() {
         page[4..6].copy_from_slice(&(page_flags::CHECKSUM | page_flags::IN_SYSXACT).to_le_bytes());
     });
     for (clean, expected) in [(true, &[registry::PAGE_IN_SYSXACT.id][..]), (false, &[])] {
-        let (content, findings) = audit(&page, &unit(Shape::Heap), Known { clean, ..KNOWN });
+        let (content, findings) = audit(&page, &unit(Shape::Heap), AuditRules { clean, ..KNOWN });
         assert!(content.is_some());
         assert_eq!(ids(&findings), expected);
     }

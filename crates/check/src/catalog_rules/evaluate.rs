@@ -7,12 +7,12 @@ use format::RecordId;
 use format::bytes::unsigned;
 use source::PageSource;
 
-use super::rules::{Base, Column, Keys, Only, Reference, Says};
+use super::rules::{Base, Column, Keys, Only, Reference, Violation};
 use super::table;
 use super::table::REFERENCES;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 
 /// Keys have one or two columns; the second is 0 then.
@@ -216,7 +216,12 @@ fn bases(all: impl Iterator<Item = &'static Base>) -> Vec<&'static Base> {
 }
 
 /// Follows all references.
-pub(super) fn references(tables: &Tables<'_>, keys: &KeySets, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(super) fn references(
+    tables: &Tables<'_>,
+    keys: &KeySets,
+    findings: &mut FindingCollector,
+    coverage: &mut Coverage,
+) {
     let is_of_the_server = is_of_the_server(tables.database);
     for base in bases(REFERENCES.iter().map(|reference| reference.rows.base)) {
         let mut columns = Columns::default();
@@ -296,27 +301,27 @@ fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option
     let (table, referenced) = (reference.rows.view, reference.to.view);
     let [first, _] = key;
     Some(match reference.says {
-        Says::Unproven => return None,
-        Says::Dangling => Finding::new(&registry::CATALOG_DANGLING)
+        Violation::Unproven => return None,
+        Violation::Dangling => Finding::new(&registry::CATALOG_DANGLING)
             .text_value("attribute", attribute)
             .text_value("row", row)
             .text_value("table", table)
             .text_value("wanted", wanted)
             .text_value("referenced", referenced),
-        Says::OfNothing => Finding::new(&registry::CATALOG_VALUE_OF_NOTHING)
+        Violation::OfNothing => Finding::new(&registry::CATALOG_VALUE_OF_NOTHING)
             .text_value("attribute", row)
             .text_value("wanted", wanted)
             .text_value("referenced", referenced),
-        Says::Lacks(attribute) => Finding::new(&registry::CATALOG_VALUE_MISSING)
+        Violation::Lacks(attribute) => Finding::new(&registry::CATALOG_VALUE_MISSING)
             .text_value("attribute", attribute)
             .text_value("row", row)
             .text_value("table", table),
-        Says::Alone => Finding::new(&registry::CATALOG_PARTNER_MISSING)
+        Violation::Alone => Finding::new(&registry::CATALOG_PARTNER_MISSING)
             .text_value("row", row)
             .text_value("table", table)
             .text_value("wanted", wanted)
             .text_value("referenced", referenced),
-        Says::Broker(check) => {
+        Violation::Broker(check) => {
             let from = identity.first().copied().flatten().unwrap_or_default();
             Finding::new(check).number("from", from).number("to", first)
         }

@@ -1,7 +1,7 @@
 //! The references as values, for documentation and for tests that damage each of them.
 
 use super::evaluate::{class, condition_holds};
-use super::rules::{Reference, Says};
+use super::rules::{Reference, Violation};
 use super::table::REFERENCES;
 
 /// A reference that every row it applies to keeps in a sound database.
@@ -43,12 +43,12 @@ impl CatalogReference {
     /// `None` where it is not verified only.
     pub fn message(&self) -> Option<u16> {
         match &self.0.says {
-            Says::Alone => Some(3852),
-            Says::Dangling => Some(3853),
-            Says::OfNothing => Some(3855),
-            Says::Lacks(_) => Some(3857),
-            Says::Broker(check) => Some(inner_number(check.template).unwrap_or(check.msg)),
-            Says::Unproven => None,
+            Violation::Alone => Some(3852),
+            Violation::Dangling => Some(3853),
+            Violation::OfNothing => Some(3855),
+            Violation::Lacks(_) => Some(3857),
+            Violation::Broker(check) => Some(inner_number(check.template).unwrap_or(check.msg)),
+            Violation::Unproven => None,
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) struct Keys {
 }
 
 /// How a dangling reference is reported.
-pub(super) enum Says {
+pub(super) enum Violation {
     /// 3853: an attribute of a row names a row that does not exist.
     Dangling,
     /// 3855: the row is a value of another, which does not exist. Its identity columns are the attribute.
@@ -75,7 +75,7 @@ pub(super) struct Reference {
     /// The columns that refer, as many as the key of `to` has.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
-    pub(super) says: Says,
+    pub(super) says: Violation,
 }
 
 /// A table of values or references of many kinds, distinguished by a class.

@@ -6,7 +6,7 @@
 //! of a view that goes away with its ALTER, of which others speak by name or property), the reference is `Unproven`.
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
-use super::rules::Says::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
+use super::rules::Violation::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
 use super::rules::{Base, Classes, Keys, Reference, Rows};
 use crate::registry;
 

@@ -20,14 +20,14 @@ use format::collation::CollationId;
 use super::evaluate::{Tables, is_of_the_server};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::limits::{self, Reason};
 
 /// Disagreements of one kind that are listed with their values; the rest is counted.
 const LISTED: u64 = 10;
 
 /// Compares all pairs.
-pub(super) fn check(tables: &Tables<'_>, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(super) fn check(tables: &Tables<'_>, findings: &mut FindingCollector, coverage: &mut Coverage) {
     let rowsets = Rowsets::of(tables.database);
     let is_of_the_server = is_of_the_server(tables.database);
     let mut verdicts = Verdicts { findings, coverage, is_of_the_server, listed: BTreeMap::new() };
@@ -44,7 +44,7 @@ pub(super) fn check(tables: &Tables<'_>, findings: &mut Ledger, coverage: &mut C
 
 /// Where the outcome of all pairs goes.
 struct Verdicts<'a> {
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
     /// master describes the server too, which may have types and objects of its own.
     is_of_the_server: bool,

@@ -8,13 +8,13 @@ use source::MemoryFiles;
 use super::*;
 use crate::accounting::Metered;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::options::Options;
 use crate::outcome::{Outcome, Results};
 use crate::page_check::PageCheck;
 use crate::progress::Silent;
 use crate::row_check::{Handled, RowCheck, Stage};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::survey::survey;
 use crate::sweep::sweep;
 use crate::units::{Shape, Unit, Units};
@@ -45,7 +45,7 @@ impl<T: Wire + Ord + Send + std::fmt::Debug> CheckSums for Seen<T> {
         other.0.into_iter().for_each(|(at, times)| *self.0.entry(at).or_default() += times);
     }
 
-    fn facts(&self, _: &Space) -> impl std::fmt::Debug + '_ {
+    fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.0
     }
 }
@@ -153,9 +153,9 @@ fn a_check_gets_every_sound_page_and_every_live_row_once_whether_rows_come_toget
         let files = written(description);
         let database = catalog::load(&files);
         let options = Options { row_by_row, ..Options::default() };
-        let (metered, space) = (Metered::new(&files), Space::new(None, 8 << 20));
+        let (metered, space) = (Metered::new(&files), TempStore::new(None, 8 << 20));
         let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
-        let mut findings = Ledger::new(usize::MAX, &space);
+        let mut findings = FindingCollector::new(usize::MAX, &space);
         let survey = survey(&files, &database, &mut units, &mut findings, &mut coverage);
         let context = Context::new(&files, &database, &options, units, survey, &space);
         let mut checks = Three::default().ask(&context);

@@ -8,7 +8,7 @@ use format::types::xtype;
 use super::RowLook;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::rowsets::{anti_matter_column, can_be_paused};
 use crate::units::Units;
@@ -19,7 +19,7 @@ pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetCol
 }
 
 /// No table has the column, and no finished index.
-pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut Ledger, coverage: &mut Coverage) {
+pub(crate) fn metadata(database: &Database, units: &Units, findings: &mut FindingCollector, coverage: &mut Coverage) {
     for rowset in
         database.rowsets.iter().filter(|rowset| rowset.owner_type == 1 && anti_matter_column(rowset).is_some())
     {

@@ -9,7 +9,7 @@ use super::program::{Column, Plans};
 use super::{Sums, purity_finding};
 use crate::by_plan::ByPlan;
 use crate::context::Context;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::off_row::Reader;
 use crate::units::UnitIndex;
 use crate::wire::wire;
@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Values to be read, all of them as long as they are few. Whether they are does not depend on how they are spread over
 /// threads.
 #[derive(Default)]
-pub(super) struct Heads {
+pub(super) struct DeferredValues {
     list: Vec<Head>,
     /// All of them, by counter of the programs.
     seen: ByPlan<u64>,
@@ -40,7 +40,7 @@ struct Head {
     pointer: Box<[u8]>,
 }
 
-wire!(Heads { list, seen });
+wire!(DeferredValues { list, seen });
 wire!(Head { unit, row, column, pointer });
 
 /// Bytes that so many values take in a thread, at most.
@@ -48,7 +48,7 @@ pub(super) fn bytes_at_most(values: u64) -> u64 {
     values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
 
-impl Heads {
+impl DeferredValues {
     /// Takes a value of a column, whose counter is given too; `false` if its pointer is of no known form.
     pub(super) fn add(
         &mut self,
@@ -88,7 +88,7 @@ impl Heads {
 }
 
 /// Reads the values and judges them; what cannot be judged is counted as not verified.
-pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut Ledger) {
+pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {
         return sums.unverified.merge(heads.seen, |mine, more| *mine += more);

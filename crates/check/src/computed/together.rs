@@ -3,32 +3,32 @@
 use format::same_shape::Rows;
 
 use super::{Persisted, Plans, Scratch, Sums};
-use crate::integers::{IntegerColumn, IntegerFormula, IntegerRoom};
+use crate::integers::{IntegerColumn, IntegerFormula, IntegerScratch};
 use crate::units::UnitIndex;
 use crate::values::{Column, Formula};
 
 /// How a column is computed for many rows at a time.
-pub(super) struct Together {
+pub(super) struct BatchPlan {
     formula: IntegerFormula,
     stored: IntegerColumn,
 }
 
 /// What pages need; kept from page to page.
 #[derive(Default)]
-pub(super) struct Room {
-    integers: IntegerRoom,
+pub(super) struct BatchScratch {
+    integers: IntegerScratch,
     stored: Vec<i64>,
 }
 
-impl Together {
+impl BatchPlan {
     /// `None` if something is not an integer of the fixed part of rows.
     pub(super) fn of(column: &Column, formula: &Formula) -> Option<Self> {
         Some(Self { formula: IntegerFormula::of(formula)?, stored: IntegerColumn::of(column)? })
     }
 
     /// Whether each row stores what the definition gives.
-    fn holds(&self, rows: Rows<'_>, room: &mut Room) -> bool {
-        let Room { integers, stored } = room;
+    fn holds(&self, rows: Rows<'_>, room: &mut BatchScratch) -> bool {
+        let BatchScratch { integers, stored } = room;
         stored.resize(rows.count(), 0);
         let computed = self.formula.values(rows, integers);
         computed.is_some_and(|computed| self.stored.read(rows, stored) && computed == stored)

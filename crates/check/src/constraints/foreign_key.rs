@@ -12,10 +12,10 @@ use format::record::Record;
 
 use super::Verdict;
 use super::key::{KeyValue, key_value, place};
-use super::plan::{Demand, Key, Named, Plan};
+use super::plan::{KeyReference, Named, Plan, RowRule};
 use crate::context::Context;
 use crate::forwarding::locator_of;
-use crate::pinpoint::{Stretch, Unread, each_row, stretches};
+use crate::pinpoint::{PageRange, Unread, each_row, stretches};
 use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
@@ -27,14 +27,14 @@ const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
 /// Where the tables of foreign keys have their pages: found in one walk for all keys, as there may be one for each of a hundred
 /// thousand tables.
-pub(super) struct Places(BTreeMap<UnitIndex, Stretch>);
+pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
     /// Of the keys among these plans whose tables have rows.
     pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {
-            let Demand::Key(key) = &plan.demand else { continue };
+            let RowRule::KeyReference(key) = &plan.demand else { continue };
             if rows_of(swept, &mut plan.units.iter().copied()) > 0 {
                 units.extend(key.from.iter().chain(&key.to).map(|(unit, _)| *unit));
             }
@@ -48,7 +48,13 @@ fn rows_of(swept: &Tallies, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
 }
 
 /// What the rows say of a foreign key.
-pub(super) fn verdict(context: &Context<'_>, swept: &Tallies, plan: &Plan, key: &Key, places: &Places) -> Verdict {
+pub(super) fn verdict(
+    context: &Context<'_>,
+    swept: &Tallies,
+    plan: &Plan,
+    key: &KeyReference,
+    places: &Places,
+) -> Verdict {
     let rows = rows_of(swept, &mut plan.units.iter().copied());
     let mut verdict = Verdict { rows, ..Verdict::default() };
     if verdict.rows == 0 {
@@ -114,7 +120,7 @@ fn each_key(
     visit: &mut dyn FnMut(RecordId, &[Named], &Record<'_>),
 ) -> Result<(), Unread> {
     let units = side.iter().map(|(unit, _)| *unit).collect();
-    let stretch = Stretch::around(side.iter().filter_map(|(unit, _)| places.0.get(unit).copied()));
+    let stretch = PageRange::around(side.iter().filter_map(|(unit, _)| places.0.get(unit).copied()));
     each_row(context, &units, stretch, |unit, at, record| {
         if let (Some((_, columns)), Some(_)) = (side.iter().find(|(other, _)| *other == unit), locator_of(at, record)) {
             visit(at, columns, record);

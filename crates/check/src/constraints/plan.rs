@@ -16,15 +16,15 @@ use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 pub(crate) type Named = (String, Column);
 
 /// What a constraint demands of rows.
-pub(crate) enum Demand {
+pub(crate) enum RowRule {
     /// A condition, evaluated in the sweep.
     Condition,
     /// A row of another table.
-    Key(Key),
+    KeyReference(KeyReference),
 }
 
 /// A foreign key.
-pub(crate) struct Key {
+pub(crate) struct KeyReference {
     /// The columns, by unit of the table that has the key.
     pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
     /// The columns they refer to, by unit of that table.
@@ -42,22 +42,22 @@ pub(crate) struct Plan {
     /// Units of the table that has it.
     pub(crate) units: Vec<UnitIndex>,
     /// What it demands.
-    pub(crate) demand: Demand,
+    pub(crate) demand: RowRule,
 }
 
 impl Plan {
     /// The units of all tables that it is about.
     pub(crate) fn all_units(&self) -> impl Iterator<Item = UnitIndex> {
         let referenced = match &self.demand {
-            Demand::Key(key) => key.to.as_slice(),
-            Demand::Condition => &[],
+            RowRule::KeyReference(key) => key.to.as_slice(),
+            RowRule::Condition => &[],
         };
         self.units.iter().copied().chain(referenced.iter().map(|(unit, _)| *unit))
     }
 }
 
 /// A condition to be evaluated for the rows of a unit.
-pub(crate) struct Work {
+pub(crate) struct UnitPlan {
     /// Which plan.
     pub(crate) plan: usize,
     /// The condition.
@@ -80,7 +80,7 @@ pub(crate) struct LeftOut {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: PerUnit<Vec<Work>>,
+    work: PerUnit<Vec<UnitPlan>>,
     left_out: Vec<(LeftOut, Reason)>,
 }
 
@@ -125,7 +125,7 @@ impl Plans {
     }
 
     /// What to do with the rows of a unit.
-    pub(crate) fn work(&self, unit: UnitIndex) -> &[Work] {
+    pub(crate) fn work(&self, unit: UnitIndex) -> &[UnitPlan] {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -140,14 +140,14 @@ fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
     database.table_rowsets(object_id).collect()
 }
 
-type Demanded = (Demand, Vec<(UnitIndex, Work)>);
+type Demanded = (RowRule, Vec<(UnitIndex, UnitPlan)>);
 
 fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan: usize) -> Result<Demanded, Reason> {
     if constraint.has_unknown_status() {
         return Err(limits::CONSTRAINT_STATUS.with(&[&format_args!("{:x}", constraint.status)]));
     }
     if !constraint.is_trusted() {
-        return Ok((Demand::Condition, Vec::new()));
+        return Ok((RowRule::Condition, Vec::new()));
     }
     rows_are_at_hand(database, table)?;
     match &constraint.kind {
@@ -158,7 +158,7 @@ fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan:
                 let condition = condition(database, constraint, rowset, plan)?;
                 work.extend(unit.into_iter().zip([condition]));
             }
-            Ok((Demand::Condition, work))
+            Ok((RowRule::Condition, work))
         }
         ConstraintKind::ForeignKey { referenced_id, columns } => {
             let referenced = rowsets_of(database, *referenced_id);
@@ -167,13 +167,13 @@ fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan:
             }
             rows_are_at_hand(database, &referenced).map_err(|reason| reason.about("the table that it refers to"))?;
             let (from, to): (Vec<u32>, Vec<u32>) = columns.iter().copied().unzip();
-            let key = Key {
+            let key = KeyReference {
                 from: key_columns(database, table, &from)?,
                 to: key_columns(database, &referenced, &to)?,
                 referenced: database.object_name(*referenced_id),
             };
             have_equal_types(&key)?;
-            Ok((Demand::Key(key), Vec::new()))
+            Ok((RowRule::KeyReference(key), Vec::new()))
         }
     }
 }
@@ -187,10 +187,10 @@ fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), Reason
     Ok(())
 }
 
-fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<Work, Reason> {
+fn condition(database: &Database, constraint: &Constraint, rowset: &Rowset, plan: usize) -> Result<UnitPlan, Reason> {
     let formula = Expressions { database, rowset }.check(constraint.id)?;
     let shown = formula.columns().map(|(name, column)| (name.to_owned(), column.clone())).collect();
-    Ok(Work { plan, formula, shown, share: 0 })
+    Ok(UnitPlan { plan, formula, shown, share: 0 })
 }
 
 fn key_columns(database: &Database, table: &[&Rowset], ids: &[u32]) -> Result<Vec<(UnitIndex, Vec<Named>)>, Reason> {
@@ -223,7 +223,7 @@ fn is_comparable(info: TypeInfo) -> bool {
 }
 
 /// SQL Server demands equal types on both sides; a catalog that says otherwise is not understood.
-fn have_equal_types(key: &Key) -> Result<(), Reason> {
+fn have_equal_types(key: &KeyReference) -> Result<(), Reason> {
     let kind = |column: &Column| {
         let info = column.column.info;
         let xtype = if info.xtype == xtype::NUMERIC { xtype::DECIMAL } else { info.xtype };

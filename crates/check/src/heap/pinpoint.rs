@@ -9,23 +9,23 @@ use format::RecordId;
 use crate::context::Context;
 use crate::finding::Finding;
 use crate::forwarding::{Forwarding, forwarding as forwarding_of};
-use crate::ledger::Ledger;
-use crate::pinpoint::{Stretch, Unread, for_each_sound};
+use crate::ledger::FindingCollector;
+use crate::pinpoint::{PageRange, Unread, for_each_sound};
 use crate::registry;
 use crate::spill::{Item, Sorter, record_to};
 use crate::units::UnitIndex;
 
 /// What is said of the place of a forwarded row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
+struct ForwardFact {
     row: RecordId,
-    what: What,
+    what: ForwardFactKind,
     other: RecordId,
 }
 
 /// In the order in which it must be known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum ForwardFactKind {
     /// The row is there, and points back to this stub.
     Is,
     /// This stub leads there: said once to know all of them, and once to judge each.
@@ -35,7 +35,7 @@ enum What {
 
 const BYTES: usize = 17;
 
-impl Item for Said {
+impl Item for ForwardFact {
     fn order(&self, other: &Self) -> Ordering {
         self.cmp(other)
     }
@@ -53,9 +53,9 @@ impl Item for Said {
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         let what = match bytes.first()? {
-            0 => What::Is,
-            1 => What::Named,
-            _ => What::Judged,
+            0 => ForwardFactKind::Is,
+            1 => ForwardFactKind::Named,
+            _ => ForwardFactKind::Judged,
         };
         Some(Self { what, row: RecordId::read(bytes, 1)?, other: RecordId::read(bytes, 9)? })
     }
@@ -78,8 +78,8 @@ struct Row {
 pub(crate) fn forwarding(
     context: &Context<'_>,
     unit: UnitIndex,
-    stretch: Stretch,
-    findings: &mut Ledger,
+    stretch: PageRange,
+    findings: &mut FindingCollector,
 ) -> Result<(), Unread> {
     let Some(owner) = context.units.get(unit).map(|unit| unit.owner) else { return Ok(()) };
     let mut sorter = Sorter::new(context.bytes_for_facts(), context.space);
@@ -88,11 +88,13 @@ pub(crate) fn forwarding(
             let here = RecordId { page: id, slot: slot as u16 };
             match forwarding_of(span.of(page)) {
                 Some(Forwarding::Stub(row)) => {
-                    for what in [What::Named, What::Judged] {
-                        sorter.push(Said { row, what, other: here });
+                    for what in [ForwardFactKind::Named, ForwardFactKind::Judged] {
+                        sorter.push(ForwardFact { row, what, other: here });
                     }
                 }
-                Some(Forwarding::Row(stub)) => sorter.push(Said { row: here, what: What::Is, other: stub }),
+                Some(Forwarding::Row(stub)) => {
+                    sorter.push(ForwardFact { row: here, what: ForwardFactKind::Is, other: stub })
+                }
                 None => {}
             }
         }
@@ -103,18 +105,18 @@ pub(crate) fn forwarding(
         Some(finding.at_record(row.at).ref_at(back.page, back.slot))
     };
     let mut row = Row::default();
-    for Said { row: at, what, other } in sorter.into_sorted() {
+    for ForwardFact { row: at, what, other } in sorter.into_sorted() {
         if at != row.at {
             findings.extend(lone(&row));
             row = Row { at, ..Row::default() };
         }
         match what {
-            What::Is => row.back = Some(other),
-            What::Named => {
+            ForwardFactKind::Is => row.back = Some(other),
+            ForwardFactKind::Named => {
                 row.is_named = true;
                 row.back_agrees |= row.back == Some(other);
             }
-            What::Judged => {
+            ForwardFactKind::Judged => {
                 let stub = |check| Finding::new(check).owner(owner).at_record(other).ref_at(at.page, at.slot);
                 match row.back {
                     None => findings.push(stub(&registry::HEAP_STUB_WITHOUT_ROW)),

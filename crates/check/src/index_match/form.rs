@@ -8,7 +8,7 @@ use crate::hash::Hasher;
 
 /// What is hashed of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
+pub(crate) enum Normalization {
     /// Its bytes.
     AsStored,
     /// Its bytes without these at the end: compressed rows drop them, and so do tables made with ANSI_PADDING OFF.
@@ -19,7 +19,7 @@ pub(crate) enum Form {
     Vardecimal(TypeInfo),
 }
 
-impl Form {
+impl Normalization {
     /// The form of a column's values where some rowset of table and index stores values in a form of its own.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::hash::FactHash;
 
-    fn hash(form: Form, bytes: &[u8]) -> (u64, u64) {
+    fn hash(form: Normalization, bytes: &[u8]) -> (u64, u64) {
         let keyed = FactHash::new(Some(1));
         let mut hasher = keyed.hasher();
         form.add(&mut hasher, bytes).unwrap();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn values_that_are_equal_hash_alike_however_they_are_stored() {
-        let of = |kind: u8| Form::of_type(TypeInfo { xtype: kind, length: 6, precision: 9, scale: 2 });
+        let of = |kind: u8| Normalization::of_type(TypeInfo { xtype: kind, length: 6, precision: 9, scale: 2 });
         assert_eq!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b"ab"));
         assert_ne!(hash(of(xtype::CHAR), b"ab    "), hash(of(xtype::CHAR), b" ab"));
         assert_eq!(hash(of(xtype::NCHAR), b"a\0 \0 \0"), hash(of(xtype::NCHAR), b"a\0"));
@@ -92,7 +92,7 @@ mod tests {
         assert_ne!(hash(of(xtype::VARBINARY), &[1, 0]), hash(of(xtype::VARBINARY), &[1]));
         assert_eq!(hash(of(xtype::DECIMAL), &[0; 5]), hash(of(xtype::DECIMAL), &[1, 0, 0, 0, 0]), "no negative zero");
         let info = TypeInfo { xtype: xtype::DECIMAL, length: 5, precision: 9, scale: 2 };
-        let vardecimal = Form::Vardecimal(info);
+        let vardecimal = Normalization::Vardecimal(info);
         assert_eq!(hash(vardecimal, &[0xC0, 0x19]), hash(of(xtype::DECIMAL), &[1, 100, 0, 0, 0]));
         assert_eq!(hash(vardecimal, &[]), hash(of(xtype::DECIMAL), &[1, 0, 0, 0, 0]));
         assert!(vardecimal.add(&mut FactHash::new(Some(1)).hasher(), &[0xC0, 0xFF, 0xFF]).is_none());

@@ -7,18 +7,18 @@ use format::page::PAGE_BYTES;
 use format::record::Record;
 use format::types::fixed_length;
 
-use super::form::Form;
-use super::plan::{Cell, Work};
+use super::form::Normalization;
+use super::plan::{ComparedColumn, UnitPlan};
 use crate::budget::Purse;
 use crate::context::Context;
 use crate::hash::{Hasher, Pieces, RowHash, RowHashes};
-use crate::integers::IntegerRoom;
+use crate::integers::IntegerScratch;
 use crate::off_row::Reader;
-use crate::values::{Column, Room, is_zero_decimal};
+use crate::values::{Column, ValueScratch, is_zero_decimal};
 
 /// What a row is to an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum IndexedAs {
     /// It has a row there, with this hash.
     Indexed(RowHash),
     /// The filter leaves it out.
@@ -29,7 +29,7 @@ pub(crate) enum Standing {
     TooExpensive,
 }
 
-impl From<Undecided> for Standing {
+impl From<Undecided> for IndexedAs {
     fn from(undecided: Undecided) -> Self {
         if undecided.is_too_expensive() { Self::TooExpensive } else { Self::Unknown }
     }
@@ -37,12 +37,12 @@ impl From<Undecided> for Standing {
 
 /// What looking at rows needs; kept from row to row.
 #[derive(Default)]
-pub(crate) struct Desk {
-    pub(crate) room: Room,
+pub(crate) struct HashScratch {
+    pub(crate) room: ValueScratch,
     pub(super) purse: Purse,
     /// For the rows of a page.
     pub(super) hashes: RowHashes,
-    pub(super) integers: IntegerRoom,
+    pub(super) integers: IntegerScratch,
     /// For off-row values.
     pub(crate) reader: Reader,
     /// Whether the row looked at last has a value off the row.
@@ -52,28 +52,28 @@ pub(crate) struct Desk {
 /// What a row whose locator is `locator` is to the index of `work`, one of `indexes` that are compared.
 pub(crate) fn standing(
     context: &Context<'_>,
-    work: &Work,
+    work: &UnitPlan,
     record: &Record<'_>,
     locator: RecordId,
-    (desk, indexes): (&mut Desk, usize),
-) -> Standing {
+    (desk, indexes): (&mut HashScratch, usize),
+) -> IndexedAs {
     desk.has_off_row = false;
     if let Some(filter) = work.filter.as_ref().filter(|_| !work.wants_first) {
         match filter.matches(record, &mut desk.room) {
             Ok(true) => {}
-            Ok(false) => return Standing::LeftOut,
+            Ok(false) => return IndexedAs::LeftOut,
             Err(undecided) => return undecided.into(),
         }
     }
     let mut hasher = context.hash.hasher();
     for (at, (cell, form)) in work.cells.iter().zip(&work.forms).enumerate() {
         match add(&mut hasher, context, (cell, *form), record, locator, (desk, indexes)) {
-            Ok(Hashed::Null) if at == 0 && work.wants_first => return Standing::LeftOut,
+            Ok(Hashed::Null) if at == 0 && work.wants_first => return IndexedAs::LeftOut,
             Ok(_) => {}
             Err(standing) => return standing,
         }
     }
-    Standing::Indexed(hasher.finish())
+    IndexedAs::Indexed(hasher.finish())
 }
 
 /// What a cell has of a row.
@@ -88,14 +88,14 @@ enum Hashed {
 fn add(
     hasher: &mut Hasher<'_>,
     context: &Context<'_>,
-    (cell, form): (&Cell, Form),
+    (cell, form): (&ComparedColumn, Normalization),
     record: &Record<'_>,
     locator: RecordId,
-    (desk, indexes): (&mut Desk, usize),
-) -> Result<Hashed, Standing> {
-    const UNKNOWN: Standing = Standing::Unknown;
+    (desk, indexes): (&mut HashScratch, usize),
+) -> Result<Hashed, IndexedAs> {
+    const UNKNOWN: IndexedAs = IndexedAs::Unknown;
     match cell {
-        Cell::Column(column) => match column.value(record) {
+        ComparedColumn::Column(column) => match column.value(record) {
             Stored::Null => {
                 hasher.add_null();
                 return Ok(Hashed::Null);
@@ -109,7 +109,7 @@ fn add(
                 add_off_row(hasher, context, column, pointer, (desk, indexes)).ok_or(UNKNOWN)?
             }
         },
-        Cell::Computed(formula) => match formula.value(record, &mut desk.room)? {
+        ComparedColumn::Computed(formula) => match formula.value(record, &mut desk.room)? {
             Some(bytes) if is_zero_decimal(formula.target, bytes) => hasher.add_bytes(&[]),
             Some(bytes) => form.add(hasher, bytes).ok_or(UNKNOWN)?,
             None => {
@@ -117,7 +117,7 @@ fn add(
                 return Ok(Hashed::Null);
             }
         },
-        Cell::Locator => hasher.add_bytes(&locator_bytes(locator)),
+        ComparedColumn::Locator => hasher.add_bytes(&locator_bytes(locator)),
     }
     Ok(Hashed::Value)
 }
@@ -135,7 +135,7 @@ fn add_off_row(
     context: &Context<'_>,
     column: &Column,
     pointer: &[u8],
-    (desk, indexes): (&mut Desk, usize),
+    (desk, indexes): (&mut HashScratch, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
     // A complex value of a fixed-length type is in an undocumented form.

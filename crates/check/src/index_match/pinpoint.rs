@@ -9,14 +9,14 @@ use format::record::Record;
 use format::{RecordId, value};
 
 use super::PlanSums;
-use super::hash::{Desk, Standing, standing};
-use super::plan::{Cell, Plan, Plans, Work};
+use super::hash::{HashScratch, IndexedAs, standing};
+use super::plan::{ComparedColumn, Plan, Plans, UnitPlan};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::locator_of;
 use crate::hash::RowHash;
-use crate::ledger::Ledger;
-use crate::pinpoint::{Stretch, Unread, each_row, rows_of_page};
+use crate::ledger::FindingCollector;
+use crate::pinpoint::{PageRange, Unread, each_row, rows_of_page};
 use crate::registry;
 use crate::sweep::Target;
 use crate::units::UnitIndex;
@@ -36,7 +36,7 @@ pub(crate) fn index_rows(
     plan: &Plan,
     plan_index: usize,
     sums: PlanSums,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
 ) -> Result<bool, Unread> {
     let units = plan.table_units.iter().chain(&plan.index_units);
     let work = |unit| plans.work(unit).iter().find(|work| work.plan == plan_index);
@@ -54,31 +54,31 @@ struct Look<'a> {
     plan: &'a Plan,
     /// How many indexes the run compares.
     indexes: usize,
-    work: BTreeMap<UnitIndex, &'a Work>,
+    work: BTreeMap<UnitIndex, &'a UnitPlan>,
 }
 
 impl Look<'_> {
     /// Calls `visit` with the hash of each row of either side, in the order of pages.
     fn each(&self, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
         let units: BTreeSet<UnitIndex> = self.work.keys().copied().collect();
-        let mut desk = Desk::default();
+        let mut desk = HashScratch::default();
         let mut read = Ok(());
-        each_row(self.context, &units, Stretch::ALL, |unit, at, record| {
+        each_row(self.context, &units, PageRange::ALL, |unit, at, record| {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
-                Standing::Indexed(hash) => visit(work.side, at, hash),
+                IndexedAs::Indexed(hash) => visit(work.side, at, hash),
                 // The sweep knew all rows: a value off the row could not be read this time.
-                Standing::Unknown => read = Err(Unread),
-                Standing::LeftOut | Standing::TooExpensive => {}
+                IndexedAs::Unknown => read = Err(Unread),
+                IndexedAs::LeftOut | IndexedAs::TooExpensive => {}
             }
         })?;
         read
     }
 
     /// The messages about rows, with their values.
-    fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut Ledger) -> Result<(), Unread> {
+    fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut FindingCollector) -> Result<(), Unread> {
         let mut read = Ok(());
-        let (mut target, mut desk) = (Target::default(), Desk::default());
+        let (mut target, mut desk) = (Target::default(), HashScratch::default());
         let owner = self.plan.index_units.first().and_then(|unit| self.context.units.get(*unit));
         let owner = owner.map_or(Owner::unknown(format::AllocUnitId(0)), |unit| unit.owner);
         let table = self.context.database.object_name(self.plan.object_id);
@@ -109,7 +109,13 @@ impl Look<'_> {
     }
 
     /// How messages print the row's identity and its values: `a = 1 and b = 'x'`.
-    fn texts(&self, work: &Work, record: &Record<'_>, locator: RecordId, desk: &mut Desk) -> (String, String) {
+    fn texts(
+        &self,
+        work: &UnitPlan,
+        record: &Record<'_>,
+        locator: RecordId,
+        desk: &mut HashScratch,
+    ) -> (String, String) {
         let plan = self.plan;
         let cells = work.cells.iter().zip(&plan.types);
         let values: Vec<String> =
@@ -125,10 +131,17 @@ impl Look<'_> {
         (identity, list(&mut (0..plan.names.len())))
     }
 
-    fn text(&self, cell: &Cell, is_locator: bool, record: &Record<'_>, locator: RecordId, desk: &mut Desk) -> String {
+    fn text(
+        &self,
+        cell: &ComparedColumn,
+        is_locator: bool,
+        record: &Record<'_>,
+        locator: RecordId,
+        desk: &mut HashScratch,
+    ) -> String {
         let null = || "NULL".to_owned();
         match cell {
-            Cell::Column(column) => match column.value(record) {
+            ComparedColumn::Column(column) => match column.value(record) {
                 Stored::Plain(bytes) if is_locator => {
                     RecordId::read(bytes, 0).map_or_else(|| "?".to_owned(), |rid| rid.to_string())
                 }
@@ -143,11 +156,11 @@ impl Look<'_> {
                 }
                 Stored::Null | Stored::Absent => null(),
             },
-            Cell::Computed(formula) => match formula.value(record, &mut desk.room) {
+            ComparedColumn::Computed(formula) => match formula.value(record, &mut desk.room) {
                 Ok(Some(bytes)) => value::text(formula.target, bytes, 0),
                 _ => null(),
             },
-            Cell::Locator => locator.to_string(),
+            ComparedColumn::Locator => locator.to_string(),
         }
     }
 }

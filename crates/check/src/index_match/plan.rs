@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use catalog::{Database, Index, IndexColumn, IndexType, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
 
-use super::form::Form;
-use super::together::Together;
+use super::form::Normalization;
+use super::together::BatchPlan;
 use crate::budget;
 use crate::per_unit::PerUnit;
 use crate::registry::limits::{self, Reason};
@@ -18,7 +18,7 @@ use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 
 /// A value that both sides have.
 #[derive(Clone, Debug)]
-pub(crate) enum Cell {
+pub(crate) enum ComparedColumn {
     /// A column.
     Column(Box<Column>),
     /// A computed column that the table does not store.
@@ -29,31 +29,31 @@ pub(crate) enum Cell {
 
 /// What to do with the rows of a unit for one plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
+pub(crate) struct UnitPlan {
     /// Which plan.
     pub(crate) plan: usize,
     /// Which side the rows are on.
     pub(crate) side: Side,
     /// The values, in the order of the index.
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<ComparedColumn>,
     /// What is hashed of each.
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Vec<Normalization>,
     /// Which rows of the table the index has; `None` for all.
     pub(crate) filter: Option<Formula>,
     /// All that the filter says is that the first cell is not NULL, as filters of indexes on sparse columns do.
     pub(super) wants_first: bool,
     /// How the rows of a same-shape page are hashed at once, if they can be.
-    pub(super) together: Option<Together>,
+    pub(super) together: Option<BatchPlan>,
     /// Steps that its expressions may take for a page; 0 if they take none.
     pub(super) share: u64,
 }
 
-impl Work {
-    fn new(plan: usize, side: Side, cells: Vec<Cell>, filter: Option<Formula>) -> Self {
-        let forms = vec![Form::AsStored; cells.len()];
+impl UnitPlan {
+    fn new(plan: usize, side: Side, cells: Vec<ComparedColumn>, filter: Option<Formula>) -> Self {
+        let forms = vec![Normalization::AsStored; cells.len()];
         let wanted = filter.as_ref().and_then(|filter| filter.columns().nth(filter.selection()?.not_null()?));
         let wants_first = match (cells.first(), wanted) {
-            (Some(Cell::Column(first)), Some((_, wanted))) => first.column.id == wanted.column.id,
+            (Some(ComparedColumn::Column(first)), Some((_, wanted))) => first.column.id == wanted.column.id,
             _ => false,
         };
         Self { plan, side, cells, forms, filter, wants_first, together: None, share: 0 }
@@ -63,7 +63,7 @@ impl Work {
     fn takes_steps(&self) -> bool {
         let filter = self.filter.as_ref().filter(|_| !self.wants_first);
         let computed = self.cells.iter().filter_map(|cell| match cell {
-            Cell::Computed(formula) => Some(&**formula),
+            ComparedColumn::Computed(formula) => Some(&**formula),
             _ => None,
         });
         filter.into_iter().chain(computed).any(Formula::takes_steps)
@@ -73,9 +73,9 @@ impl Work {
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.reads(null_bit))
             || self.cells.iter().any(|cell| match cell {
-                Cell::Column(column) => column.column.leaf_null_bit == null_bit,
-                Cell::Computed(formula) => formula.reads(null_bit),
-                Cell::Locator => false,
+                ComparedColumn::Column(column) => column.column.leaf_null_bit == null_bit,
+                ComparedColumn::Computed(formula) => formula.reads(null_bit),
+                ComparedColumn::Locator => false,
             })
     }
 
@@ -84,9 +84,9 @@ impl Work {
     fn unify_forms(&mut self, types: &[Option<TypeInfo>]) {
         for ((form, cell), info) in self.forms.iter_mut().zip(&self.cells).zip(types) {
             *form = match cell {
-                Cell::Column(column) if info.is_some() => Form::of(&column.column),
-                Cell::Computed(formula) => Form::of_type(formula.target),
-                _ => Form::AsStored,
+                ComparedColumn::Column(column) if info.is_some() => Normalization::of(&column.column),
+                ComparedColumn::Computed(formula) => Normalization::of_type(formula.target),
+                _ => Normalization::AsStored,
             };
         }
     }
@@ -135,7 +135,7 @@ pub(crate) struct Empty {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: PerUnit<Vec<Work>>,
+    work: PerUnit<Vec<UnitPlan>>,
     empty: Vec<Empty>,
     left_out: Vec<(Named, Reason)>,
 }
@@ -192,7 +192,7 @@ impl Plans {
     }
 
     /// What to do with the rows of a unit.
-    pub(crate) fn work(&self, unit: UnitIndex) -> &[Work] {
+    pub(crate) fn work(&self, unit: UnitIndex) -> &[UnitPlan] {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -260,7 +260,7 @@ enum Origin {
 }
 
 impl Builder<'_> {
-    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, Work)>), Reason> {
+    fn build(&self, at: usize) -> Result<(Plan, Vec<(UnitIndex, UnitPlan)>), Reason> {
         if !self.database.indexes_are_complete() {
             return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());
         }
@@ -289,7 +289,7 @@ impl Builder<'_> {
             let cells =
                 origins.iter().map(|(id, origin, _)| self.index_cell(rowset, *id, *origin)).collect::<Option<Vec<_>>>();
             let cells = cells.ok_or(&limits::ROWS_COLUMNS_DIFFER)?;
-            let work_of = |unit| (unit, Work::new(at, Side::Index, cells, None));
+            let work_of = |unit| (unit, UnitPlan::new(at, Side::Index, cells, None));
             work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         for rowset in self.table {
@@ -301,7 +301,7 @@ impl Builder<'_> {
                 true => Some(Expressions { database: self.database, rowset }.filter(self.index_id)?),
                 false => None,
             };
-            let work_of = |unit| (unit, Work::new(at, Side::Table, cells, filter));
+            let work_of = |unit| (unit, UnitPlan::new(at, Side::Table, cells, filter));
             work.extend(in_row_unit(self.database, rowset).map(work_of));
         }
         let identity = self.identity(&origins);
@@ -313,7 +313,7 @@ impl Builder<'_> {
         if all().any(has_own_forms) {
             work.iter_mut().for_each(|(_, work)| work.unify_forms(&types));
         }
-        work.iter_mut().for_each(|(_, work)| work.together = Together::of(work));
+        work.iter_mut().for_each(|(_, work)| work.together = BatchPlan::of(work));
         let plan = Plan {
             object_id: self.object_id,
             name: index_full_name(self.database, self.object_id, self.index_id),
@@ -389,19 +389,19 @@ impl Builder<'_> {
             .collect()
     }
 
-    fn index_cell(&self, rowset: &Rowset, id: u32, origin: Origin) -> Option<Cell> {
+    fn index_cell(&self, rowset: &Rowset, id: u32, origin: Origin) -> Option<ComparedColumn> {
         let column = rowset.layout.columns.iter().find(|column| column.id == id)?;
         let table = self.table.first()?;
-        Some(Cell::Column(Box::new(Column {
+        Some(ComparedColumn::Column(Box::new(Column {
             is_uniquifier: matches!(origin, Origin::Uniquifier),
             is_computed: matches!(origin, Origin::Column(id) if table.layout.column(id).is_none()),
             ..Column::of_index(column)
         })))
     }
 
-    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<Cell, Reason> {
+    fn table_cell(&self, rowset: &Rowset, origin: Origin, info: TypeInfo) -> Result<ComparedColumn, Reason> {
         let column = match origin {
-            Origin::Locator => return Ok(Cell::Locator),
+            Origin::Locator => return Ok(ComparedColumn::Locator),
             Origin::Uniquifier => {
                 rowset.layout.columns.iter().find(|column| column.status & column_status::UNIQUIFIER != 0)
             }
@@ -409,7 +409,7 @@ impl Builder<'_> {
         };
         let name = || self.column_name(origin);
         let Some(column) = column else {
-            return Ok(Cell::Computed(Box::new(self.formula(rowset, origin, info)?)));
+            return Ok(ComparedColumn::Computed(Box::new(self.formula(rowset, origin, info)?)));
         };
         if is_sparse_and_padded(column) {
             return Err(limits::INDEX_SPARSE_PADDING.with(&[&name()]));
@@ -418,7 +418,7 @@ impl Builder<'_> {
             return Err(limits::INDEX_TYPES_DIFFER.with(&[&name()]));
         }
         let is_uniquifier = matches!(origin, Origin::Uniquifier);
-        Ok(Cell::Column(Box::new(Column { is_uniquifier, ..Column::of_table(column) })))
+        Ok(ComparedColumn::Column(Box::new(Column { is_uniquifier, ..Column::of_table(column) })))
     }
 
     /// The definition of a computed column that the table does not store.

@@ -3,11 +3,11 @@
 use format::PageId;
 use format::same_shape::Rows;
 
-use super::form::Form;
-use super::hash::{Desk, locator_bytes};
-use super::plan::{Cell, Work};
+use super::form::Normalization;
+use super::hash::{HashScratch, locator_bytes};
+use super::plan::{ComparedColumn, UnitPlan};
 use crate::hash::{FactHash, Hasher, RowHashes, Sum};
-use crate::integers::{IntegerFilter, IntegerFormula, IntegerRoom};
+use crate::integers::{IntegerFilter, IntegerFormula, IntegerScratch};
 use crate::values::Column;
 
 /// A value at the same place in all rows.
@@ -20,7 +20,7 @@ enum Place {
     /// A variable column, counted from 1.
     Variable { number: u16, null_bit: u16 },
     /// One of these, hashed in a form of its own.
-    Formed(Box<Place>, Form),
+    Formed(Box<Place>, Normalization),
     /// Four bytes that are 0 where they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
     /// A value in a vector of sparse ones, which plain rows do not have: NULL.
@@ -33,23 +33,23 @@ enum Place {
 
 /// The places of the values of a work's cells.
 #[derive(Clone, Debug)]
-pub(crate) struct Together {
+pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
     places: Vec<Place>,
 }
 
-impl Together {
+impl BatchPlan {
     /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, or with decimals of
     /// variable length.
-    pub(super) fn of(work: &Work) -> Option<Self> {
+    pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),
             None => None,
         };
-        let place = |(cell, form): (&Cell, &Form)| match cell {
-            Cell::Column(column) => Place::of(column)?.formed(*form),
-            Cell::Locator => Some(Place::Locator),
-            Cell::Computed(formula) => IntegerFormula::of(formula).map(Place::Computed),
+        let place = |(cell, form): (&ComparedColumn, &Normalization)| match cell {
+            ComparedColumn::Column(column) => Place::of(column)?.formed(*form),
+            ComparedColumn::Locator => Some(Place::Locator),
+            ComparedColumn::Computed(formula) => IntegerFormula::of(formula).map(Place::Computed),
         };
         let places = work.cells.iter().zip(&work.forms).map(place).collect::<Option<_>>()?;
         Some(Self { filter, places })
@@ -57,8 +57,14 @@ impl Together {
 
     /// The sum of the hashes of the rows that the index has, exceptions aside, and how many they are; `None` if some value
     /// does not lie where it is expected.
-    pub(super) fn sum(&self, hash: &FactHash, page: PageId, rows: Rows<'_>, desk: &mut Desk) -> Option<(Sum, u64)> {
-        let Desk { hashes, integers, .. } = desk;
+    pub(super) fn sum(
+        &self,
+        hash: &FactHash,
+        page: PageId,
+        rows: Rows<'_>,
+        desk: &mut HashScratch,
+    ) -> Option<(Sum, u64)> {
+        let HashScratch { hashes, integers, .. } = desk;
         hashes.start(hash, rows.count());
         for place in &self.places {
             place.add(page, rows, hashes, integers)?;
@@ -102,10 +108,10 @@ impl Place {
     }
 
     /// The place of values that are hashed in a form.
-    fn formed(self, form: Form) -> Option<Self> {
+    fn formed(self, form: Normalization) -> Option<Self> {
         match (form, &self) {
-            (Form::AsStored, _) | (_, Self::InVector) => Some(self),
-            (Form::Trimmed(_) | Form::Decimal, Self::Fixed { .. } | Self::Variable { .. }) => {
+            (Normalization::AsStored, _) | (_, Self::InVector) => Some(self),
+            (Normalization::Trimmed(_) | Normalization::Decimal, Self::Fixed { .. } | Self::Variable { .. }) => {
                 Some(Self::Formed(Box::new(self), form))
             }
             _ => None,
@@ -125,7 +131,7 @@ impl Place {
     }
 
     /// Adds the value of each row.
-    fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerRoom) -> Option<()> {
+    fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerScratch) -> Option<()> {
         // If the rows do not have a column yet, the bytes in its place may be another's.
         if (1..self.null_bit()).contains(&rows.column_count()) {
             return None;
@@ -237,7 +243,7 @@ fn formed<'a>(
     hashes: &mut RowHashes,
     values: impl Iterator<Item = &'a [u8]>,
     null_bit: u16,
-    form: Form,
+    form: Normalization,
 ) {
     // These forms know all values.
     values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| _ = form.add(hasher, bytes));

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::forwarding::is_live;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::pinpoint::{self, Unread};
 use crate::registry::{self, limits};
 use crate::wire::wire;
@@ -95,7 +95,7 @@ pub(super) fn reckon(
     context: &Context<'_>,
     (plans, plan): (&Plans, &RowsetPlan),
     suspects: Option<&[RecordId]>,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Result<(), Unread> {
     let Some(unit) = context.units.get(plan.in_row) else { return Ok(()) };
@@ -110,7 +110,7 @@ pub(super) fn reckon(
     if suspects.is_empty() {
         return Ok(());
     }
-    pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), pinpoint::Stretch::ALL, |_, at, record| {
+    pinpoint::each_row(context, &BTreeSet::from([plan.in_row]), pinpoint::PageRange::ALL, |_, at, record| {
         if !is_live(record) {
             return;
         }

@@ -12,14 +12,14 @@ use format::lob::Fragment;
 use format::{PageId, RecordId};
 
 use super::facts::{Held, InRow, Kind, Reference, held, links};
-use super::pinpoint_facts::{From, Known, OfValue, Said, What};
+use super::pinpoint_facts::{FragmentFact, FragmentFactKind, From, Known, OfValue};
 use super::plan::{Plans, RowsetPlan};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::is_live;
 use crate::hash::Sum;
-use crate::ledger::Ledger;
-use crate::pinpoint::{Stretch, Unread, for_each_sound, stretches};
+use crate::ledger::FindingCollector;
+use crate::pinpoint::{PageRange, Unread, for_each_sound, stretches};
 use crate::registry;
 use crate::spill::Sorter;
 use crate::survey::PageSet;
@@ -40,23 +40,23 @@ enum Fact {
 }
 
 /// The two sides of a cell: fragments found, and fragments named.
-type Cell = (Sum, Sum);
+type Bucket = (Sum, Sum);
 
 struct Look<'a> {
     context: &'a Context<'a>,
     plans: &'a Plans,
     plan: &'a RowsetPlan,
-    stretches: BTreeMap<UnitIndex, Stretch>,
+    stretches: BTreeMap<UnitIndex, PageRange>,
     /// Text pages that passed their audit.
     sound: PageSet,
     /// What is known of values.
     values: Sorter<OfValue>,
     /// Something is wrong in a value that another node, not a row, refers to.
     has_wrong: bool,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
 }
 
-/// A place that its two sides see differently, or that shares a cell with one: what was said of it, in the order of [`What`].
+/// A place that its two sides see differently, or that shares a cell with one: what was said of it, in the order of [`FragmentFactKind`].
 #[derive(Default)]
 struct Place {
     at: RecordId,
@@ -80,7 +80,7 @@ pub(crate) fn lob(
     plan: &RowsetPlan,
     weight: u64,
     is_whole: bool,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
 ) -> Result<u64, Unread> {
     let units: BTreeSet<UnitIndex> = plan.text_units.iter().copied().chain([plan.in_row]).collect();
     let mut look = Look {
@@ -96,7 +96,7 @@ pub(crate) fn lob(
     let cells = look.cells(weight)?;
     let mut doubts = 0;
     let mut place = Place::default();
-    for Said { about, what } in look.suspects(&cells)?.into_sorted() {
+    for FragmentFact { about, what } in look.suspects(&cells)?.into_sorted() {
         if about != place.at {
             doubts += look.close(&place, is_whole);
             place = Place { at: about, ..Place::default() };
@@ -139,7 +139,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn each_row(&self, stretch: Stretch, visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
+    fn each_row(&self, stretch: PageRange, visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         let unit = self.plan.in_row;
         let Some(plan) = self.plans.rows(unit) else { return Ok(()) };
         for_each_sound(self.context, unit, stretch, |id, page, records| {
@@ -159,17 +159,17 @@ impl Look<'_> {
         })
     }
 
-    fn place_of(&self, cells: &[Cell], at: RecordId) -> usize {
+    fn place_of(&self, cells: &[Bucket], at: RecordId) -> usize {
         self.context.hash.spread(at) as usize & cells.len().wrapping_sub(1)
     }
 
     /// Spreads what is said over cells.
-    fn cells(&mut self, weight: u64) -> Result<Vec<Cell>, Unread> {
+    fn cells(&mut self, weight: u64) -> Result<Vec<Bucket>, Unread> {
         let context = self.context;
         let most =
-            (context.bytes_for_facts() as u64 / 4 / size_of::<Cell>() as u64).clamp(*CELLS.start(), *CELLS.end());
+            (context.bytes_for_facts() as u64 / 4 / size_of::<Bucket>() as u64).clamp(*CELLS.start(), *CELLS.end());
         let wanted = 1 << (weight / FRAGMENTS_PER_CELL).clamp(*CELLS.start(), most).ilog2();
-        let mut cells = vec![Cell::default(); wanted];
+        let mut cells = vec![Bucket::default(); wanted];
         let mut sound = PageSet::new(&context.survey.files);
         let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
         self.each(&units, &mut |fact| match fact {
@@ -201,17 +201,18 @@ impl Look<'_> {
     }
 
     /// What is said of places in cells whose sides differ.
-    fn suspects(&self, cells: &[Cell]) -> Result<Sorter<Said>, Unread> {
+    fn suspects(&self, cells: &[Bucket]) -> Result<Sorter<FragmentFact>, Unread> {
         let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
         let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
         let units: Vec<UnitIndex> = self.stretches.keys().copied().collect();
         self.each(&units, &mut |fact| match fact {
             Fact::Fragment { unit, at, held } if differs(at) => {
-                said.push(Said { about: at, what: What::Fragment { unit, held } });
+                said.push(FragmentFact { about: at, what: FragmentFactKind::Fragment { unit, held } });
             }
             Fact::Reference { from, live, to } if differs(to.target) => {
-                let what = if live { What::Reference { from, to } } else { What::Ghost { id: to.id } };
-                said.push(Said { about: to.target, what });
+                let what =
+                    if live { FragmentFactKind::Reference { from, to } } else { FragmentFactKind::Ghost { id: to.id } };
+                said.push(FragmentFact { about: to.target, what });
             }
             _ => {}
         })?;
@@ -242,15 +243,17 @@ impl Look<'_> {
     }
 
     /// Judges what is said of a place, as far as it is known when it is said.
-    fn hear(&mut self, place: &mut Place, what: What) {
+    fn hear(&mut self, place: &mut Place, what: FragmentFactKind) {
         match (what, place.fragment) {
-            (What::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
-            (What::Ghost { id }, fragment) => place.has_ghost |= fragment.is_some_and(|(_, held)| held.id == id),
-            (What::Reference { from, to }, None) => {
+            (FragmentFactKind::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
+            (FragmentFactKind::Ghost { id }, fragment) => {
+                place.has_ghost |= fragment.is_some_and(|(_, held)| held.id == id)
+            }
+            (FragmentFactKind::Reference { from, to }, None) => {
                 place.is_referenced = true;
                 self.unseen(place.at, from, &to);
             }
-            (What::Reference { from, to }, Some((unit, held))) => {
+            (FragmentFactKind::Reference { from, to }, Some((unit, held))) => {
                 place.is_referenced = true;
                 if (to.unit, to.id) != (unit, held.id) {
                     self.misfit(place.at, (unit, held), from, &to);

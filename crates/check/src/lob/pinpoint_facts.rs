@@ -18,13 +18,13 @@ pub(super) struct From {
 
 /// What is said of a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Said {
+pub(super) struct FragmentFact {
     pub(super) about: RecordId,
-    pub(super) what: What,
+    pub(super) what: FragmentFactKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum FragmentFactKind {
     /// This fragment is there.
     Fragment { unit: UnitIndex, held: Held },
     /// A deleted row has this id for it.
@@ -33,7 +33,7 @@ pub(super) enum What {
     Reference { from: From, to: Reference },
 }
 
-impl What {
+impl FragmentFactKind {
     /// The order in which it must be known, and what is first among equals.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
@@ -66,7 +66,7 @@ pub(super) enum Known {
 
 const NOT_NTEXT: u64 = u64::MAX;
 
-impl Item for Said {
+impl Item for FragmentFact {
     fn order(&self, other: &Self) -> Ordering {
         (self.about, self.what.key()).cmp(&(other.about, other.what.key()))
     }
@@ -78,7 +78,7 @@ impl Item for Said {
     fn write(&self, out: &mut Vec<u8>) {
         record_to(out, self.about);
         match self.what {
-            What::Fragment { unit, held } => {
+            FragmentFactKind::Fragment { unit, held } => {
                 let (kind, size, level) = match held.kind {
                     Kind::Root { size } => (0, size, 0),
                     Kind::Part { size, level } => (1, size, level),
@@ -90,11 +90,11 @@ impl Item for Said {
                 out.extend(unit.to_le_bytes());
                 sizes_to(out, held.id, size, level);
             }
-            What::Ghost { id } => {
+            FragmentFactKind::Ghost { id } => {
                 out.extend([1, 0]);
                 out.extend(id.to_le_bytes());
             }
-            What::Reference { from, to } => {
+            FragmentFactKind::Reference { from, to } => {
                 let (kind, size, level) = match to.expects {
                     Expects::Root { ntext } => (0, ntext.map_or(NOT_NTEXT, u64::from), 0),
                     Expects::Part { size, level } => (1, size, level),
@@ -123,9 +123,9 @@ impl Item for Said {
                     3 => Kind::Unknown,
                     _ => Kind::Undescribed,
                 };
-                What::Fragment { unit, held: Held { id, kind } }
+                FragmentFactKind::Fragment { unit, held: Held { id, kind } }
             }
-            1 => What::Ghost { id: u64_at(bytes, 10)? },
+            1 => FragmentFactKind::Ghost { id: u64_at(bytes, 10)? },
             _ => {
                 let (unit, id, size, level) = sizes()?;
                 let expects = match kind {
@@ -134,7 +134,7 @@ impl Item for Said {
                     _ => Expects::Overflow { size, level },
                 };
                 let from = From { at: RecordId::read(bytes, 32)?, unit: u32_at(bytes, 40)? };
-                What::Reference { from, to: Reference { unit, target: about, id, expects } }
+                FragmentFactKind::Reference { from, to: Reference { unit, target: about, id, expects } }
             }
         };
         Some(Self { about, what })
@@ -198,7 +198,7 @@ mod tests {
             Kind::Unknown,
             Kind::Undescribed,
         ];
-        let fragments = kinds.map(|kind| What::Fragment { unit: 9, held: Held { id: 1 << 63, kind } });
+        let fragments = kinds.map(|kind| FragmentFactKind::Fragment { unit: 9, held: Held { id: 1 << 63, kind } });
         let expects = [
             Expects::Root { ntext: None },
             Expects::Root { ntext: Some(17) },
@@ -206,13 +206,15 @@ mod tests {
             Expects::Overflow { size: 8000, level: 0 },
         ];
         let from = From { at: at(u32::MAX, 12), unit: 4 };
-        let references = expects
-            .map(|expects| What::Reference { from, to: Reference { unit: 8, target: at(77, 6), id: 5, expects } });
-        for what in fragments.into_iter().chain(references).chain([What::Ghost { id: 6 }]) {
+        let references = expects.map(|expects| FragmentFactKind::Reference {
+            from,
+            to: Reference { unit: 8, target: at(77, 6), id: 5, expects },
+        });
+        for what in fragments.into_iter().chain(references).chain([FragmentFactKind::Ghost { id: 6 }]) {
             bytes.clear();
-            let said = Said { about: at(77, 6), what };
+            let said = FragmentFact { about: at(77, 6), what };
             said.write(&mut bytes);
-            assert_eq!(Said::read(&bytes), Some(said));
+            assert_eq!(FragmentFact::read(&bytes), Some(said));
         }
         let known = [Known::Lost, Known::Wrong, Known::Orphan { unit: 3, at: at(1, 2) }, Known::Owner { at: at(3, 4) }];
         for what in known {

@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 
 /// What the rows of a partition are held against.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub(crate) struct UnitPlan {
     /// Which plan.
     pub(crate) plan: usize,
     /// The partition, from 1.
@@ -43,7 +43,7 @@ pub(crate) struct Work {
     pub(crate) key: Arc<[(String, Column)]>,
 }
 
-impl Work {
+impl UnitPlan {
     /// How 8988 identifies a row.
     pub(super) fn identity(&self, record: &Record<'_>, locator: RecordId) -> String {
         if self.key.is_empty() {
@@ -64,7 +64,7 @@ impl Work {
 #[derive(Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
-    work: PerUnit<Option<Work>>,
+    work: PerUnit<Option<UnitPlan>>,
     left_out: Vec<(Plan, Reason)>,
 }
 
@@ -107,7 +107,7 @@ impl Plans {
     }
 
     /// What to do with the rows of a unit.
-    pub(crate) fn work(&self, unit: UnitIndex) -> Option<&Work> {
+    pub(crate) fn work(&self, unit: UnitIndex) -> Option<&UnitPlan> {
         self.work.get(unit as usize)?.as_ref()
     }
 
@@ -122,7 +122,7 @@ fn work(
     index: (i32, i32),
     rowsets: &[&Rowset],
     plan: usize,
-) -> Result<Vec<(UnitIndex, Work)>, Reason> {
+) -> Result<Vec<(UnitIndex, UnitPlan)>, Reason> {
     are_readable(rowsets.iter().copied())?;
     let partitioned = database.partitioned.get(&index).ok_or(&limits::PARTITION_FUNCTION)?;
     let function = database.partition_functions.get(&partitioned.function_id).ok_or(&limits::PARTITION_FUNCTION)?;
@@ -139,7 +139,7 @@ fn work(
         };
         let column = Column { in_index: index.1 > 1, ..Column::of_table(column) };
         let key = identifying_columns(database, rowset);
-        work.push((unit, Work { plan, partition, boundaries: boundaries.clone(), column, order, key }));
+        work.push((unit, UnitPlan { plan, partition, boundaries: boundaries.clone(), column, order, key }));
     }
     Ok(work)
 }

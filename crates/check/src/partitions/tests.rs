@@ -46,8 +46,8 @@ fn rowset_column(id: u32, kind: u8) -> RowsetColumn {
     }
 }
 
-fn work(partition: usize, boundaries: &[Boundary]) -> Work {
-    Work {
+fn work(partition: usize, boundaries: &[Boundary]) -> UnitPlan {
+    UnitPlan {
         plan: 0,
         partition,
         boundaries: boundaries.into(),
@@ -122,14 +122,14 @@ fn null_lies_in_the_first_partition() {
 fn a_row_is_held_against_the_boundaries_of_its_partition() {
     let boundaries = [int(10), int(20)];
     let standing = |partition, value: i32| standing(&work(partition, &boundaries), Some(&value.to_le_bytes()));
-    assert!(matches!(standing(1, 9), Some(Standing::Inside)));
-    assert!(matches!(standing(1, 10), Some(Standing::OnHigh)), "RANGE LEFT");
-    assert!(matches!(standing(2, 10), Some(Standing::OnLow)), "RANGE RIGHT");
-    assert!(matches!(standing(2, 20), Some(Standing::OnHigh)));
-    assert!(matches!(standing(3, 21), Some(Standing::Inside)));
-    assert!(matches!(standing(3, 19), Some(Standing::Outside(Place::Partition(2)))));
-    assert!(matches!(standing(3, 10), Some(Standing::Outside(Place::Boundary(1)))));
-    assert!(matches!(standing(1, 21), Some(Standing::Outside(Place::Partition(3)))));
+    assert!(matches!(standing(1, 9), Some(Placement::Inside)));
+    assert!(matches!(standing(1, 10), Some(Placement::OnHigh)), "RANGE LEFT");
+    assert!(matches!(standing(2, 10), Some(Placement::OnLow)), "RANGE RIGHT");
+    assert!(matches!(standing(2, 20), Some(Placement::OnHigh)));
+    assert!(matches!(standing(3, 21), Some(Placement::Inside)));
+    assert!(matches!(standing(3, 19), Some(Placement::Outside(Place::Partition(2)))));
+    assert!(matches!(standing(3, 10), Some(Placement::Outside(Place::Boundary(1)))));
+    assert!(matches!(standing(1, 21), Some(Placement::Outside(Place::Partition(3)))));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The rows. Texts are those of sys.messages (SQL Server 2022); states where transcripts show them.
 
-use super::{Check, Class, Listed, Phase, Policy, Repair};
+use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 
 macro_rules! checks {
     ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal $(listed $listed:ident)?
@@ -27,8 +27,8 @@ macro_rules! checks {
         /// All checks, in the order of the table.
         pub static ALL: &[&Check] = &[$(&$name),*];
     };
-    (@listed) => { Listed::ByPage };
-    (@listed $listed:ident) => { Listed::$listed };
+    (@listed) => { ReportOrder::ByPage };
+    (@listed $listed:ident) => { ReportOrder::$listed };
 }
 
 const RESTORE_PAGE: &str = "Restore the page (RESTORE DATABASE ... PAGE). That needs the full or bulk-logged recovery model and an \

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use super::Space;
+use super::TempStore;
 
 /// Something that is sorted.
 pub(crate) trait Item: Sized {
@@ -33,7 +33,7 @@ const LEAST_READ_BYTES: usize = 1 << 12;
 
 /// Takes items in any order.
 pub(crate) struct Sorter<T> {
-    space: Space,
+    space: TempStore,
     limit_bytes: usize,
     kept: Vec<T>,
     kept_bytes: usize,
@@ -49,7 +49,7 @@ struct RunFile {
 
 impl<T: Item> Sorter<T> {
     /// Keeps about `limit_bytes` in memory.
-    pub(crate) fn new(limit_bytes: usize, space: &Space) -> Self {
+    pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         Self { space: space.clone(), limit_bytes, kept: Vec::new(), kept_bytes: 0, levels: Vec::new() }
     }
 
@@ -114,7 +114,10 @@ impl<T: Item> Sorter<T> {
     }
 }
 
-fn write_run<I: Borrow<T>, T: Item>(items: impl Iterator<Item = io::Result<I>>, space: &Space) -> io::Result<RunFile> {
+fn write_run<I: Borrow<T>, T: Item>(
+    items: impl Iterator<Item = io::Result<I>>,
+    space: &TempStore,
+) -> io::Result<RunFile> {
     let (mut file, mut bytes) = (space.file()?, 0);
     let mut buffer = Vec::with_capacity(WRITE_BYTES);
     let mut flush = |buffer: &mut Vec<u8>| {
@@ -163,7 +166,7 @@ pub(crate) struct Reader<F, T> {
     used: usize,
     at_once: usize,
     /// Whose wait for the disk it is.
-    space: Option<Space>,
+    space: Option<TempStore>,
     item: PhantomData<T>,
 }
 
@@ -175,7 +178,7 @@ impl<F: Borrow<File>, T: Item> Reader<F, T> {
     }
 
     /// Counts the time that reading takes.
-    fn of(mut self, space: &Space) -> Self {
+    fn of(mut self, space: &TempStore) -> Self {
         self.space = Some(space.clone());
         self
     }
@@ -276,7 +279,7 @@ impl<F: Borrow<File>, T: Item> Iterator for Merge<F, T> {
 
 /// Gives items in their order. What cannot be read back is lost, and the space knows.
 pub(crate) struct Sorted<T> {
-    space: Space,
+    space: TempStore,
     merge: Merge<File, T>,
     /// What is only in memory, as there was no place for files, or no need.
     kept: std::iter::Peekable<std::vec::IntoIter<T>>,
@@ -337,7 +340,7 @@ mod tests {
         (0..count).map(word).collect()
     }
 
-    fn sorted(limit: usize, space: &Space, words: &[Word]) -> Vec<Word> {
+    fn sorted(limit: usize, space: &TempStore, words: &[Word]) -> Vec<Word> {
         let mut sorter = Sorter::new(limit, space);
         words.iter().for_each(|word| sorter.push(word.clone()));
         sorter.into_sorted().collect()
@@ -350,7 +353,7 @@ mod tests {
         expected.sort_by(Word::order);
         // The least of them spills thousands of runs, which are merged again and again.
         for limit in [usize::MAX, 1 << 20, 1 << 14, 1 << 9] {
-            let space = Space::default();
+            let space = TempStore::default();
             assert!(sorted(limit, &space, &words) == expected, "limit {limit}");
             assert_eq!(space.spilled_bytes() > 0, limit != usize::MAX, "limit {limit}");
             assert_eq!(space.error(), None);
@@ -359,7 +362,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_where_nothing_can_be_written() {
-        let space = Space::new(Some("/nowhere/at/all".into()), 0);
+        let space = TempStore::new(Some("/nowhere/at/all".into()), 0);
         let words = words(1000);
         assert_eq!(sorted(1000, &space, &words).len(), words.len());
         assert!(space.error().is_some());

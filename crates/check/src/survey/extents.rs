@@ -13,7 +13,7 @@ use super::iam::{Chains, expected_type_bits};
 use super::maps::{Allocation, FileMap};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::report::FileTotals;
 use crate::spill::{Sorted, Sorter};
@@ -25,7 +25,7 @@ pub(super) fn check(
     files: &[FileMap],
     (chains, claims): (&Chains, Sorter<Claim>),
     units: &Units,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Vec<FileTotals> {
     let mut totals = Vec::new();
@@ -59,7 +59,7 @@ struct Checker<'a> {
     /// In the order of extents.
     claims: &'a mut Peekable<Sorted<Claim>>,
     units: &'a Units,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
     totals: FileTotals,
 }

@@ -19,7 +19,7 @@ use super::maps::{Allocation, FileMap};
 use crate::audit::{self, FixedFault, IdentityFault};
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::spill::Sorter;
 use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
@@ -61,7 +61,7 @@ struct Follower<'a> {
     source: &'a dyn PageSource,
     database: &'a Database,
     units: &'a mut Units,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
     /// Sound IAM pages, by place.
     sound: BTreeMap<PageId, IamPage>,
@@ -85,7 +85,7 @@ pub(super) fn follow(
     database: &Database,
     units: &mut Units,
     files: &mut [FileMap],
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
     // A unit has one IAM page an interval; some may be of units that are not in the catalog.

@@ -16,7 +16,7 @@ use source::{DataFile, PageSource};
 use crate::audit::{self, FixedFault};
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 use crate::units::{UnitIndex, Units};
 
@@ -201,7 +201,7 @@ pub(crate) fn load(
     source: &dyn PageSource,
     file: &DataFile,
     units: &Units,
-    findings: &mut Ledger,
+    findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> FileMap {
     // A file grown on disk whose header was not written yet ends, for the database, where the header says.
@@ -279,7 +279,7 @@ pub(crate) fn load(
 struct FixedPages<'a> {
     source: &'a dyn PageSource,
     units: &'a Units,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
     config_is_unread: bool,

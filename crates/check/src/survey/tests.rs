@@ -11,7 +11,7 @@ use source::{DataFile, ReadError};
 
 use super::*;
 use crate::registry;
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::test_pages::{TestPage, UNIT, ids};
 
 /// Not file 1: that has a boot page.
@@ -145,7 +145,8 @@ fn database(units: &[(AllocUnitId, u32)]) -> Database {
 /// The survey, the checks that failed, and the limits.
 fn surveyed(file: &File, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let database = database(units);
-    let (mut findings, mut coverage) = (Ledger::new(1 << 20, &Space::new(None, 1 << 20)), Coverage::default());
+    let (mut findings, mut coverage) =
+        (FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20)), Coverage::default());
     let survey = survey(file, &database, &mut Units::of(&database), &mut findings, &mut coverage);
     let found: Vec<_> = findings.into_sorted().collect();
     let (not_verified, _) = coverage.into_lists();

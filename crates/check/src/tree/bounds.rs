@@ -12,7 +12,7 @@ use format::{Page, PageBytes, PageId};
 
 use crate::context::{Context, Keys};
 use crate::finding::Finding;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::page_records::record;
 use crate::per_unit::PerUnit;
 use crate::pinpoint;
@@ -25,7 +25,7 @@ use crate::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::units::{Unit, UnitIndex};
 
 /// Checks the children of every non-leaf page.
-pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut Ledger) {
+pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums, findings: &mut FindingCollector) {
     let mut unread = BTreeSet::new();
     let Sums { units, nodes, bounds } = sums;
     let nodes = std::mem::take(nodes);
@@ -68,7 +68,7 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     bounds: &'a Window<'a, PageBounds>,
     target: Target,
-    findings: &'a mut Ledger,
+    findings: &'a mut FindingCollector,
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,

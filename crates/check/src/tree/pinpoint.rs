@@ -6,13 +6,13 @@
 
 use format::{Page, PageId};
 
-use super::pinpoint_facts::{End, EndKind, Said, What};
+use super::pinpoint_facts::{End, EndKind, LinkFact, LinkKind};
 use super::role::{Role, role};
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::page_records::PageRecords;
-use crate::pinpoint::{Stretch, Unread, for_each_sound, look, sound};
+use crate::pinpoint::{PageRange, Unread, for_each_sound, look, sound};
 use crate::registry;
 use crate::spill::Sorter;
 use crate::survey::PageSet;
@@ -34,7 +34,7 @@ struct Parent {
 struct Tree<'a> {
     context: &'a Context<'a>,
     index: UnitIndex,
-    stretch: Stretch,
+    stretch: PageRange,
     owner: Owner,
     shape: Shape,
     root: PageId,
@@ -49,8 +49,8 @@ struct Tree<'a> {
 pub(crate) fn tree(
     context: &Context<'_>,
     index: UnitIndex,
-    stretch: Stretch,
-    findings: &mut Ledger,
+    stretch: PageRange,
+    findings: &mut FindingCollector,
 ) -> Result<(), Unread> {
     let Some(unit) = context.units.get(index) else { return Ok(()) };
     let tree = Tree {
@@ -62,20 +62,20 @@ pub(crate) fn tree(
         root: context.root(unit),
         entries_are_known: !unit.compressed,
     };
-    let mut judged = Judged::of(PageId::NONE);
+    let mut judged = PageLinks::of(PageId::NONE);
     let mut read = Ok(());
-    for Said { about, what } in tree.gather()?.into_sorted() {
+    for LinkFact { about, what } in tree.gather()?.into_sorted() {
         if about != judged.page {
             read = read.and(tree.close(&judged, findings));
-            judged = Judged::of(about);
+            judged = PageLinks::of(about);
         }
         read = read.and(tree.hear(&mut judged, what, findings));
     }
     read.and(tree.close(&judged, findings))
 }
 
-/// What was said of the page looked at, in the order of [`What`].
-struct Judged {
+/// What was said of the page looked at, in the order of [`LinkKind`].
+struct PageLinks {
     page: PageId,
     /// Its level and neighbours, if it exists.
     seen: Option<(TreeLevel, PageId, PageId)>,
@@ -87,7 +87,7 @@ struct Judged {
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
-impl Judged {
+impl PageLinks {
     fn of(page: PageId) -> Self {
         Self { page, seen: None, parents: [None; 2], left: None, elsewhere: None }
     }
@@ -117,16 +117,16 @@ impl Tree<'_> {
     }
 
     /// All that the pages say.
-    fn gather(&self) -> Result<Sorter<Said>, Unread> {
+    fn gather(&self) -> Result<Sorter<LinkFact>, Unread> {
         let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
         let mut above_root = None;
         for_each_sound(self.context, self.index, self.stretch, |id, page, records| {
             let header = page.header();
             let (level, prev, next) = (level_of(page), header.prev(), header.next());
-            said.push(Said { about: id, what: What::Seen { level, prev, next } });
+            said.push(LinkFact { about: id, what: LinkKind::Seen { level, prev, next } });
             if !next.is_none() {
-                said.push(Said { about: next, what: What::Left { by: id, level } });
+                said.push(LinkFact { about: next, what: LinkKind::Left { by: id, level } });
             }
             if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
                 // It holds rows: whatever is above a root, here it is above a leaf.
@@ -144,9 +144,9 @@ impl Tree<'_> {
                     }
                     None | Some(_) => {
                         let prev_child = Some(prev_child.unwrap_or(PageId::NONE));
-                        said.push(Said {
+                        said.push(LinkFact {
                             about: child,
-                            what: What::Parent { by: id, slot, prev_child, level: Some(level) },
+                            what: LinkKind::Parent { by: id, slot, prev_child, level: Some(level) },
                         });
                     }
                 }
@@ -158,9 +158,9 @@ impl Tree<'_> {
         })?;
         if !self.root.is_none() {
             let prev_child = Some(PageId::NONE);
-            said.push(Said {
+            said.push(LinkFact {
                 about: self.root,
-                what: What::Parent { by: PageId::NONE, slot: 0, prev_child, level: above_root },
+                what: LinkKind::Parent { by: PageId::NONE, slot: 0, prev_child, level: above_root },
             });
         }
         let mut last = None;
@@ -169,7 +169,10 @@ impl Tree<'_> {
                 EndKind::LastChild(child) => last = Some((of, child)),
                 EndKind::Wanted { child, by, slot, level } => {
                     let prev_child = last.filter(|(page, _)| *page == of).map(|(_, child)| child);
-                    said.push(Said { about: child, what: What::Parent { by, slot, prev_child, level: Some(level) } });
+                    said.push(LinkFact {
+                        about: child,
+                        what: LinkKind::Parent { by, slot, prev_child, level: Some(level) },
+                    });
                 }
             }
         }
@@ -215,16 +218,16 @@ impl Tree<'_> {
     }
 
     /// Judges what is said of a page, as far as it is known when it is said.
-    fn hear(&self, judged: &mut Judged, what: What, findings: &mut Ledger) -> Result<(), Unread> {
+    fn hear(&self, judged: &mut PageLinks, what: LinkKind, findings: &mut FindingCollector) -> Result<(), Unread> {
         match what {
-            What::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
-            What::Parent { by, slot, prev_child, level } => {
+            LinkKind::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
+            LinkKind::Parent { by, slot, prev_child, level } => {
                 let parent = Parent { page: by, slot, prev_child, level };
                 if let Some(free) = judged.parents.iter_mut().find(|parent| parent.is_none()) {
                     *free = Some(parent);
                 }
             }
-            What::Left { by, level } => {
+            LinkKind::Left { by, level } => {
                 judged.left = judged.left.or(Some(by));
                 match judged.seen {
                     Some(seen) => self.with_left(judged.page, seen, by, level, findings),
@@ -236,7 +239,7 @@ impl Tree<'_> {
     }
 
     /// Judges a page of which all was said.
-    fn close(&self, judged: &Judged, findings: &mut Ledger) -> Result<(), Unread> {
+    fn close(&self, judged: &PageLinks, findings: &mut FindingCollector) -> Result<(), Unread> {
         match judged.seen {
             Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
             None => findings.extend(self.unseen(judged)?),
@@ -245,7 +248,7 @@ impl Tree<'_> {
     }
 
     /// A page that exists.
-    fn seen(&self, judged: &Judged, level: TreeLevel, prev: PageId, next: PageId, findings: &mut Ledger) {
+    fn seen(&self, judged: &PageLinks, level: TreeLevel, prev: PageId, next: PageId, findings: &mut FindingCollector) {
         let page = judged.page;
         let has_left = judged.left.is_some();
         match judged.parents {
@@ -280,7 +283,7 @@ impl Tree<'_> {
         (level, prev, _): (TreeLevel, PageId, PageId),
         left: PageId,
         left_level: TreeLevel,
-        findings: &mut Ledger,
+        findings: &mut FindingCollector,
     ) {
         if prev != left {
             let finding = self.finding(&registry::TREE_CHAIN_LINKAGE, page);
@@ -303,7 +306,7 @@ impl Tree<'_> {
         prev: PageId,
         parent: Parent,
         has_left: bool,
-        findings: &mut Ledger,
+        findings: &mut FindingCollector,
     ) {
         let as_expected = parent.prev_child.is_none_or(|expected| expected == prev);
         if !as_expected {
@@ -338,7 +341,7 @@ impl Tree<'_> {
     }
 
     /// A page that others name and that does not exist in the tree: what its first parent entry says of it.
-    fn unseen(&self, judged: &Judged) -> Result<Option<Finding>, Unread> {
+    fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };
         if !parent.page.is_none()
@@ -355,7 +358,7 @@ impl Tree<'_> {
     }
 
     /// A page that does not exist in the tree and that is named by a next pointer.
-    fn unseen_next(&self, judged: &mut Judged, left: PageId, findings: &mut Ledger) -> Result<(), Unread> {
+    fn unseen_next(&self, judged: &mut PageLinks, left: PageId, findings: &mut FindingCollector) -> Result<(), Unread> {
         let page = judged.page;
         let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
         match elsewhere? {

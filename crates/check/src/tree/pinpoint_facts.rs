@@ -10,14 +10,14 @@ use crate::tree::TreeLevel;
 
 /// What is said of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Said {
+pub(super) struct LinkFact {
     pub(super) about: PageId,
-    pub(super) what: What,
+    pub(super) what: LinkKind,
 }
 
 /// In the order in which it must be known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum What {
+pub(super) enum LinkKind {
     /// It exists.
     Seen { level: TreeLevel, prev: PageId, next: PageId },
     /// An entry names it; or the catalogue, as the root.
@@ -41,7 +41,7 @@ pub(super) enum EndKind {
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 
-impl Item for Said {
+impl Item for LinkFact {
     fn order(&self, other: &Self) -> Ordering {
         self.cmp(other)
     }
@@ -53,20 +53,20 @@ impl Item for Said {
     fn write(&self, out: &mut Vec<u8>) {
         page_to(out, self.about);
         match self.what {
-            What::Seen { level, prev, next } => {
+            LinkKind::Seen { level, prev, next } => {
                 out.push(0);
                 level_to(out, Some(level));
                 page_to(out, prev);
                 page_to(out, next);
             }
-            What::Parent { by, slot, prev_child, level } => {
+            LinkKind::Parent { by, slot, prev_child, level } => {
                 out.push(1 + u8::from(prev_child.is_some()));
                 level_to(out, level);
                 page_to(out, by);
                 page_to(out, prev_child.unwrap_or_default());
                 out.extend(slot.to_le_bytes());
             }
-            What::Left { by, level } => {
+            LinkKind::Left { by, level } => {
                 out.push(3);
                 level_to(out, Some(level));
                 page_to(out, by);
@@ -78,12 +78,12 @@ impl Item for Said {
         let page = |at| PageId::read(bytes, at);
         let (kind, level) = (*bytes.get(6)?, level_at(bytes, 7)?);
         let what = match kind {
-            0 => What::Seen { level: level?, prev: page(9)?, next: page(15)? },
+            0 => LinkKind::Seen { level: level?, prev: page(9)?, next: page(15)? },
             1 | 2 => {
                 let prev_child = page(15).filter(|_| kind == 2);
-                What::Parent { by: page(9)?, slot: u16_at(bytes, 21)?, prev_child, level }
+                LinkKind::Parent { by: page(9)?, slot: u16_at(bytes, 21)?, prev_child, level }
             }
-            _ => What::Left { by: page(9)?, level: level? },
+            _ => LinkKind::Left { by: page(9)?, level: level? },
         };
         Some(Self { about: page(0)?, what })
     }
@@ -150,17 +150,17 @@ mod tests {
         let (one, two, three) = (PageId::new(1, 2), PageId::new(3, u32::MAX), PageId::new(5, 6));
         let (data, index) = (TreeLevel::Data(7), TreeLevel::Index(255));
         let said = [
-            What::Seen { level: data, prev: two, next: three },
-            What::Parent { by: two, slot: 9, prev_child: None, level: None },
-            What::Parent { by: two, slot: 65_535, prev_child: Some(three), level: Some(index) },
-            What::Left { by: three, level: index },
+            LinkKind::Seen { level: data, prev: two, next: three },
+            LinkKind::Parent { by: two, slot: 9, prev_child: None, level: None },
+            LinkKind::Parent { by: two, slot: 65_535, prev_child: Some(three), level: Some(index) },
+            LinkKind::Left { by: three, level: index },
         ];
         let mut bytes = Vec::new();
         for what in said {
             bytes.clear();
-            let said = Said { about: one, what };
+            let said = LinkFact { about: one, what };
             said.write(&mut bytes);
-            assert_eq!(Said::read(&bytes), Some(said));
+            assert_eq!(LinkFact::read(&bytes), Some(said));
         }
         for what in [EndKind::LastChild(two), EndKind::Wanted { child: two, by: three, slot: 8, level: data }] {
             bytes.clear();

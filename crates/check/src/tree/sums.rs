@@ -9,7 +9,7 @@ use format::key::{IMAGE_BYTES, KeyImage};
 use crate::context::Context;
 use crate::hash::Sum;
 use crate::per_unit::PerUnit;
-use crate::spill::{Fact, Run, Space};
+use crate::spill::{Fact, Run, TempStore};
 use crate::sums::CheckSums;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
@@ -75,7 +75,7 @@ impl CheckSums for Sums {
         self.bounds.extend(other.bounds);
     }
 
-    fn facts(&self, space: &Space) -> impl Debug + '_ {
+    fn facts(&self, space: &TempStore) -> impl Debug + '_ {
         let mut units: Vec<_> = self.units.touched().map(|(at, tree)| (at, tree.clone())).collect();
         units.iter_mut().for_each(|(_, tree)| tree.levels.sort_by_key(|(level, _)| *level));
         let (mut nodes, mut bounds) = (Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ fn parts() -> Parts {
 }
 
 fn written(seed: u64) -> Vec<u8> {
-    let (mut bytes, space) = (Vec::new(), Space::new(None, 1 << 20));
+    let (mut bytes, space) = (Vec::new(), TempStore::new(None, 1 << 20));
     let hash = FactHash::new(Some(seed));
     let mut output = Output::new(&hash, &space, &mut bytes);
     parts().write(&mut output).unwrap();
@@ -19,7 +19,7 @@ fn written(seed: u64) -> Vec<u8> {
 }
 
 fn read(mut bytes: &[u8]) -> Result<Parts, SumsError> {
-    let (space, hash) = (Space::new(None, 1 << 20), FactHash::new(Some(5)));
+    let (space, hash) = (TempStore::new(None, 1 << 20), FactHash::new(Some(5)));
     let mut input = Input::new(&hash, &space, 0, &mut bytes);
     let parts = Parts::read(&mut input)?;
     input.finish()?;
@@ -51,7 +51,7 @@ fn bytes_that_were_cut_or_changed_are_an_error_and_so_are_those_of_another_run()
 
 #[test]
 fn a_length_that_no_data_backs_takes_no_memory() {
-    let (space, hash) = (Space::new(None, 1 << 20), FactHash::new(Some(5)));
+    let (space, hash) = (TempStore::new(None, 1 << 20), FactHash::new(Some(5)));
     let mut bytes = Vec::new();
     let mut output = Output::new(&hash, &space, &mut bytes);
     MOST.write(&mut output).unwrap();

@@ -27,7 +27,7 @@ const NO_LIMIT: &str = "-1";
 type List = (i32, &'static str, &'static [&'static str]);
 
 /// What one place says of a file; nothing of an attribute that it does not have.
-struct Said {
+struct FileClaim {
     by: &'static str,
     attributes: [Option<String>; ATTRIBUTES.len()],
 }
@@ -40,12 +40,12 @@ const MOST_PLACES: usize = 4;
 /// What is said of each file, by its id.
 #[derive(Default)]
 struct Files {
-    said: BTreeMap<i64, Vec<Said>>,
+    said: BTreeMap<i64, Vec<FileClaim>>,
     left_out: u64,
 }
 
 impl Files {
-    fn add(&mut self, file: i64, said: Said) {
+    fn add(&mut self, file: i64, said: FileClaim) {
         let has_room = self.said.len() < MOST_FILES || self.said.contains_key(&file);
         let places = if has_room { Some(self.said.entry(file).or_default()) } else { None };
         match places.filter(|places| places.len() < MOST_PLACES) {
@@ -125,7 +125,7 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
         }
         is_listed = true;
         row_alone(&attributes, || format!("page {}, slot {}", at.page, at.slot), verdicts);
-        files.add(number(file), Said { by, attributes });
+        files.add(number(file), FileClaim { by, attributes });
     });
     // An incomplete table is noted with the rules about it; a version may lack one.
     let _: Result<(), catalog::Unread> = read;
@@ -189,7 +189,7 @@ fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
         attributes[0] = name.map(text);
         attributes[1] = path.map(text).filter(|path| path.chars().count() < PATH_LENGTH);
         attributes[2] = kind(status.map(|status| number(status) & IS_LOG != 0));
-        files.add(number(file), Said { by: "sys.sysfiles1", attributes });
+        files.add(number(file), FileClaim { by: "sys.sysfiles1", attributes });
     });
     read.is_ok()
 }
@@ -215,6 +215,6 @@ fn headers(tables: &Tables<'_>, files: &mut Files) {
             Some(header.growth().to_string()),
             guid(&header.file_guid()),
         ];
-        files.add(file.file_id.into(), Said { by: HEADER, attributes });
+        files.add(file.file_id.into(), FileClaim { by: HEADER, attributes });
     }
 }

@@ -4,9 +4,9 @@ use source::{MemoryFiles, PageSource};
 
 use super::*;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
+use crate::ledger::FindingCollector;
 use crate::options::{Options, Scope};
-use crate::spill::Space;
+use crate::spill::TempStore;
 use crate::survey::survey;
 use crate::test_pages::ids;
 use crate::units::Units;
@@ -38,9 +38,9 @@ fn judged(
     (id, options): (PageId, &Options),
     change: impl FnOnce(&mut PageBytes),
 ) -> (Verdict, Vec<&'static str>, Tallies) {
-    let (database, space) = (catalog::load(files), Space::new(None, 8 << 20));
+    let (database, space) = (catalog::load(files), TempStore::new(None, 8 << 20));
     let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
-    let survey = survey(files, &database, &mut units, &mut Ledger::new(usize::MAX, &space), &mut coverage);
+    let survey = survey(files, &database, &mut units, &mut FindingCollector::new(usize::MAX, &space), &mut coverage);
     let context = Context::new(files, &database, options, units, survey, &space);
     let mut bytes = files.read_page(id).unwrap();
     change(&mut bytes);
