@@ -81,7 +81,7 @@ pub struct AllocUnit {
     pub kind: UnitKind,
     /// The rowset it belongs to, according to the row.
     pub owner_id: u64,
-    /// Index into [`Database::rowsets`], if that rowset exists.
+    /// Index into [`crate::Database::rowsets`], if that rowset exists.
     pub rowset: Option<usize>,
     /// Filegroup.
     pub filegroup: u16,
@@ -131,7 +131,7 @@ pub struct Rowset {
     pub min_leaf: u16,
     /// Fixed length of non-leaf records; 0 if unknown or none.
     pub min_node: u16,
-    /// Its allocation units, indexes into [`Database::units`].
+    /// Its allocation units, indexes into [`crate::Database::units`].
     pub units: Vec<usize>,
     /// Places of its columns; empty if unknown. For a compressed rowset with [`Self::expansion`]: in expanded rows.
     pub layout: RowLayout,
