@@ -68,7 +68,11 @@ mod system;
 mod taken;
 mod tallies;
 #[cfg(test)]
+mod test_file;
+#[cfg(test)]
 mod test_pages;
+#[cfg(test)]
+mod test_tree;
 mod tree;
 mod units;
 mod unmatched;

@@ -76,3 +76,6 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
     }
     judged
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,11 @@ impl TestPage {
         self
     }
 
+    /// Sets the left and the right neighbor.
+    pub(crate) fn between(self, prev: PageId, next: PageId) -> Self {
+        self.pointer(8, prev).pointer(16, next)
+    }
+
     fn pointer(mut self, at: usize, page: PageId) -> Self {
         self.bytes[at..at + 4].copy_from_slice(&page.page.to_le_bytes());
         self.set16(at + 4, page.file)

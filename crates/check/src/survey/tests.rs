@@ -1,128 +1,13 @@
-//! A data file of four extents, each page built by hand: one for the fixed pages, one mixed with the IAM page, one that this
-//! IAM page claims, one free.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+//! A data file of four extents, each page built by hand.
 
 use catalog::{AllocUnit, UnitKind};
-use format::page::PAGE_BYTES;
-use format::{AllocUnitId, PageBytes, PageType};
-use source::{DataFile, ReadError};
+use format::AllocUnitId;
 
 use super::*;
 use crate::registry;
 use crate::spill::TempStore;
-use crate::test_pages::{TestPage, UNIT, ids};
-
-/// Not file 1: that has a boot page.
-const FILE: u16 = 3;
-const PAGES: u32 = 32;
-const IAM: u32 = 8;
-/// The extents.
-const MIXED: u32 = 1;
-const CLAIMED: u32 = 2;
-const FREE: u32 = 3;
-
-/// What the pages of a file say, and which of them cannot be read.
-struct File {
-    info: [DataFile; 1],
-    pages: BTreeMap<u32, Box<PageBytes>>,
-    unread: BTreeSet<u32>,
-}
-
-impl PageSource for File {
-    fn files(&self) -> &[DataFile] {
-        &self.info
-    }
-
-    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
-        for (page, bytes) in (first.page..).zip(buffer.chunks_mut(PAGE_BYTES)) {
-            if self.unread.contains(&page) {
-                let cause = io::Error::from(io::ErrorKind::Other);
-                return Err(ReadError::Io { path: self.info[0].path.clone(), offset: 0, cause });
-            }
-            match self.pages.get(&page) {
-                Some(page) => bytes.copy_from_slice(&page[..]),
-                None => bytes.fill(0),
-            }
-        }
-        Ok(buffer.len() / PAGE_BYTES)
-    }
-}
-
-/// The bits and bytes of the maps, to be changed by tests.
-struct Maps {
-    pfs: Vec<u8>,
-    gam_free: Vec<u32>,
-    sgam: Vec<u32>,
-    /// By IAM page: the unit, the extents that its bitmap claims, and a page in its first slot.
-    iam: BTreeMap<u32, (AllocUnitId, Vec<u32>, Option<u32>)>,
-}
-
-impl Maps {
-    /// Which agree.
-    fn sound() -> Self {
-        let mut pfs = vec![0; PAGES as usize];
-        for page in [0, 1, 2, 3, 6, 7].into_iter().chain(16..24) {
-            pfs[page] = 0x40;
-        }
-        pfs[IAM as usize] = 0x70;
-        let iam = BTreeMap::from([(IAM, (UNIT, vec![CLAIMED], None))]);
-        Self { pfs, gam_free: vec![FREE], sgam: vec![MIXED], iam }
-    }
-
-    fn file(&self) -> File {
-        let of_system = |kind, page| TestPage::new(kind).at(PageId::new(FILE, page)).of(AllocUnitId::SYSTEM);
-        let bitmap = |extents: &[u32]| {
-            let mut record = record(7992);
-            extents.iter().for_each(|extent| record[4 + *extent as usize / 8] |= 1 << (extent % 8));
-            record
-        };
-        let map = |kind, page, extents: &[u32]| {
-            of_system(kind, page).set16(14, 90).record(&record(94)).record(&bitmap(extents)).finish()
-        };
-        let mut pfs = record(8092);
-        pfs[4..4 + self.pfs.len()].copy_from_slice(&self.pfs);
-        let header = crate::test_pages::row(1, b"file");
-        let mut pages = BTreeMap::from([
-            (0, of_system(PageType::FileHeader, 0).set16(14, 0).record(&header).finish()),
-            (1, of_system(PageType::Pfs, 1).set16(14, 0).record(&pfs).finish()),
-            (2, map(PageType::Gam, 2, &self.gam_free)),
-            (3, map(PageType::Sgam, 3, &self.sgam)),
-            (6, map(PageType::DiffMap, 6, &[])),
-            (7, map(PageType::MlMap, 7, &[])),
-        ]);
-        for (&page, (unit, extents, single)) in &self.iam {
-            let mut header = record(94);
-            header[44..46].copy_from_slice(&FILE.to_le_bytes());
-            if let Some(single) = single {
-                header[46..50].copy_from_slice(&single.to_le_bytes());
-                header[50..52].copy_from_slice(&FILE.to_le_bytes());
-            }
-            let iam = TestPage::new(PageType::Iam).at(PageId::new(FILE, page)).of(*unit).set16(14, 90);
-            pages.insert(page, iam.record(&header).record(&bitmap(extents)).finish());
-        }
-        let info = DataFile {
-            path: "three.ndf".into(),
-            file_id: FILE,
-            filegroup: 1,
-            logical_name: "three".to_owned(),
-            pages: PAGES,
-            header_pages: Some(PAGES),
-            tail_bytes: 0,
-            binding_guid: None,
-            header_is_sound: true,
-        };
-        File { info: [info], pages, unread: BTreeSet::new() }
-    }
-}
-
-/// A record of a map, which has its length.
-fn record(length: u16) -> Vec<u8> {
-    let mut record = vec![0; length.into()];
-    record[2..4].copy_from_slice(&length.to_le_bytes());
-    record
-}
+use crate::test_file::{CLAIMED, FILE, FREE, IAM, MIXED, Maps, PAGES, TestFile};
+use crate::test_pages::{UNIT, ids};
 
 /// Units of the catalog, each with the head of its IAM chain.
 fn database(units: &[(AllocUnitId, u32)]) -> Database {
@@ -143,7 +28,7 @@ fn database(units: &[(AllocUnitId, u32)]) -> Database {
 }
 
 /// The survey, the checks that failed, and the limits.
-fn surveyed(file: &File, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
+fn surveyed(file: &TestFile, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let database = database(units);
     let (mut findings, mut coverage) =
         (FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20)), Coverage::default());

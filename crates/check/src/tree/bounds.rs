@@ -193,3 +193,6 @@ impl Checker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

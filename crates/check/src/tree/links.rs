@@ -131,3 +131,6 @@ impl Item for End {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -396,3 +396,6 @@ fn number(level: TreeLevel) -> u8 {
         TreeLevel::Data(level) | TreeLevel::Index(level) => level,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! A hand-built B-tree of seven pages in a file of its own, beside a tree of another table. Its keys are ints.
+//!
+//! ```text
+//! level 2               16                24
+//! level 1        17          18          /  \
+//! level 0     19    20    21    22     25    26
+//! first key   10    20    30    40     10    20
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::{AllocUnit, Database, RowLayout, Rowset, RowsetColumn, UnitKind};
+use format::collation::CollationId;
+use format::types::{TypeInfo, xtype};
+use format::{AllocUnitId, PageBytes, PageId, PageType};
+
+use crate::accounting::Metered;
+use crate::checks::Checks;
+use crate::context::Context;
+use crate::coverage::Coverage;
+use crate::finding::{Finding, Value};
+use crate::ledger::FindingCollector;
+use crate::options::Options;
+use crate::outcome::{Outcome, Results};
+use crate::progress::Silent;
+use crate::reckon::reckon;
+use crate::registry::limits;
+use crate::spill::TempStore;
+use crate::survey::survey;
+use crate::sweep::sweep;
+use crate::test_file::{CLAIMED, FILE, FREE, IAM, Maps, TestFile};
+use crate::test_pages::{TestPage, UNIT, row};
+use crate::units::{Shape, Units};
+
+/// The unit of the tree beside it.
+pub(crate) const OTHER: AllocUnitId = AllocUnitId(UNIT.0 + (1 << 16));
+/// The object of the tree.
+const OBJECT: i32 = 100;
+/// That of the other one.
+pub(crate) const OTHER_OBJECT: i32 = 200;
+/// The only page of the tree's extent that is not in use.
+pub(crate) const FREE_PAGE: u32 = 23;
+
+/// A page of the file.
+pub(crate) fn id(page: u32) -> PageId {
+    PageId::new(FILE, page)
+}
+
+/// What a page of a tree says.
+#[derive(Clone)]
+pub(crate) struct TreePage {
+    pub(crate) unit: AllocUnitId,
+    pub(crate) kind: PageType,
+    pub(crate) level: u8,
+    pub(crate) prev: PageId,
+    pub(crate) next: PageId,
+    /// Entries if it is a node by the form of its records, else rows.
+    pub(crate) is_node: bool,
+    /// The keys, with the child of an entry. For a row it is what follows its key in a nonclustered index.
+    pub(crate) entries: Vec<(u32, PageId)>,
+    /// The bytes were changed after the checksum was made.
+    pub(crate) is_damaged: bool,
+}
+
+/// The pages of both trees, and what the catalog says of the first one; to be changed by tests.
+pub(crate) struct TestTree {
+    pub(crate) shape: Shape,
+    /// Bytes after the key in rows of a nonclustered index.
+    pub(crate) locator_bytes: u16,
+    pub(crate) is_compressed: bool,
+    pub(crate) root: PageId,
+    pub(crate) pages: BTreeMap<u32, TreePage>,
+    pub(crate) maps: Maps,
+    /// Pages that the system cannot read.
+    pub(crate) unread: BTreeSet<u32>,
+}
+
+/// What a run over the file says of the tree, in the words of [`described`]; and the ids of all limits, without those of the
+/// columns, of which no check has a plan.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) findings: Vec<String>,
+    pub(crate) limits: Vec<&'static str>,
+}
+
+impl TestTree {
+    /// A sound clustered index.
+    pub(crate) fn clustered() -> Self {
+        Self::of(Shape::Clustered)
+    }
+
+    /// A sound nonclustered index, unique by its key.
+    pub(crate) fn nonclustered() -> Self {
+        Self::of(Shape::Nonclustered)
+    }
+
+    fn of(shape: Shape) -> Self {
+        let mut pages = BTreeMap::new();
+        let mut add = |unit, page, level, [prev, next]: [u32; 2], entries: &[(u32, u32)]| {
+            let leaf = if shape == Shape::Clustered || unit == OTHER { PageType::Data } else { PageType::Index };
+            let page_or_none = |page| if page == 0 { PageId::NONE } else { id(page) };
+            let entries = entries.iter().map(|(key, child)| (*key, page_or_none(*child))).collect();
+            let (prev, next) = (page_or_none(prev), page_or_none(next));
+            let kind = if level == 0 { leaf } else { PageType::Index };
+            let (is_node, is_damaged) = (level > 0, false);
+            pages.insert(page, TreePage { unit, kind, level, prev, next, is_node, entries, is_damaged });
+        };
+        add(UNIT, 16, 2, [0, 0], &[(0, 17), (30, 18)]);
+        add(UNIT, 17, 1, [0, 18], &[(0, 19), (20, 20)]);
+        add(UNIT, 18, 1, [17, 0], &[(30, 21), (40, 22)]);
+        add(UNIT, 19, 0, [0, 20], &[(10, 0), (15, 0)]);
+        add(UNIT, 20, 0, [19, 21], &[(20, 0), (25, 0)]);
+        add(UNIT, 21, 0, [20, 22], &[(30, 0), (35, 0)]);
+        add(UNIT, 22, 0, [21, 0], &[(40, 0), (45, 0)]);
+        add(OTHER, 24, 1, [0, 0], &[(0, 25), (20, 26)]);
+        add(OTHER, 25, 0, [0, 26], &[(10, 0), (15, 0)]);
+        add(OTHER, 26, 0, [25, 0], &[(20, 0), (25, 0)]);
+        let mut maps = Maps { gam_free: vec![], ..Maps::sound() };
+        maps.iam.insert(IAM + 1, (OTHER, vec![FREE], None));
+        maps.pfs[IAM as usize + 1] = 0x70;
+        (24..27).for_each(|page| maps.pfs[page] = 0x40);
+        maps.pfs[FREE_PAGE as usize] = 0;
+        assert_eq!(maps.iam[&IAM].1, [CLAIMED]);
+        let (root, unread) = (id(16), BTreeSet::new());
+        Self { shape, locator_bytes: 4, is_compressed: false, root, pages, maps, unread }
+    }
+
+    /// The same with a page changed.
+    pub(crate) fn with(mut self, page: u32, change: impl FnOnce(&mut TreePage)) -> Self {
+        change(self.pages.get_mut(&page).unwrap());
+        self
+    }
+
+    /// The same with pages damaged.
+    pub(crate) fn damaged(self, pages: &[u32]) -> Self {
+        pages.iter().fold(self, |tree, page| tree.with(*page, |page| page.is_damaged = true))
+    }
+
+    /// The same with another root in the catalog.
+    pub(crate) fn root(self, root: PageId) -> Self {
+        Self { root, ..self }
+    }
+
+    fn bytes(&self, number: u32, page: &TreePage) -> Box<PageBytes> {
+        let is_index_row = self.shape == Shape::Nonclustered && page.unit == UNIT;
+        let pminlen = match page.is_node {
+            true => 11,
+            false if is_index_row => 5 + self.locator_bytes,
+            false => 8,
+        };
+        let empty = TestPage::new(page.kind).of(page.unit).at(id(number)).level(page.level).set16(14, pminlen);
+        let built = page.entries.iter().fold(empty.between(page.prev, page.next), |built, (key, child)| {
+            // An index record without null bitmap: status, key, child.
+            let child = [&child.page.to_le_bytes()[..], &child.file.to_le_bytes()].concat();
+            let mut record = [&[6][..], &key.to_le_bytes(), &child].concat();
+            record.truncate(pminlen.into());
+            built.record(&if page.is_node || is_index_row { record } else { row(*key, b"text") })
+        });
+        let mut bytes = built.finish();
+        bytes[5000] ^= u8::from(page.is_damaged);
+        bytes
+    }
+
+    fn file(&self) -> TestFile {
+        let mut file = self.maps.file();
+        file.pages.extend(self.pages.iter().map(|(number, page)| (*number, self.bytes(*number, page))));
+        file.unread.extend(&self.unread);
+        file
+    }
+
+    fn database(&self) -> Database {
+        let mut database = Database::default();
+        for (at, (id, shape, root, first_iam)) in
+            [(UNIT, self.shape, self.root, IAM), (OTHER, Shape::Clustered, PageId::new(FILE, 24), IAM + 1)]
+                .into_iter()
+                .enumerate()
+        {
+            let is_clustered = shape == Shape::Clustered;
+            let column = |id, info: TypeInfo, leaf_offset, node_offset| RowsetColumn {
+                id,
+                physical: id,
+                info,
+                collation: CollationId(0),
+                status: 0,
+                key_ordinal: u16::from(id == 1),
+                leaf_offset,
+                node_offset,
+                leaf_null_bit: if is_clustered { id as u16 } else { 0 },
+                node_null_bit: 0,
+                default: None,
+                leaf_bit: 0,
+                node_bit: 0,
+            };
+            let key = column(1, TypeInfo::from_ti(xtype::INT.into()), if is_clustered { 4 } else { 1 }, 1);
+            let binary = TypeInfo { length: self.locator_bytes, ..TypeInfo::from_ti(xtype::BINARY.into()) };
+            let locator = (!is_clustered).then(|| column(2, binary, 5, 0));
+            database.rowsets.push(Rowset {
+                id: id.0,
+                object_id: if id == UNIT { OBJECT } else { OTHER_OBJECT },
+                index_id: if is_clustered { 1 } else { 2 },
+                partition: 1,
+                owner_type: 1,
+                compression: u8::from(self.is_compressed && id == UNIT),
+                units: vec![at],
+                layout: RowLayout { columns: [key].into_iter().chain(locator).collect() },
+                ..Rowset::default()
+            });
+            database.units.push(AllocUnit {
+                id,
+                kind: UnitKind::InRow,
+                owner_id: id.0,
+                rowset: Some(at),
+                filegroup: 1,
+                first_page: PageId::NONE,
+                root,
+                first_iam: PageId::new(FILE, first_iam),
+                used_pages: 0,
+                data_pages: 0,
+                reserved_pages: 0,
+            });
+        }
+        database
+    }
+
+    /// Calls `look` with what a run knows after its survey, and with where its results go; unit 0 is the tree.
+    pub(crate) fn surveyed(&self, look: impl FnOnce(&mut Context<'_>, &mut Results<'_>)) -> (Vec<Finding>, Coverage) {
+        let (file, database, space) = (self.file(), self.database(), TempStore::new(None, 8 << 20));
+        let options = Options { max_threads: 1, ..Options::default() };
+        let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
+        let (mut findings, mut outcome) = (FindingCollector::new(1 << 20, &space), Outcome::default());
+        let survey = survey(&file, &database, &mut units, &mut findings, &mut coverage);
+        let mut context = Context::new(&file, &database, &options, units, survey, &space);
+        let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
+        look(&mut context, &mut to);
+        (findings.into_sorted().collect(), coverage)
+    }
+
+    /// Sweep and comparison, with the checks of pages alone. `between` may change what is known before.
+    pub(crate) fn checked(&self, between: impl FnOnce(&mut Context<'_>)) -> Found {
+        let (findings, coverage) = self.surveyed(|context, to| {
+            between(context);
+            let mut checks = Checks::default().ask(context);
+            let metered = Metered::new(context.source);
+            let mut swept = sweep(context, &checks, to.findings, &metered.meter, &Silent);
+            checks.end_batch(context, &mut swept, to.findings);
+            reckon(context, &mut checks, &mut swept, to, &Silent);
+        });
+        let (not_verified, _) = coverage.into_lists();
+        let columns_unknown = limits::COLUMNS_UNKNOWN.id;
+        Found {
+            findings: findings.iter().filter(|finding| finding.object_id() == Some(OBJECT)).map(described).collect(),
+            limits: not_verified.iter().map(|entry| entry.limit.id).filter(|id| *id != columns_unknown).collect(),
+        }
+    }
+}
+
+fn place(page: PageId, slot: Option<u16>) -> String {
+    let page = if page.file == FILE { page.page.to_string() } else { page.to_string() };
+    slot.map_or(page.clone(), |slot| format!("{page}.{slot}"))
+}
+
+/// A finding as `message page.slot < reference page.slot, name value`; pages of the file by their number alone.
+pub(crate) fn described(finding: &Finding) -> String {
+    let mut text = format!("{} {}", finding.check.msg, place(finding.page.unwrap_or_default(), finding.slot));
+    if let Some(page) = finding.ref_page {
+        text += &format!(" < {}", place(page, finding.ref_slot));
+    }
+    for (name, value) in &finding.evidence {
+        let value = match value {
+            Value::Number(number) => number.to_string(),
+            Value::Page(page) => place(*page, None),
+            Value::Owner(owner) => owner.object_id.to_string(),
+            Value::Text(text) => text.clone(),
+        };
+        text += &format!(", {name} {value}");
+    }
+    text
+}

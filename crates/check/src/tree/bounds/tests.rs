@@ -1,0 +1,97 @@
+use crate::test_tree::{TestTree, id};
+
+/// A run over the tree finds exactly `expected`.
+#[track_caller]
+fn finds(tree: &TestTree, expected: &[&str]) {
+    let found = tree.checked(|_| ());
+    assert_eq!(found.findings, expected);
+}
+
+/// Changes one key.
+fn key(tree: TestTree, page: u32, slot: usize, key: u32) -> TestTree {
+    tree.with(page, |page| page.entries[slot].0 = key)
+}
+
+fn trees() -> [TestTree; 2] {
+    [TestTree::clustered(), TestTree::nonclustered()]
+}
+
+#[test]
+fn legal_a_first_key_equal_to_the_parents_key() {
+    for tree in trees() {
+        assert_eq!(tree.pages[&20].entries[0].0, tree.pages[&17].entries[1].0);
+        finds(&tree, &[]);
+    }
+}
+
+#[test]
+fn a_first_key_below_the_parents_key_is_8933() {
+    for tree in trees() {
+        finds(&key(tree, 20, 0, 19), &["8933 20 < 17.1, level 0"]);
+    }
+}
+
+#[test]
+fn a_last_key_equal_to_the_parents_key_of_the_next_page_is_8934() {
+    for tree in trees() {
+        let tree = key(tree, 19, 1, 19);
+        finds(&tree, &[]);
+        finds(&key(tree, 19, 1, 20), &["8934 19 < 17.1, level 0, other_page 20"]);
+    }
+}
+
+#[test]
+fn a_last_key_beyond_the_parents_key_of_the_next_page_is_8934() {
+    for tree in trees() {
+        finds(&key(tree, 19, 1, i32::MAX as u32), &["8934 19 < 17.1, level 0, other_page 20"]);
+    }
+}
+
+#[test]
+fn legal_a_first_entry_with_any_key_and_a_first_leaf_below_it() {
+    // A first entry stands for "less than all", whatever its key.
+    for tree in trees() {
+        let tree = key(key(key(tree, 16, 0, i32::MAX as u32), 17, 0, 77), 18, 0, u32::MAX);
+        finds(&key(tree, 19, 0, i32::MIN as u32), &[]);
+    }
+}
+
+#[test]
+fn keys_of_a_level_between_are_bound_by_the_root_and_bind_the_leaves() {
+    for tree in trees() {
+        let of_node = "8934 17 < 16.1, level 1, other_page 18";
+        finds(&key(tree, 17, 1, 30), &[of_node, "8933 20 < 17.1, level 0"]);
+    }
+    for tree in trees() {
+        let of_leaf = "8934 21 < 18.1, level 0, other_page 22";
+        finds(&key(tree, 18, 1, 29), &["8933 18 < 16.1, level 1", of_leaf]);
+    }
+}
+
+#[test]
+fn keys_out_of_order_on_a_page_are_2511_and_equal_ones_2512() {
+    for tree in trees() {
+        finds(&key(tree, 22, 1, 40), &["2512 22.0 < 22.1"]);
+    }
+    // As an int it is -1.
+    for tree in trees() {
+        finds(&key(tree, 22, 1, u32::MAX), &["2511 22.0 < 22.1"]);
+    }
+}
+
+#[test]
+fn a_child_of_another_table_is_not_bound_by_the_parents_keys() {
+    for tree in trees() {
+        let tree = tree.with(17, |node| node.entries[1] = (1000, id(25)));
+        let found = tree.checked(|_| ()).findings;
+        assert!(found.iter().all(|text| !text.starts_with("8933 25") && !text.starts_with("8934 25")), "{found:?}");
+        assert!(found.contains(&"8934 17 < 16.1, level 1, other_page 18".to_owned()), "{found:?}");
+    }
+}
+
+#[test]
+fn a_parent_that_is_its_own_child_is_bound_by_its_own_keys_and_ends() {
+    let tree = TestTree::clustered().with(17, |node| node.entries[0].1 = id(17));
+    let found = tree.checked(|_| ()).findings;
+    assert!(found.contains(&"8934 17 < 17.1, level 1, other_page 20".to_owned()), "{found:?}");
+}
