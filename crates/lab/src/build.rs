@@ -10,6 +10,7 @@ use crate::keys::{IndexOrder, KeyOrder};
 use crate::layout::{Layout, Source};
 use crate::lob::{BlobIds, LobStore};
 use crate::off_row::OffRow;
+use crate::random::mix;
 use crate::record::{Extra, Kind};
 use crate::row::Row;
 use crate::rowset;
@@ -107,6 +108,11 @@ impl Default for Ids {
     }
 }
 
+/// The seed of a table's rows.
+pub(crate) fn table_seed(description: &Description, number: usize) -> u64 {
+    mix(description.seed ^ mix(number as u64 + 0xABCD))
+}
+
 /// Builds the rowsets of one table.
 pub(crate) struct TableBuilder<'a> {
     /// Its database.
@@ -130,8 +136,7 @@ impl<'a> TableBuilder<'a> {
     /// Prepares a table.
     pub(crate) fn new(description: &'a Description, number: usize, object: i32) -> Result<Self, LabError> {
         let table = &description.tables[number];
-        let seed = crate::random::mix(description.seed ^ crate::random::mix(number as u64 + 0xABCD));
-        let rows = Rows::new(table, seed);
+        let rows = Rows::new(table, table_seed(description, number));
         let order = KeyOrder::clustered(table, description.collation, &rows)?;
         if table.partitions > 1 && !order.is_natural() {
             let name = &table.name;

@@ -13,14 +13,11 @@ use crate::build::{BuiltRowset, Ids};
 use crate::description::Description;
 use crate::disk::LabError;
 use crate::facts::{self, ObjectFact};
-use crate::fixed::{CREATED, growth, guid};
+use crate::fixed::{CREATED, LOG_GUID, growth, guid};
 use crate::ids::PageId;
 use crate::space::Space;
 use crate::version::Version;
 use rows::SystemRows;
-
-/// Number of the log file's GUID.
-const LOG_GUID: u64 = 99;
 
 /// Object ids of the base tables that the lab fills itself.
 pub(crate) mod base {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::build::{Ids, TableBuilder};
+use crate::build::{BuiltRowset, Ids, TableBuilder};
 use crate::catalogue::{Catalogue, FileEntry, TableIds};
 use crate::description::Description;
 use crate::disk::{Disk, LabError, file_id};
@@ -24,6 +24,15 @@ pub struct Written {
 
 /// Writes the database into a folder. Its files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
+    Ok(write_tables(description, folder, &folder.display().to_string())?.0)
+}
+
+/// The same; the catalog names another folder. Also returns the rowsets of the tables, in the order of the tables.
+pub(crate) fn write_tables(
+    description: &Description,
+    folder: &Path,
+    listed: &str,
+) -> Result<(Written, Vec<Vec<BuiltRowset>>), LabError> {
     description.check().map_err(LabError::Description)?;
     let groups: Vec<u16> = description
         .filegroups
@@ -48,7 +57,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
 
     let mut catalogue = Catalogue::new(description);
     let mut ids = Ids::new();
-    let (mut tables, mut objects) = (Vec::new(), Vec::new());
+    let (mut tables, mut objects, mut built) = (Vec::new(), Vec::new(), Vec::new());
     for (number, table) in description.tables.iter().enumerate() {
         let object = ids.object(|id| catalogue.is_taken(id));
         let has_key = table.clustered.iter().chain(&table.indexes).any(|index| index.primary_key);
@@ -62,6 +71,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
         let rows = rowsets.iter().filter(|rowset| rowset.index < 2).map(|rowset| rowset.rows).sum();
         tables.push((table.name.clone(), rows));
         rowsets.iter().for_each(|rowset| catalogue.describe_rowset(rowset));
+        built.push(rowsets);
     }
     for table in 0..description.tables.len() {
         catalogue.describe_constraints(table, &objects, &mut ids);
@@ -73,7 +83,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
             id: file_id(index),
             group: groups[index],
             name: names[index].clone(),
-            path: files[index].display().to_string(),
+            path: Path::new(listed).join(files[index].file_name().unwrap_or_default()).display().to_string(),
             pages: pages[index],
             growth: fixed::growth(description.version),
             guid: fixed::file_guid(description.seed, index),
@@ -98,7 +108,7 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     };
     fixed::write_boot(&mut space.disk, description, &boot)?;
     space.disk.finish(&pages)?;
-    Ok(Written { files, pages, tables })
+    Ok((Written { files, pages, tables }, built))
 }
 
 fn logical_name(description: &Description, index: usize) -> String {

@@ -2,7 +2,7 @@
 
 use crate::description::Description;
 use crate::disk::{Disk, LabError, file_id};
-use crate::ids::{PageId, UnitId};
+use crate::ids::{PAGE, PageId, UnitId};
 use crate::page::{Lsn, Page, PageVerify, page_type};
 use crate::random::mix;
 use crate::version::Version;
@@ -11,7 +11,7 @@ use crate::version::Version;
 const SIMPLE: u32 = 0x8;
 const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
-const CLEAN: u32 = 0x4000_0000;
+pub(crate) const CLEAN: u32 = 0x4000_0000;
 
 /// 2024-01-02 10:00, as a datetime.
 pub(crate) const CREATED: [u8; 8] = [0xC0, 0xCB, 0xA4, 0x00, 0xEB, 0xB0, 0x00, 0x00];
@@ -106,6 +106,33 @@ pub(crate) fn write_header(
     name: &str,
     pages: u32,
 ) -> Result<(), LabError> {
+    let record = header_record(description, (file_id(index), group), name, pages, file_guid(description.seed, index));
+    let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
+    page.push(&record);
+    disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
+}
+
+/// The header page of the log file.
+pub(crate) fn log_header(description: &Description, pages: u32) -> [u8; PAGE] {
+    let name = format!("{}_log", description.name);
+    let record = header_record(description, (LOG_FILE, 0), &name, pages, guid(description.seed, LOG_GUID));
+    let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
+    page.push(&record);
+    *page.finish(PageId::new(LOG_FILE, 0), Default::default(), Lsn::default(), description.verify)
+}
+
+/// File id of the log file, and the number of its GUID.
+const LOG_FILE: u16 = 2;
+pub(crate) const LOG_GUID: u64 = 99;
+
+/// The record of a header page: of this file id and filegroup.
+fn header_record(
+    description: &Description,
+    (file, group): (u16, u16),
+    name: &str,
+    pages: u32,
+    own_guid: [u8; 16],
+) -> Vec<u8> {
     let (columns, variables) = description.version.facts().header_columns;
     let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let mut record = vec![0x30, 0, 8, 0, 0, 0, 0, 0];
@@ -114,7 +141,7 @@ pub(crate) fn write_header(
     let values: Vec<Vec<u8>> = (0..variables)
         .map(|at| match at {
             0 => guid(description.seed, 1).to_vec(),
-            2 => file_id(index).to_le_bytes().to_vec(),
+            2 => file.to_le_bytes().to_vec(),
             3 => group.to_le_bytes().to_vec(),
             4 | 12 => pages.to_le_bytes().to_vec(),
             5 => u32::MAX.to_le_bytes().to_vec(),
@@ -125,7 +152,7 @@ pub(crate) fn write_header(
             8..=10 | 16 | 18..=20 | 22 | 25 | 38 | 39 | 41 | 49 | 54 => vec![0; 10],
             17 | 40 | 43 => vec![0; 28],
             21 | 28 | 35 | 42 => vec![0; 16],
-            23 => file_guid(description.seed, index).to_vec(),
+            23 => own_guid.to_vec(),
             27 => name.clone(),
             44 | 53 => vec![0; 8],
             45 => vec![0; 600],
@@ -140,7 +167,5 @@ pub(crate) fn write_header(
         record.extend((end as u16).to_le_bytes());
     }
     record.extend(values.concat());
-    let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
-    page.push(&record);
-    disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
+    record
 }

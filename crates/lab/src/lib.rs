@@ -39,6 +39,7 @@ mod tree;
 mod types;
 mod values;
 mod version;
+pub mod workload;
 
 pub use database::{Written, write};
 pub use description::Description;

@@ -6,11 +6,11 @@ use crate::backup::tape::{put, sectors};
 use crate::ids::PageId;
 use crate::page::Lsn;
 
-const SECTOR: usize = 512;
+pub(crate) const SECTOR: usize = 512;
 /// Longest block.
-const MOST_BYTES: usize = 120 * SECTOR;
+pub(crate) const MOST_BYTES: usize = 120 * SECTOR;
 /// Sizes of what stands in front: the header page of the log file, and that of each part.
-const HEADER_PAGE: u64 = 0x2000;
+pub(crate) const HEADER_PAGE: u64 = 0x2000;
 const PART_BYTES: u64 = 0x1F_0000;
 const PARTS: u64 = 4;
 
@@ -37,19 +37,35 @@ pub(crate) fn parts(first: Lsn, log: u64) -> Vec<Part> {
 }
 
 /// Operations, as records number them.
-mod operation {
-    pub(super) const MODIFY_ROW: u8 = 4;
-    pub(super) const BEGIN_TRANSACTION: u8 = 128;
-    pub(super) const COMMIT: u8 = 129;
-    pub(super) const BEGIN_CHECKPOINT: u8 = 150;
-    pub(super) const END_CHECKPOINT: u8 = 153;
+pub(crate) mod operation {
+    #![allow(missing_docs)]
+    pub(crate) const FORMAT_PAGE: u8 = 1;
+    pub(crate) const INSERT_ROWS: u8 = 2;
+    pub(crate) const DELETE_ROWS: u8 = 3;
+    pub(crate) const MODIFY_ROW: u8 = 4;
+    pub(crate) const MODIFY_HEADER: u8 = 5;
+    pub(crate) const MODIFY_COLUMNS: u8 = 6;
+    pub(crate) const SET_BITS: u8 = 7;
+    pub(crate) const SET_FREE_SPACE: u8 = 10;
+    pub(crate) const DELETE_SPLIT: u8 = 11;
+    pub(crate) const EXPUNGE_ROWS: u8 = 13;
+    pub(crate) const COUNT_DELTA: u8 = 18;
+    pub(crate) const ROOT_CHANGE: u8 = 19;
+    pub(crate) const IN_SYSTEM_TRANSACTION: u8 = 22;
+    pub(crate) const BEGIN_TRANSACTION: u8 = 128;
+    pub(crate) const COMMIT: u8 = 129;
+    pub(crate) const ABORT: u8 = 130;
+    pub(crate) const HOBT_DELTA: u8 = 140;
+    pub(crate) const BEGIN_CHECKPOINT: u8 = 150;
+    pub(crate) const TRANSACTIONS_AT_CHECKPOINT: u8 = 152;
+    pub(crate) const END_CHECKPOINT: u8 = 153;
 }
 
 /// The form of log blocks by version.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LogForm {
     block: u16,
-    header: usize,
+    pub(crate) header: usize,
     has_checksum: bool,
 }
 
@@ -102,22 +118,109 @@ pub(crate) struct Log {
 /// A record: its fixed part, then elements, each at a multiple of four.
 fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> Vec<u8> {
     let mut bytes = fixed.to_vec();
-    put(&mut bytes, 2, &(fixed.len() as u16).to_le_bytes());
     if transaction > 0 {
         put(&mut bytes, 0x0E, &2u16.to_le_bytes());
         put(&mut bytes, 0x10, &u32::from(transaction).to_le_bytes());
     }
     bytes[0x16] = operation;
+    assemble(bytes, elements)
+}
+
+/// Operations whose records have no elements, not even their number.
+const WITHOUT_ELEMENTS: [u8; 4] =
+    [operation::COUNT_DELTA, operation::ROOT_CHANGE, operation::HOBT_DELTA, operation::BEGIN_CHECKPOINT];
+
+/// Sets the length of a record's fixed part and appends the elements. Records start at multiples of eight.
+pub(crate) fn assemble(fixed: Vec<u8>, elements: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut bytes = fixed;
+    let length = bytes.len() as u16;
+    put(&mut bytes, 2, &length.to_le_bytes());
+    if WITHOUT_ELEMENTS.contains(&bytes[0x16]) {
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        return bytes;
+    }
     bytes.extend((elements.len() as u16).to_le_bytes());
     for element in elements {
-        bytes.extend((element.len() as u16).to_le_bytes());
+        bytes.extend((element.as_ref().len() as u16).to_le_bytes());
     }
     for element in elements {
         bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes.extend_from_slice(element);
+        bytes.extend_from_slice(element.as_ref());
     }
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
     bytes
+}
+
+/// The place and surroundings of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockPlace {
+    /// LSN of its first record.
+    pub(crate) lsn: Lsn,
+    /// Bytes of the block before.
+    pub(crate) previous: usize,
+    /// Parity of the part's current use: 0x40 or 0x80.
+    pub(crate) parity: u8,
+    /// When it was closed; only the newest form has a place for it.
+    pub(crate) time: Option<[u8; 8]>,
+}
+
+/// A block of these records, and of so many sectors at least.
+pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], least: usize) -> Vec<u8> {
+    let used = form.header + records.iter().map(Vec::len).sum::<usize>() + 2 * records.len();
+    // Each sector gives up a byte, which goes to the end.
+    let mut count = used.div_ceil(SECTOR).max(least);
+    while used + count > count * SECTOR {
+        count += 1;
+    }
+    let mut block = vec![0; count * SECTOR];
+    let flags = 1 | u16::from(form.has_checksum) << 1;
+    for (field, value) in
+        [form.block, records.len() as u16, used as u16, block.len() as u16, flags].into_iter().enumerate()
+    {
+        put(&mut block, 2 * field, &value.to_le_bytes());
+    }
+    put(&mut block, 0x0A, &(place.previous as u16).to_le_bytes());
+    put(&mut block, 0x0C, &place.lsn.bytes());
+    if let (6.., Some(time)) = (form.block, place.time) {
+        put(&mut block, 0x30, &time);
+        put(&mut block, 0x38, &[0xFF; 16]);
+    }
+    let mut at = form.header;
+    for (number, record) in records.iter().enumerate() {
+        put(&mut block, at, record);
+        put(&mut block, used - 2 * (number + 1), &(at as u16).to_le_bytes());
+        at += record.len();
+    }
+    for sector in 0..count {
+        let status = place.parity | if sector == 0 { 0x10 } else { 0 } | if sector + 1 == count { 8 } else { 0 };
+        let last = block.len() - 1 - sector;
+        block[last] = std::mem::replace(&mut block[sector * SECTOR], status);
+    }
+    if form.has_checksum {
+        let sum = sectors(0, &block);
+        put(&mut block, 0x18, &sum.to_le_bytes());
+    }
+    block
+}
+
+/// The first page of a part: `uses` is how often it has been used, and of sequence number 0 if never.
+pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, bytes: u64) -> Vec<u8> {
+    let mut header = vec![0; HEADER_PAGE as usize];
+    put(&mut header, 0, &[0xAB]);
+    put(&mut header, 2, &form.part().to_le_bytes());
+    put(&mut header, 0x10, &bytes.to_le_bytes());
+    put(&mut header, 0x18, &at.to_le_bytes());
+    if uses > 0 {
+        put(&mut header, 1, &[parity(uses)]);
+        put(&mut header, 4, &sequence.to_le_bytes());
+        put(&mut header, 0x0C, &uses.to_le_bytes());
+    }
+    header
+}
+
+/// The parity of a part's use, counted from 1.
+pub(crate) fn parity(uses: u32) -> u8 {
+    if uses % 2 == 1 { 0x40 } else { 0x80 }
 }
 
 impl Log {
@@ -215,38 +318,10 @@ impl Log {
 
     /// Writes a block of these records, and of so many sectors at least.
     fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
-        let form = self.form;
-        let used = form.header + std::mem::take(&mut self.used) + 2 * records.len();
-        // Each sector gives up a byte, which goes to the end.
-        let mut count = used.div_ceil(SECTOR).max(least);
-        while used + count > count * SECTOR {
-            count += 1;
-        }
-        let mut block = vec![0; count * SECTOR];
-        let flags = 1 | u16::from(form.has_checksum) << 1;
-        for (field, value) in
-            [form.block, records.len() as u16, used as u16, block.len() as u16, flags].into_iter().enumerate()
-        {
-            put(&mut block, 2 * field, &value.to_le_bytes());
-        }
-        put(&mut block, 0x0A, &(self.previous as u16).to_le_bytes());
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
-        put(&mut block, 0x0C, &lsn.bytes());
-        let mut at = form.header;
-        for (number, record) in records.iter().enumerate() {
-            put(&mut block, at, record);
-            put(&mut block, used - 2 * (number + 1), &(at as u16).to_le_bytes());
-            at += record.len();
-        }
-        for sector in 0..count {
-            let status = 0x40 | if sector == 0 { 0x10 } else { 0 } | if sector + 1 == count { 8 } else { 0 };
-            let last = block.len() - 1 - sector;
-            block[last] = std::mem::replace(&mut block[sector * SECTOR], status);
-        }
-        if form.has_checksum {
-            let sum = sectors(0, &block);
-            put(&mut block, 0x18, &sum.to_le_bytes());
-        }
+        let place = BlockPlace { lsn, previous: self.previous, parity: parity(1), time: None };
+        let block = block(self.form, &place, &records, least);
+        self.used = 0;
         self.previous = block.len();
         self.blocks.extend(block);
     }
@@ -315,16 +390,8 @@ impl LogFile {
         let mut bytes = header.to_vec();
         for (number, blocks) in parts.into_iter().enumerate() {
             let at = bytes.len();
-            let mut vlf = vec![0; HEADER_PAGE as usize];
-            put(&mut vlf, 0, &[0xAB]);
-            put(&mut vlf, 2, &form.part().to_le_bytes());
-            put(&mut vlf, 0x10, &self.vlf_bytes.to_le_bytes());
-            put(&mut vlf, 0x18, &(at as u64).to_le_bytes());
-            if number < used {
-                put(&mut vlf, 1, &[0x40]);
-                put(&mut vlf, 4, &(self.first_sequence + number as u32).to_le_bytes());
-                put(&mut vlf, 0x0C, &1u32.to_le_bytes());
-            }
+            let uses = u32::from(number < used);
+            let vlf = part_header(form, self.first_sequence + number as u32, uses, at as u64, self.vlf_bytes);
             bytes.extend(vlf);
             bytes.extend(blocks);
             bytes.resize(at + self.vlf_bytes as usize, 0);

@@ -171,6 +171,12 @@ impl Page {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Lsn(pub u32, pub u32, pub u16);
 
+impl std::fmt::Display for Lsn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}:{:08x}:{:04x}", self.0, self.1, self.2)
+    }
+}
+
 impl Lsn {
     /// Ten bytes.
     pub(crate) fn bytes(self) -> [u8; 10] {

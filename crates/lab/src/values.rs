@@ -10,6 +10,7 @@ use crate::types::{SqlType, Storage};
 const WORDS: usize = 1 << 16;
 
 /// Makes the rows of a table.
+#[derive(Clone)]
 pub(crate) struct Rows<'a> {
     columns: &'a [Column],
     count: u64,

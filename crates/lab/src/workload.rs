@@ -1,0 +1,242 @@
+//! Databases in use: a seeded workload of transactions on a database of the lab, with the log it leaves, stopped after any
+//! record with any of its changed pages on disk.
+//!
+//! Each change of a page appends a log record and sets the page's LSN, as the engine does, so that the truth is known:
+//! what recovery must make of the files. Written from the facts of the log format; it shares no code with the reader.
+
+mod checkpoint;
+mod engine;
+mod entry;
+mod frame;
+mod heap;
+mod journal;
+mod key;
+mod pool;
+mod schema;
+mod session;
+mod setup;
+mod space;
+mod split;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use crate::disk::LabError;
+use crate::ids::PageId;
+use crate::page::PageVerify;
+use crate::random::{Random, mix};
+use crate::version::Version;
+use engine::Engine;
+use setup::Base;
+
+/// A workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Layout version, 2012 or later.
+    pub version: Version,
+    /// Page protection; log blocks have checksums if pages have.
+    pub verify: PageVerify,
+    /// The source of everything.
+    pub seed: u64,
+    /// Rows of each table at the start.
+    pub rows: u64,
+    /// Transactions that end.
+    pub transactions: u64,
+    /// Virtual log files at the start; there will be more if they are not enough.
+    pub vlfs: u32,
+    /// Size of each, a multiple of 512.
+    pub vlf_bytes: u64,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self {
+            version: Version::V904,
+            verify: PageVerify::Checksum,
+            seed: 1,
+            rows: 300,
+            transactions: 60,
+            vlfs: 4,
+            vlf_bytes: 0x3E000,
+        }
+    }
+}
+
+/// When a run stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// After so many log records: a crash.
+    After(u64),
+    /// After all transactions, with others still open: a crash.
+    WithOpen,
+    /// After all transactions, with nothing open: a crash.
+    WithoutOpen,
+    /// Shut down in order.
+    ShutDown,
+}
+
+/// Which changed pages are on disk after a crash, besides those that were written before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flush {
+    /// None.
+    None,
+    /// All.
+    All,
+    /// Some, by seed.
+    Some(u64),
+}
+
+/// A workload that is ready to run.
+pub struct Workload {
+    spec: Spec,
+    base: Base,
+}
+
+/// What a run leaves.
+#[derive(Clone, Debug)]
+pub struct Crashed {
+    /// The data files as they lie, with their names.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The log file.
+    pub log: (String, Vec<u8>),
+    /// What they are after recovery.
+    pub truth: Truth,
+}
+
+/// What recovery must make of the files.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    /// The data files. With open transactions, one of several that are right: only the rows are certain. Counters of the
+    /// catalog are those of the last checkpoint.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Rows that committed transactions left.
+    pub tables: Vec<TableTruth>,
+    /// Transactions to take back.
+    pub open: Vec<OpenTransaction>,
+    /// Records in the log since the database was started, and the LSN after the last one.
+    pub records: u64,
+    /// The LSN after the last record, as text.
+    pub end: String,
+    /// Changed pages that are not on disk.
+    pub missing: Vec<PageId>,
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug)]
+pub struct TableTruth {
+    /// Its name.
+    pub name: String,
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows in no certain order, each value as rows store it; none for NULL.
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+/// A transaction that did not end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenTransaction {
+    /// Its number.
+    pub number: u32,
+    /// The LSN of its first record, as text.
+    pub begin: String,
+    /// It changes a structure, and is taken back as a whole.
+    pub is_system: bool,
+}
+
+impl Workload {
+    /// Prepares a workload.
+    pub fn new(spec: Spec) -> Result<Self, LabError> {
+        Ok(Self { spec, base: Base::new(&spec)? })
+    }
+
+    /// How many records all transactions write.
+    pub fn records(&self) -> u64 {
+        self.run(Stop::WithOpen).journal.count
+    }
+
+    /// Runs it.
+    pub fn crash(&self, stop: Stop, flush: Flush) -> Crashed {
+        let mut engine = self.run(stop);
+        engine.journal.close();
+        let mut dice = match flush {
+            Flush::Some(seed) => Some(Random::new(mix(seed ^ self.spec.seed))),
+            Flush::None | Flush::All => None,
+        };
+        let percent = dice.as_mut().map_or(if flush == Flush::All { 100 } else { 0 }, |dice| 25 * dice.below(5));
+        let dirty: Vec<PageId> = engine.pool.dirty().keys().copied().collect();
+        let written = dirty.into_iter().filter(|_| match &mut dice {
+            Some(dice) => dice.chance(percent),
+            None => percent == 100,
+        });
+        let mut lying = engine.clone();
+        lying.write_back(written.collect());
+        let missing = lying.pool.dirty().keys().copied().collect();
+        let files = self.base.named(lying.pool.files());
+        let log = (self.base.log_name(), lying.journal.file(&self.base.log_header()));
+        let mut truth = self.truth(engine, stop);
+        truth.missing = missing;
+        Crashed { files, log, truth }
+    }
+
+    fn run(&self, stop: Stop) -> Engine<'_> {
+        let mut engine = self.base.engine(&self.spec);
+        if let Stop::After(records) = stop {
+            engine.journal.limit = records;
+        }
+        // A run that stops before its end is a crash like any other.
+        let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
+            Stop::After(_) | Stop::WithOpen => Ok(()),
+            Stop::WithoutOpen => engine.end_all(),
+            Stop::ShutDown => engine.end_all().and_then(|()| engine.shut_down()),
+        });
+        engine
+    }
+
+    /// Takes back what is open, as recovery would.
+    fn truth(&self, mut engine: Engine<'_>, stop: Stop) -> Truth {
+        let open = engine.open.iter().map(|(&number, transaction)| OpenTransaction {
+            number,
+            begin: transaction.begin.to_string(),
+            is_system: transaction.before.is_some(),
+        });
+        let open: Vec<OpenTransaction> = open.collect();
+        let (records, end) = (engine.journal.count, engine.journal.end().to_string());
+        engine.journal.limit = u64::MAX;
+        let _always_possible = engine.recover();
+        if stop != Stop::ShutDown {
+            engine.settle_files();
+        }
+        let tables = engine.tables.iter().map(|state| TableTruth {
+            name: state.table.name.clone(),
+            columns: state.table.columns.iter().map(|column| column.name.clone()).collect(),
+            rows: state.settled.values().map(|live| self.base.values(state.table, &live.values)).collect(),
+        });
+        let tables = tables.collect();
+        Truth { files: self.base.named(engine.pool.files()), tables, open, records, end, missing: Vec::new() }
+    }
+}
+
+impl Crashed {
+    /// Writes data files and log into a folder, and what recovery must make of them into the folder `truth` in it.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+        let truth = folder.join("truth");
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| LabError::Io { path, source }
+        };
+        std::fs::create_dir_all(&truth).map_err(failed(&truth))?;
+        let mut written = Vec::new();
+        let own = self.files.iter().chain([&self.log]).map(|file| (folder, file));
+        for (folder, (name, bytes)) in own.chain(self.truth.files.iter().map(|file| (truth.as_path(), file))) {
+            let path = folder.join(name);
+            let mut staged = crate::staged::Staged::create(&path).map_err(failed(&path))?;
+            std::io::Write::write_all(staged.file(), bytes).map_err(failed(&path))?;
+            staged.publish().map_err(failed(&path))?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,172 @@
+//! Checkpoints, the start and the end of a database.
+
+use super::engine::{By, Engine, Undo};
+use super::entry::{Entry, context};
+use super::journal::Step;
+use crate::backup::tape::put;
+use crate::fixed::CLEAN;
+use crate::ids::PageId;
+use crate::log::operation;
+use crate::page::Lsn;
+
+const BOOT_PAGE: PageId = PageId::new(1, 9);
+/// Fields of the boot page's record.
+const STATUS: usize = 0x24;
+const CHECKPOINT_LSN: usize = 0x15C;
+const REDO_LSN: usize = 0x174;
+/// Counters in rows of sysallocunits and sysrowsets.
+const PAGES_DATA: u32 = 0x35;
+const PAGES_USED: u32 = 0x2D;
+const PAGES_RESERVED: u32 = 0x3D;
+const ROWS: u32 = 0x1F;
+/// Length of a transaction's entry in XACT_CKPT.
+const OPEN_BYTES: usize = 80;
+/// Context of the record that marks a checkpoint's write of the boot page.
+const BOOT_WRITE: u8 = 23;
+
+impl Engine<'_> {
+    /// The log of a database that was shut down in order and is started: a checkpoint, then the status changes.
+    pub(super) fn start(&mut self) -> Step {
+        self.mark_checkpoint(Lsn::default())?;
+        let number = self.begin("DBMgr::StartupDB", false)?;
+        let status = self.pool.frame(BOOT_PAGE).records[0][STATUS..STATUS + 4].to_vec();
+        let running = (u32::from_le_bytes([status[0], status[1], status[2], status[3]]) & !CLEAN).to_le_bytes();
+        let mut entry = Entry::bytes(context::BOOT, (BOOT_PAGE, 0), STATUS, status, &running);
+        entry.elements.resize(6, Vec::new());
+        self.change(By::Transaction(number), entry, Undo::Nothing, |frame| {
+            put(&mut frame.records[0], STATUS, &running);
+        })?;
+        self.commit(number)?;
+        self.journal.close();
+        self.pool.flush(BOOT_PAGE);
+        Ok(())
+    }
+
+    /// Writes changed pages to disk, all of them or all but a few, and says so in log and boot page.
+    pub(super) fn checkpoint(&mut self, leaves: usize) -> Step {
+        self.write_counts()?;
+        let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
+        let mut left = Vec::new();
+        for _ in 0..leaves.min(dirty.len()) {
+            left.push(dirty[self.dice.below(dirty.len() as u64) as usize]);
+        }
+        // Redo starts at the oldest change that is not on disk.
+        let redo = left.iter().filter_map(|page| self.pool.dirty().get(page)).min().copied();
+        self.write_back(dirty.into_iter().filter(|page| !left.contains(page)).collect());
+        let redo = self.mark_checkpoint(redo.unwrap_or_default())?;
+        let oldest = self.open.values().map(|transaction| transaction.begin).min();
+        self.journal.needed_from = oldest.map_or(redo.0, |oldest| oldest.0.min(redo.0));
+        let begin = self.checkpoint;
+        self.set_boot_lsns(begin, redo);
+        Ok(())
+    }
+
+    /// The pages go to disk. The log has their records already.
+    pub(super) fn write_back(&mut self, pages: Vec<PageId>) {
+        self.journal.close();
+        pages.into_iter().for_each(|page| self.pool.flush(page));
+    }
+
+    /// The records of a checkpoint; redo starts at `redo`, or at the checkpoint itself. Returns which.
+    fn mark_checkpoint(&mut self, redo: Lsn) -> Step<Lsn> {
+        let oldest = self.open.values().map(|transaction| transaction.begin).min().unwrap_or_default();
+        let mut begin = vec![0; 96];
+        put(&mut begin, 4, &self.checkpoint.bytes());
+        put(&mut begin, 0x18, &self.journal.time());
+        put(&mut begin, 0x20, &oldest.bytes());
+        put(&mut begin, 0x2A, &self.version.to_le_bytes());
+        put(&mut begin, 0x2C, &self.next_transaction.to_le_bytes());
+        let begin = self.note(By::Engine, (operation::BEGIN_CHECKPOINT, context::NONE), begin, &[])?;
+        self.journal.close();
+        self.journal.wait(1 + self.dice.below(20));
+        if !self.open.is_empty() {
+            let entries = self.open.iter().map(|(number, open)| {
+                let mut entry = vec![0; OPEN_BYTES];
+                put(&mut entry, 0, &number.to_le_bytes());
+                put(&mut entry, 8, &open.begin.bytes());
+                put(&mut entry, 0x12, &[1, 4]);
+                put(&mut entry, 0x14, &open.last.bytes());
+                put(&mut entry, 0x48, &number.to_le_bytes());
+                entry
+            });
+            let entries: Vec<Vec<u8>> = entries.collect();
+            self.note(By::Engine, (operation::TRANSACTIONS_AT_CHECKPOINT, context::NONE), vec![0; 24], &entries)?;
+            self.journal.close();
+        }
+        self.note(By::Engine, (operation::TRANSACTIONS_AT_CHECKPOINT, BOOT_WRITE), vec![0; 24], &[])?;
+        self.journal.close();
+        let redo = if redo == Lsn::default() { begin } else { redo };
+        let mut end = vec![0; 136];
+        put(&mut end, 4, &begin.bytes());
+        put(&mut end, 0x18, &self.journal.time());
+        put(&mut end, 0x20, &redo.bytes());
+        self.note(By::Engine, (operation::END_CHECKPOINT, context::NONE), end, &[])?;
+        self.journal.close();
+        self.checkpoint = begin;
+        Ok(redo)
+    }
+
+    /// The catalog's counters are written at checkpoints only, and as they are, whoever changed them.
+    fn write_counts(&mut self) -> Step {
+        for number in 0..self.rowsets.len() {
+            let rowset = &self.rowsets[number];
+            let (now, before) = (rowset.counts, self.counted[number]);
+            let (id, unit_row, rowset_row) = (rowset.id, rowset.unit_row, rowset.rowset_row);
+            let pages = [(now.data, PAGES_DATA), (now.used, PAGES_USED), (now.reserved, PAGES_RESERVED)];
+            if (now.data, now.used, now.reserved) != (before.data, before.used, before.reserved) {
+                self.write_counters(unit_row, 0, id, &pages)?;
+            }
+            if now.rows != before.rows {
+                self.write_counters(rowset_row, 1, id, &[(now.rows, ROWS)])?;
+            }
+            self.counted[number] = now;
+        }
+        Ok(())
+    }
+
+    fn write_counters(&mut self, place: (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Step {
+        let entry = Entry::counts(place, kind, rowset, values);
+        self.change(By::Engine, entry, Undo::Nothing, |frame| {
+            for (value, at) in values {
+                put(&mut frame.records[usize::from(place.1)], *at as usize, &value.to_le_bytes());
+            }
+        })?;
+        Ok(())
+    }
+
+    /// The boot page's checkpoint is written without a record.
+    fn set_boot_lsns(&mut self, checkpoint: Lsn, redo: Lsn) {
+        let has_redo = self.version >= 706;
+        let record = &mut self.pool.frame(BOOT_PAGE).records[0];
+        put(record, CHECKPOINT_LSN, &checkpoint.bytes());
+        if has_redo {
+            put(record, REDO_LSN, &redo.bytes());
+        }
+        self.pool.flush(BOOT_PAGE);
+    }
+
+    /// All transactions have ended: the database is shut down in order.
+    pub(super) fn shut_down(&mut self) -> Step {
+        self.checkpoint(0)?;
+        self.mark_clean();
+        Ok(())
+    }
+
+    /// The status of a database that needs no recovery.
+    pub(super) fn mark_clean(&mut self) {
+        let record = &mut self.pool.frame(BOOT_PAGE).records[0];
+        if let Some(highest) = record.get_mut(STATUS + 3) {
+            *highest |= (CLEAN >> 24) as u8;
+        }
+        self.pool.flush(BOOT_PAGE);
+    }
+
+    /// Makes the files what recovery leaves: nothing is open, everything is on disk, nothing is to be redone.
+    pub(super) fn settle_files(&mut self) {
+        let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();
+        self.write_back(dirty);
+        let end = self.journal.end();
+        self.set_boot_lsns(end, end);
+        self.mark_clean();
+    }
+}

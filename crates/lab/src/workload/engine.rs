@@ -1,0 +1,300 @@
+//! Changes of pages with their log records, and the transactions they belong to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::entry::{Edit, Entry, context};
+use super::frame::Frame;
+use super::journal::{Journal, Step};
+use super::pool::Pool;
+use super::table::{Rowset, TableState};
+use crate::backup::tape::put;
+use crate::ids::PageId;
+use crate::log::{assemble, operation};
+use crate::page::{Lsn, PageVerify, page_type};
+use crate::random::Random;
+
+/// A running database.
+#[derive(Clone)]
+pub(super) struct Engine<'a> {
+    pub(super) pool: Pool,
+    pub(super) journal: Journal,
+    pub(super) rowsets: Vec<Rowset>,
+    pub(super) tables: Vec<TableState<'a>>,
+    /// Open transactions by number.
+    pub(super) open: BTreeMap<u32, Transaction>,
+    pub(super) next_transaction: u32,
+    pub(super) dice: Random,
+    pub(super) verify: PageVerify,
+    pub(super) version: u16,
+    /// The last BEGIN_CKPT record.
+    pub(super) checkpoint: Lsn,
+    /// Counters of each rowset as the catalog has them.
+    pub(super) counted: Vec<super::table::Counts>,
+}
+
+/// Who makes a change.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    /// Nobody: the change is never taken back.
+    Engine,
+    /// A transaction.
+    Transaction(u32),
+    /// A transaction that takes a change back, and the next one to take back.
+    Rollback(u32, Lsn),
+}
+
+/// How a change is taken back.
+#[derive(Clone, Debug)]
+pub(super) enum Undo {
+    /// It isn't, or the whole system transaction is at once.
+    Nothing,
+    /// The row of an index becomes a ghost.
+    Insert(usize, Vec<u8>),
+    /// The ghost becomes a row again.
+    Delete(usize, Vec<u8>),
+    /// The row of an index, which is this one after the change, changes back.
+    Modify(usize, Vec<u8>, Edit),
+    /// The row of a heap goes.
+    HeapInsert(usize, PageId, u16),
+    /// It comes back.
+    HeapDelete(usize, PageId, u16, Vec<u8>),
+    /// It changes back.
+    HeapModify(usize, PageId, u16, Edit),
+}
+
+/// A transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub(super) begin: Lsn,
+    pub(super) last: Lsn,
+    /// A structure change: its pages as they were before it.
+    pub(super) before: Option<BTreeMap<PageId, Frame>>,
+    /// Each change with the record before it in this transaction.
+    pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
+    /// Rows that nobody else may touch: table and number.
+    pub(super) locked: BTreeSet<(usize, u64)>,
+    /// Bytes that must stay free on pages, so that it can be taken back.
+    pub(super) reserved: BTreeMap<PageId, usize>,
+    /// Ghosts that it made: rowset and sort key.
+    pub(super) ghosts: BTreeSet<(usize, Vec<u8>)>,
+}
+
+impl<'a> Engine<'a> {
+    /// Logs a change of a page and makes it.
+    pub(super) fn change(&mut self, by: By, mut entry: Entry, undo: Undo, apply: impl FnOnce(&mut Frame)) -> Step<Lsn> {
+        self.mark_changed(entry.page)?;
+        let frame = self.pool.frame(entry.page);
+        let (owner, before) = (entry.owner.unwrap_or(frame.unit()), frame.lsn());
+        put(&mut entry.fixed, 0x20, &owner.object().to_le_bytes());
+        put(&mut entry.fixed, 0x24, &before.bytes());
+        put(&mut entry.fixed, 0x2E, &owner.index().to_le_bytes());
+        let page = entry.page;
+        let lsn = self.append(by, entry.fixed, &entry.elements)?;
+        let transaction = match by {
+            By::Engine => None,
+            By::Transaction(number) | By::Rollback(number, _) => self.open.get_mut(&number),
+        };
+        let frame = self.pool.frame(page);
+        if let Some(transaction) = transaction {
+            let previous = std::mem::replace(&mut transaction.last, lsn);
+            if let Some(before) = &mut transaction.before {
+                before.entry(page).or_insert_with(|| frame.clone());
+            } else if matches!(by, By::Rollback(..)) {
+                transaction.undo.pop();
+            } else {
+                transaction.undo.push((lsn, previous, undo));
+            }
+        }
+        apply(frame);
+        frame.set_lsn(lsn);
+        self.pool.touch(page, lsn);
+        Ok(lsn)
+    }
+
+    /// Appends a record that changes no page.
+    pub(super) fn note(
+        &mut self,
+        by: By,
+        (operation, context): (u8, u8),
+        mut fixed: Vec<u8>,
+        elements: &[Vec<u8>],
+    ) -> Step<Lsn> {
+        put(&mut fixed, 0x16, &[operation, context]);
+        let lsn = self.append(by, fixed, elements)?;
+        if let By::Transaction(number) = by
+            && let Some(transaction) = self.open.get_mut(&number)
+        {
+            transaction.last = lsn;
+        }
+        Ok(lsn)
+    }
+
+    fn append(&mut self, by: By, mut fixed: Vec<u8>, elements: &[Vec<u8>]) -> Step<Lsn> {
+        let last = |number: u32| self.open.get(&number).map(|transaction| transaction.last).unwrap_or_default();
+        let of_transaction = match by {
+            By::Engine => None,
+            By::Transaction(number) => Some((number, 2u16, last(number))),
+            By::Rollback(number, next) => Some((number, 3, next)),
+        };
+        if let Some((number, flags, previous)) = of_transaction {
+            put(&mut fixed, 4, &previous.bytes());
+            put(&mut fixed, 0x0E, &flags.to_le_bytes());
+            put(&mut fixed, 0x10, &number.to_le_bytes());
+        }
+        self.journal.append(assemble(fixed, elements))
+    }
+
+    /// Sets the bit of a page's extent in the differential map, if it isn't.
+    fn mark_changed(&mut self, page: PageId) -> Step {
+        let map = PageId::new(page.file, page.page / crate::ids::GAM_INTERVAL * crate::ids::GAM_INTERVAL + 6);
+        if self.pool.frame(page).kind() == page_type::DIFFERENTIAL {
+            return Ok(());
+        }
+        let extent = page.page % crate::ids::GAM_INTERVAL / crate::ids::EXTENT;
+        if self.bit(map, extent) {
+            return Ok(());
+        }
+        self.set_bit(By::Engine, context::DIFFERENTIAL_MAP, (map, None), extent, true)
+    }
+
+    /// Begins a transaction; one that changes structures is taken back as a whole.
+    pub(super) fn begin(&mut self, name: &str, changes_structure: bool) -> Step<u32> {
+        let number = self.next_transaction;
+        let mut fixed = vec![0; if self.version < 700 { 64 } else { 76 }];
+        put(&mut fixed, 0x0E, &2u16.to_le_bytes());
+        put(&mut fixed, 0x10, &number.to_le_bytes());
+        put(&mut fixed, 0x18, &51u16.to_le_bytes());
+        put(&mut fixed, 0x28, &self.journal.time());
+        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let begin = self.note(By::Engine, (operation::BEGIN_TRANSACTION, context::NONE), fixed, &[name, vec![1]])?;
+        self.next_transaction += 1;
+        let transaction = Transaction {
+            begin,
+            last: begin,
+            before: changes_structure.then(BTreeMap::new),
+            undo: Vec::new(),
+            locked: BTreeSet::new(),
+            reserved: BTreeMap::new(),
+            ghosts: BTreeSet::new(),
+        };
+        self.open.insert(number, transaction);
+        Ok(number)
+    }
+
+    /// Commits a transaction. The log goes to disk when a user's one does.
+    pub(super) fn commit(&mut self, number: u32) -> Step {
+        self.end(number, operation::COMMIT)?;
+        if let Some(transaction) = self.open.remove(&number)
+            && transaction.before.is_none()
+        {
+            for (table, row) in transaction.locked {
+                self.tables[table].settle(row);
+            }
+            self.journal.close();
+        }
+        Ok(())
+    }
+
+    /// Takes a transaction back.
+    pub(super) fn roll_back(&mut self, number: u32) -> Step {
+        while let Some((previous, undo)) = self.next_undo(number) {
+            self.take_back(number, previous, undo)?;
+        }
+        self.end(number, operation::ABORT)?;
+        if let Some(transaction) = self.open.remove(&number) {
+            for &(table, row) in &transaction.locked {
+                self.tables[table].return_to_settled(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last change of a transaction that is not taken back yet, and the LSN of the one before. It stays until the
+    /// compensation record is in the log.
+    fn next_undo(&mut self, number: u32) -> Option<(Lsn, Undo)> {
+        let undo = &mut self.open.get_mut(&number)?.undo;
+        while matches!(undo.last(), Some((.., Undo::Nothing))) {
+            undo.pop();
+        }
+        undo.last().map(|(_, previous, undo)| (*previous, undo.clone()))
+    }
+
+    /// Takes a structure change back that was cut off: no other change can lie in between on its pages.
+    pub(super) fn restore(&mut self, number: u32) {
+        let Some(transaction) = self.open.remove(&number) else { return };
+        for (page, before) in transaction.before.into_iter().flatten() {
+            if before.kind() != page_type::DIFFERENTIAL {
+                self.pool.replace(page, before);
+                self.pool.touch(page, transaction.last);
+            }
+        }
+        for at in 0..self.rowsets.len() {
+            let (iam, mut extents) = (self.rowsets[at].iam, self.rowsets[at].extents.clone());
+            extents.retain(|&extent| self.bit(iam, extent));
+            self.rowsets[at].extents = extents;
+        }
+    }
+
+    /// Takes back everything that is open, newest change first.
+    pub(super) fn recover(&mut self) -> Step {
+        let structural = self.open.iter().filter(|(_, transaction)| transaction.before.is_some());
+        for number in structural.map(|(&number, _)| number).collect::<Vec<_>>() {
+            self.restore(number);
+        }
+        loop {
+            let newest = self.open.iter().filter_map(|(&number, open)| Some((open.undo.last()?.0, number)));
+            let Some((_, number)) = newest.max() else { break };
+            if let Some((previous, undo)) = self.next_undo(number) {
+                self.take_back(number, previous, undo)?;
+            }
+        }
+        while let Some(&number) = self.open.keys().next() {
+            self.roll_back(number)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, number: u32, operation: u8) -> Step {
+        let begin = self.open.get(&number).map(|transaction| transaction.begin).unwrap_or_default();
+        let mut fixed = vec![0; 80];
+        put(&mut fixed, 4, &begin.bytes());
+        put(&mut fixed, 0x0E, &2u16.to_le_bytes());
+        put(&mut fixed, 0x10, &number.to_le_bytes());
+        put(&mut fixed, 0x18, &self.journal.time());
+        put(&mut fixed, 0x20, &begin.bytes());
+        self.note(By::Engine, (operation, context::NONE), fixed, &[])?;
+        Ok(())
+    }
+
+    /// Bytes of a page that are free and not needed to take something back. Only heaps need that: a row of an index can
+    /// move to another page.
+    pub(super) fn room(&mut self, page: PageId) -> usize {
+        let reserved = self.open.values().filter_map(|transaction| transaction.reserved.get(&page));
+        let reserved: usize = reserved.sum();
+        self.pool.frame(page).room().saturating_sub(reserved)
+    }
+
+    /// Keeps bytes that a transaction freed for the case that it is taken back.
+    pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
+        if let By::Transaction(number) = by
+            && let Some(transaction) = self.open.get_mut(&number)
+        {
+            *transaction.reserved.entry(page).or_default() += bytes;
+        }
+    }
+
+    /// The resource that a change of a row locks: object, kind of lock, and a hash of the key.
+    pub(super) fn lock(&self, rowset: usize, key: &[u8]) -> Vec<u8> {
+        let rowset = &self.rowsets[rowset];
+        let mut lock = vec![1, 1, 0, 12, 0, 0];
+        lock.extend(rowset.object.to_le_bytes());
+        if rowset.is_heap {
+            lock.extend([0, 0, 1, 2, 0, 4, 2, 3, 0, 4]);
+            return lock;
+        }
+        lock.extend([0, 0, 1, 2, 0, 4, 2, 4, 0, 10]);
+        let hash = key.iter().fold(rowset.id, |hash, &byte| crate::random::mix(hash ^ u64::from(byte)));
+        lock.extend(&hash.to_le_bytes()[..6]);
+        lock
+    }
+}

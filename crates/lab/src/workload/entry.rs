@@ -1,0 +1,285 @@
+//! Log records of changes to pages, as the engine writes them.
+
+use crate::backup::tape::put;
+use crate::ids::{PageId, UnitId};
+use crate::log::operation;
+
+/// Contexts: the kind of page, or of change.
+pub(super) mod context {
+    #![allow(missing_docs)]
+    pub(crate) const NONE: u8 = 0;
+    pub(crate) const HEAP: u8 = 1;
+    pub(crate) const CLUSTERED: u8 = 2;
+    pub(crate) const INDEX_LEAF: u8 = 3;
+    pub(crate) const INDEX_INTERIOR: u8 = 4;
+    pub(crate) const GAM: u8 = 8;
+    pub(crate) const IAM: u8 = 10;
+    pub(crate) const PFS: u8 = 11;
+    pub(crate) const MARK_AS_GHOST: u8 = 19;
+    pub(crate) const BOOT: u8 = 20;
+    pub(crate) const DIFFERENTIAL_MAP: u8 = 24;
+}
+
+/// The slot of records that concern no row.
+const NO_SLOT: u16 = 0xFFFF;
+/// In +3A of INSERT_ROWS: the row takes the place of the ghost in the slot.
+pub(super) const OVER_GHOST: u16 = 2;
+
+/// A change of a page.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) page: PageId,
+    /// Stands in the record instead of the page's own unit: who a map page is changed for.
+    pub(super) owner: Option<UnitId>,
+    /// The fixed part; what all have in common is filled in when it is logged.
+    pub(super) fixed: Vec<u8>,
+    pub(super) elements: Vec<Vec<u8>>,
+}
+
+impl Entry {
+    fn new((operation, context): (u8, u8), page: PageId, slot: u16, length: usize) -> Self {
+        let mut fixed = vec![0; length];
+        put(&mut fixed, 0x16, &[operation, context]);
+        put(&mut fixed, 0x18, &page.bytes());
+        put(&mut fixed, 0x1E, &slot.to_le_bytes());
+        Self { page, owner: None, fixed, elements: Vec::new() }
+    }
+
+    /// A change of rows: the rowset, the offset in the row and the length.
+    fn rows(kind: (u8, u8), page: PageId, slot: u16, (rowset, offset, length): (u64, u16, u16)) -> Self {
+        let mut entry = Self::new(kind, page, slot, 62);
+        put(&mut entry.fixed, 0x30, &rowset.to_le_bytes());
+        put(&mut entry.fixed, 0x38, &offset.to_le_bytes());
+        put(&mut entry.fixed, 0x3A, &length.to_le_bytes());
+        entry
+    }
+
+    fn with(mut self, elements: Vec<Vec<u8>>) -> Self {
+        self.elements = elements;
+        self
+    }
+
+    pub(super) fn insert(context: u8, (page, slot): (PageId, u16), rowset: u64, flags: u16, image: &[u8], lock: Vec<u8>) -> Self {
+        let entry = Self::rows((operation::INSERT_ROWS, context), page, slot, (rowset, 0, flags));
+        entry.with(vec![image.to_vec(), Vec::new(), lock])
+    }
+
+    /// The rows that a split moves.
+    pub(super) fn insert_all(context: u8, page: PageId, images: Vec<Vec<u8>>) -> Self {
+        let mut elements = images;
+        elements.extend([Vec::new(), Vec::new()]);
+        Self::rows((operation::INSERT_ROWS, context), page, 0, (0, 0, 0)).with(elements)
+    }
+
+    /// A row goes, or becomes a ghost in that context; a compensation record has no image.
+    pub(super) fn delete(context: u8, (page, slot): (PageId, u16), rowset: u64, image: &[u8], lock: Vec<u8>) -> Self {
+        let entry = Self::rows((operation::DELETE_ROWS, context), page, slot, (rowset, 1, 0));
+        entry.with(vec![image.to_vec(), lock])
+    }
+
+    pub(super) fn expunge(context: u8, page: PageId, slot: u16) -> Self {
+        Self::rows((operation::EXPUNGE_ROWS, context), page, slot, (0, 0, 0))
+    }
+
+    /// Bytes of the page header.
+    pub(super) fn header(context: u8, page: PageId, at: usize, old: Vec<u8>, new: &[u8]) -> Self {
+        let place = (0, at as u16, 0);
+        Self::rows((operation::MODIFY_HEADER, context), page, 0, place).with(vec![old, new.to_vec()])
+    }
+
+    /// Bytes of the only record of a map or boot page, or of an IAM page's header record.
+    pub(super) fn bytes(context: u8, (page, slot): (PageId, u16), at: usize, old: Vec<u8>, new: &[u8]) -> Self {
+        let place = (UnitId::FIXED_PAGES.0, at as u16, old.len() as u16);
+        Self::rows((operation::MODIFY_ROW, context), page, slot, place).with(vec![old, new.to_vec(), Vec::new()])
+    }
+
+    /// A bit of a map; bit 0 is that of the record, whose header has 32.
+    pub(super) fn bit(context: u8, (page, slot): (PageId, u16), bit: u32, value: bool, elements: usize) -> Self {
+        let mut entry = Self::new((operation::SET_BITS, context), page, slot, 54);
+        put(&mut entry.fixed, 0x30, &(bit as u16).to_le_bytes());
+        put(&mut entry.fixed, 0x32, &1u16.to_le_bytes());
+        put(&mut entry.fixed, 0x34, &u16::from(value).to_le_bytes());
+        entry.with(vec![Vec::new(); elements])
+    }
+
+    /// The fullness of a page in its PFS record.
+    pub(super) fn free_space(page: PageId, at: usize, old: u8, new: u8) -> Self {
+        let mut entry = Self::new((operation::SET_FREE_SPACE, context::PFS), page, 0, 52);
+        put(&mut entry.fixed, 0x30, &(at as u16).to_le_bytes());
+        put(&mut entry.fixed, 0x32, &[new, old]);
+        entry
+    }
+
+    pub(super) fn format(context: u8, page: PageId, (kind, level): (u8, u8), fixed_length: u16, links: (PageId, PageId)) -> Self {
+        let mut entry = Self::new((operation::FORMAT_PAGE, context), page, NO_SLOT, 80);
+        put(&mut entry.fixed, 0x30, &[kind, 0, level]);
+        put(&mut entry.fixed, 0x34, &links.0.bytes());
+        put(&mut entry.fixed, 0x3A, &fixed_length.to_le_bytes());
+        put(&mut entry.fixed, 0x3C, &links.1.bytes());
+        entry
+    }
+
+    /// The beginning or end of a page's part in a structure change.
+    pub(super) fn bracket(context: u8, page: PageId, begins: bool) -> Self {
+        let mut entry = Self::new((operation::IN_SYSTEM_TRANSACTION, context), page, NO_SLOT, 50);
+        put(&mut entry.fixed, 0x30, &[u8::from(begins)]);
+        let mut element = Vec::new();
+        if begins {
+            element.extend([2, 2, 1, 10]);
+            element.extend(page.bytes());
+        }
+        entry.with(vec![element])
+    }
+
+    /// Rows from a slot on go to another page.
+    pub(super) fn delete_split(context: u8, (page, slot): (PageId, u16), receiver: PageId, rows: u16, bytes: u16) -> Self {
+        let mut entry = Self::new((operation::DELETE_SPLIT, context), page, slot, 60);
+        put(&mut entry.fixed, 0x30, &receiver.bytes());
+        put(&mut entry.fixed, 0x36, &rows.to_le_bytes());
+        put(&mut entry.fixed, 0x38, &bytes.to_le_bytes());
+        entry
+    }
+
+    /// A page pointer in the row of an allocation unit.
+    pub(super) fn root_change((page, slot): (PageId, u16), rowset: u64, unit: UnitId, (new, old): (PageId, PageId), at: u32) -> Self {
+        let mut entry = Self::new((operation::ROOT_CHANGE, context::CLUSTERED), page, slot, 96);
+        put(&mut entry.fixed, 0x38, &rowset.to_le_bytes());
+        put(&mut entry.fixed, 0x40, &unit.object().to_le_bytes());
+        put(&mut entry.fixed, 0x46, &unit.index().to_le_bytes());
+        put(&mut entry.fixed, 0x48, &new.bytes());
+        put(&mut entry.fixed, 0x50, &old.bytes());
+        put(&mut entry.fixed, 0x58, &at.to_le_bytes());
+        entry
+    }
+
+    /// Counters of a catalog row: absolute values, each of eight bytes, and where they are in the row.
+    pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
+        let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
+        put(&mut entry.fixed, 0x30, &kind.to_le_bytes());
+        put(&mut entry.fixed, 0x38, &rowset.to_le_bytes());
+        for (number, (value, at)) in values.iter().enumerate() {
+            let place = 0x50 + 16 * number;
+            put(&mut entry.fixed, place, &value.to_le_bytes());
+            put(&mut entry.fixed, place + 8, &at.to_le_bytes());
+            put(&mut entry.fixed, place + 12, &8u32.to_le_bytes());
+        }
+        entry
+    }
+}
+
+/// A part of a row that changes: its places before and after, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    old_at: usize,
+    new_at: usize,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+/// What turns one row into another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Edit(Vec<Piece>);
+
+impl Edit {
+    /// The change from one row to another, piece by piece: in the fixed part, in what describes the variable part, and
+    /// in the variable part. The boundaries are given for both rows.
+    pub(super) fn between((old, old_parts): (&[u8], [usize; 2]), (new, new_parts): (&[u8], [usize; 2])) -> Self {
+        let bounds = |parts: [usize; 2], length: usize| [0, parts[0].min(length), parts[1].min(length), length];
+        let (old_bounds, new_bounds) = (bounds(old_parts, old.len()), bounds(new_parts, new.len()));
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (from, to) in old_bounds.windows(2).zip(new_bounds.windows(2)) {
+            let Some(piece) = piece((from[0], &old[from[0]..from[1]]), (to[0], &new[to[0]..to[1]])) else { continue };
+            match pieces.last_mut() {
+                // One piece for what is close together.
+                Some(last) if piece.old_at < last.old_at + last.old.len() + 4 => {
+                    last.old = old[last.old_at..piece.old_at + piece.old.len()].to_vec();
+                    last.new = new[last.new_at..piece.new_at + piece.new.len()].to_vec();
+                }
+                _ => pieces.push(piece),
+            }
+        }
+        Self(pieces)
+    }
+
+    /// The whole row.
+    pub(super) fn whole(old: &[u8], new: &[u8]) -> Self {
+        Self(vec![Piece { old_at: 0, new_at: 0, old: old.to_vec(), new: new.to_vec() }])
+    }
+
+    /// Whether nothing changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The way back.
+    pub(super) fn inverse(&self) -> Self {
+        let back = |piece: &Piece| Piece {
+            old_at: piece.new_at,
+            new_at: piece.old_at,
+            old: piece.new.clone(),
+            new: piece.old.clone(),
+        };
+        Self(self.0.iter().map(back).collect())
+    }
+
+    /// The row after the change.
+    pub(super) fn apply(&self, row: &[u8]) -> Vec<u8> {
+        let (mut out, mut at) = (Vec::new(), 0);
+        for piece in &self.0 {
+            out.extend(&row[at..piece.old_at]);
+            out.extend(&piece.new);
+            at = piece.old_at + piece.old.len();
+        }
+        out.extend(&row[at..]);
+        out
+    }
+
+    /// MODIFY_ROW for one piece, MODIFY_COLUMNS for several. A single piece starts at the same offset in both rows.
+    pub(super) fn entry(&self, context: u8, place: (PageId, u16), rowset: u64, key: Vec<u8>, lock: Vec<u8>) -> Entry {
+        let (page, slot) = place;
+        if let [piece] = &self.0[..] {
+            let place = (rowset, piece.old_at as u16, piece.old.len() as u16);
+            let entry = Entry::rows((operation::MODIFY_ROW, context), page, slot, place);
+            return entry.with(vec![piece.old.clone(), piece.new.clone(), key, lock, Vec::new(), Vec::new()]);
+        }
+        let (mut places, mut lengths) = (Vec::new(), Vec::new());
+        for piece in &self.0 {
+            places.extend((piece.old_at as u16).to_le_bytes());
+            places.extend((piece.new_at as u16).to_le_bytes());
+            lengths.extend((piece.old.len() as u16).to_le_bytes());
+        }
+        let mut elements = vec![places, lengths, key, lock];
+        elements.extend(self.0.iter().flat_map(|piece| [piece.old.clone(), piece.new.clone()]));
+        Entry::rows((operation::MODIFY_COLUMNS, context), page, slot, (rowset, 0, 0)).with(elements)
+    }
+}
+
+impl Entry {
+    /// Empties what compensation records leave out: before-images, keys and locks.
+    pub(super) fn compensating(mut self) -> Self {
+        let keep: &[usize] = match self.fixed[0x16] {
+            operation::INSERT_ROWS => &[0],
+            operation::MODIFY_ROW => &[1],
+            operation::MODIFY_COLUMNS => &[0, 1, 5, 7, 9, 11],
+            _ => &[],
+        };
+        for (number, element) in self.elements.iter_mut().enumerate() {
+            if !keep.contains(&number) {
+                element.clear();
+            }
+        }
+        self
+    }
+}
+
+/// What differs between two byte strings that begin at these offsets.
+fn piece((old_at, old): (usize, &[u8]), (new_at, new): (usize, &[u8])) -> Option<Piece> {
+    if old == new {
+        return None;
+    }
+    let front = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[front..], &new[front..]);
+    let back = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[..old.len() - back], &new[..new.len() - back]);
+    Some(Piece { old_at: old_at + front, new_at: new_at + front, old: old.to_vec(), new: new.to_vec() })
+}

@@ -1,0 +1,175 @@
+//! Rows of heaps: put where there is room, taken away, and moved elsewhere when they grow.
+
+use std::collections::BTreeSet;
+
+use super::engine::{By, Engine, Undo};
+use super::entry::{Edit, Entry, context};
+use super::journal::Step;
+use super::key::row_id;
+use crate::ids::{PageId, RowId};
+use crate::record::{self, Kind};
+use crate::row::Row;
+
+/// A row of a heap takes at least as much as the stub that may replace it.
+const LEAST_BYTES: usize = 9;
+/// Record type: a stub.
+const STUB: u8 = 2;
+
+fn is_stub(record: &[u8]) -> bool {
+    record.first().is_some_and(|status| status >> 1 & 7 == STUB)
+}
+
+/// The stub that points to a row.
+fn stub(target: RowId) -> Vec<u8> {
+    let mut record = vec![STUB << 1];
+    record.extend(target.bytes());
+    record
+}
+
+impl Engine<'_> {
+    /// A row as the heap stores it.
+    pub(super) fn heap_record(&self, rowset: usize, row: &Row, kind: Kind) -> Vec<u8> {
+        let mut record = Vec::new();
+        record::leaf(&self.rowsets[rowset].keys.layout, row, &record::Extra::default(), kind, &mut record);
+        record.resize(record.len().max(LEAST_BYTES), 0);
+        record
+    }
+
+    /// Puts a row on a page that has room, but not on `without`.
+    pub(super) fn insert_in_heap(&mut self, by: By, rowset: usize, record: &[u8], without: PageId) -> Step<RowId> {
+        let pages = self.rowsets[rowset].pages.clone();
+        let mut found = None;
+        for page in pages.into_iter().rev().filter(|&page| page != without) {
+            // A slot of its own may be needed.
+            if self.room(page) >= record.len() + 2 {
+                found = Some(page);
+                break;
+            }
+        }
+        let page = match found {
+            Some(page) => page,
+            None => self.add_heap_page(rowset)?,
+        };
+        let slot = self.free_slot(page);
+        self.put_in_heap(by, rowset, (page, slot), record)?;
+        Ok(RowId { page, slot })
+    }
+
+    /// The first slot of a page that is empty, and that no open transaction may need again.
+    fn free_slot(&mut self, page: PageId) -> u16 {
+        let undo = self.open.values().flat_map(|transaction| &transaction.undo);
+        let needed: BTreeSet<u16> = undo
+            .filter_map(|(.., undo)| match undo {
+                Undo::HeapDelete(_, at, slot, _) if *at == page => Some(*slot),
+                _ => None,
+            })
+            .collect();
+        let records = &self.pool.frame(page).records;
+        let is_empty = |slot: &u16| records.get(usize::from(*slot)).is_none_or(Vec::is_empty);
+        (0..=u16::MAX).find(|slot| is_empty(slot) && !needed.contains(slot)).unwrap_or_default()
+    }
+
+    fn add_heap_page(&mut self, rowset: usize) -> Step<PageId> {
+        let number = self.begin("AllocHeapPageSimpleXactDML", true)?;
+        let by = By::Transaction(number);
+        let page = self.allocate(by, rowset)?;
+        self.format(by, rowset, page, 0, Default::default())?;
+        self.commit(number)?;
+        self.rowsets[rowset].counts.data += 1;
+        self.rowsets[rowset].pages.push(page);
+        Ok(page)
+    }
+
+    pub(super) fn put_in_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16), record: &[u8]) -> Step {
+        let lock = self.lock(rowset, &[]);
+        let id = self.rowsets[rowset].id;
+        let mut entry = Entry::insert(context::HEAP, (page, slot), id, 0, record, lock);
+        if matches!(by, By::Rollback(..)) {
+            entry = entry.compensating();
+        }
+        self.change(by, entry, Undo::HeapInsert(rowset, page, slot), |frame| {
+            let slot = usize::from(slot);
+            frame.records.resize(frame.records.len().max(slot + 1), Vec::new());
+            frame.records[slot] = record.to_vec();
+        })?;
+        self.rowsets[rowset].counts.rows += i64::from(!is_stub(record));
+        self.set_fullness(page)
+    }
+
+    pub(super) fn remove_from_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16)) -> Step {
+        let image = self.pool.frame(page).records[usize::from(slot)].clone();
+        let lock = self.lock(rowset, &[]);
+        let mut entry = Entry::delete(context::HEAP, (page, slot), self.rowsets[rowset].id, &image, lock);
+        if matches!(by, By::Rollback(..)) {
+            entry = entry.compensating();
+        }
+        let bytes = image.len() + 2;
+        let rows = i64::from(!is_stub(&image));
+        self.change(by, entry, Undo::HeapDelete(rowset, page, slot, image), |frame| {
+            frame.records[usize::from(slot)] = Vec::new();
+        })?;
+        self.rowsets[rowset].counts.rows -= rows;
+        self.reserve(by, page, bytes);
+        self.set_fullness(page)
+    }
+
+    pub(super) fn edit_in_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16), edit: Edit) -> Step {
+        let old = self.pool.frame(page).records[usize::from(slot)].clone();
+        let new = edit.apply(&old);
+        let lock = self.lock(rowset, &[]);
+        let mut entry = edit.entry(context::HEAP, (page, slot), self.rowsets[rowset].id, Vec::new(), lock);
+        if matches!(by, By::Rollback(..)) {
+            entry = entry.compensating();
+        }
+        let freed = old.len().saturating_sub(new.len());
+        let rows = i64::from(!is_stub(&new)) - i64::from(!is_stub(&old));
+        self.change(by, entry, Undo::HeapModify(rowset, page, slot, edit), |frame| {
+            frame.records[usize::from(slot)] = new;
+        })?;
+        self.rowsets[rowset].counts.rows += rows;
+        self.reserve(by, page, freed);
+        self.set_fullness(page)
+    }
+
+    /// Where the row is that has this address.
+    fn resolve(&mut self, at: RowId) -> (RowId, Vec<u8>) {
+        let record = self.pool.frame(at.page).records[usize::from(at.slot)].clone();
+        if !is_stub(&record) {
+            return (at, record);
+        }
+        let target = row_id(&record[1..9]);
+        let record = self.pool.frame(target.page).records[usize::from(target.slot)].clone();
+        (target, record)
+    }
+
+    /// Changes a row; one that has no room left moves, and leaves a stub. False if it moved before and would again.
+    pub(super) fn update_in_heap(&mut self, by: By, rowset: usize, at: RowId, row: &Row) -> Step<bool> {
+        let (target, old) = self.resolve(at);
+        let is_moved = target != at;
+        let new = self.heap_record(rowset, row, if is_moved { Kind::Forwarded(at) } else { Kind::Primary });
+        if self.room(target.page) + old.len() >= new.len() {
+            let edit = self.edit(rowset, &old, &new);
+            if !edit.is_empty() {
+                self.edit_in_heap(by, rowset, (target.page, target.slot), edit)?;
+            }
+            return Ok(true);
+        }
+        if is_moved {
+            return Ok(false);
+        }
+        let forwarded = self.heap_record(rowset, row, Kind::Forwarded(at));
+        let target = self.insert_in_heap(by, rowset, &forwarded, at.page)?;
+        self.edit_in_heap(by, rowset, (at.page, at.slot), Edit::whole(&old, &stub(target)))?;
+        Ok(true)
+    }
+
+    /// Deletes a row, with its stub if it moved.
+    pub(super) fn delete_from_heap(&mut self, by: By, rowset: usize, at: RowId) -> Step {
+        let (target, _) = self.resolve(at);
+        self.remove_from_heap(by, rowset, (at.page, at.slot))?;
+        if target != at {
+            self.remove_from_heap(by, rowset, (target.page, target.slot))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! The log that a workload writes: records go to blocks, blocks to virtual log files (VLFs), which are used again once
+//! nothing needs what they hold.
+
+use crate::backup::tape::put;
+use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, SECTOR, block, parity, part_header};
+use crate::page::Lsn;
+
+/// The run ends here: the log has as many records as were asked for.
+#[derive(Debug)]
+pub(super) struct Halt;
+
+/// What a step of a workload gives, unless the run ends in it.
+pub(super) type Step<T = ()> = Result<T, Halt>;
+
+/// Ticks of 1/300 second per day, and the day on which workloads run: 2024-03-04.
+const TICKS_PER_DAY: u64 = 300 * 86_400;
+const FIRST_DAY: u64 = 45_353;
+
+/// Part of a log file.
+#[derive(Clone, Debug)]
+struct Vlf {
+    sequence: u32,
+    uses: u32,
+    /// Everything after its header.
+    blocks: Vec<u8>,
+}
+
+/// Log records, block by block.
+#[derive(Clone, Debug)]
+pub(super) struct Journal {
+    form: LogForm,
+    vlf_bytes: u64,
+    vlfs: Vec<Vlf>,
+    /// The one that is being filled, and up to where.
+    current: usize,
+    end: usize,
+    /// Records of the current block.
+    records: Vec<Vec<u8>>,
+    used: usize,
+    previous: usize,
+    /// Ticks since midnight of the first day.
+    ticks: u64,
+    /// Records so far, and after how many the run ends.
+    pub(super) count: u64,
+    pub(super) limit: u64,
+    /// The oldest sequence number that something still needs.
+    pub(super) needed_from: u32,
+}
+
+impl Journal {
+    /// An empty log of so many VLFs.
+    pub(super) fn new(form: LogForm, first_sequence: u32, vlfs: u32, vlf_bytes: u64) -> Self {
+        let room = (vlf_bytes - HEADER_PAGE) as usize;
+        let empty = Vlf { sequence: 0, uses: 0, blocks: vec![0; room] };
+        let mut vlfs = vec![empty; vlfs.max(2) as usize];
+        (vlfs[0].sequence, vlfs[0].uses) = (first_sequence, 1);
+        Self {
+            form,
+            vlf_bytes,
+            vlfs,
+            current: 0,
+            end: 0,
+            records: Vec::new(),
+            used: 0,
+            previous: 0,
+            ticks: 9 * 3600 * 300,
+            count: 0,
+            limit: u64::MAX,
+            needed_from: first_sequence,
+        }
+    }
+
+    /// Lets time pass.
+    pub(super) fn wait(&mut self, ticks: u64) {
+        self.ticks += ticks;
+    }
+
+    /// The time, as a datetime.
+    pub(super) fn time(&self) -> [u8; 8] {
+        ((FIRST_DAY + self.ticks / TICKS_PER_DAY) << 32 | self.ticks % TICKS_PER_DAY).to_le_bytes()
+    }
+
+    /// Appends a record and returns its LSN.
+    pub(super) fn append(&mut self, record: Vec<u8>) -> Step<Lsn> {
+        if self.count >= self.limit {
+            return Err(Halt);
+        }
+        // Two bytes per record for its offset, one per sector for the byte that its status displaces.
+        if self.form.header + self.used + record.len() + 2 * (self.records.len() + 1) + 120 > MOST_BYTES {
+            self.close();
+        }
+        if self.records.is_empty() && self.end + MOST_BYTES > self.room() {
+            self.next_vlf();
+        }
+        self.count += 1;
+        self.used += record.len();
+        let lsn = Lsn(self.vlfs[self.current].sequence, self.next_block(), self.records.len() as u16 + 1);
+        self.records.push(record);
+        Ok(lsn)
+    }
+
+    /// Ends the block that is being filled: it goes to disk.
+    pub(super) fn close(&mut self) {
+        if !self.records.is_empty() {
+            let records = std::mem::take(&mut self.records);
+            self.used = 0;
+            self.write(&records, 1);
+        }
+    }
+
+    /// The LSN of the record after the last one, at the start of a block.
+    pub(super) fn end(&mut self) -> Lsn {
+        self.close();
+        Lsn(self.vlfs[self.current].sequence, self.next_block(), 1)
+    }
+
+    /// The log file, after its header page.
+    pub(super) fn file(&mut self, header: &[u8]) -> Vec<u8> {
+        self.close();
+        let mut bytes = header.to_vec();
+        for vlf in &self.vlfs {
+            let at = bytes.len() as u64;
+            bytes.extend(part_header(self.form, vlf.sequence, vlf.uses, at, self.vlf_bytes));
+            bytes.extend(&vlf.blocks);
+        }
+        bytes
+    }
+
+    fn room(&self) -> usize {
+        (self.vlf_bytes - HEADER_PAGE) as usize
+    }
+
+    fn next_block(&self) -> u32 {
+        ((HEADER_PAGE as usize + self.end) / SECTOR) as u32
+    }
+
+    fn write(&mut self, records: &[Vec<u8>], least: usize) {
+        let lsn = Lsn(self.vlfs[self.current].sequence, self.next_block(), 1);
+        let time = Some(self.time());
+        let vlf = &mut self.vlfs[self.current];
+        let place = BlockPlace { lsn, previous: self.previous, parity: parity(vlf.uses), time };
+        let block = block(self.form, &place, records, least);
+        put(&mut vlf.blocks, self.end, &block);
+        self.end += block.len();
+        self.previous = block.len();
+    }
+
+    /// Fills the VLF up with blocks that have no records, and goes on in one that nothing needs, or in a new one.
+    fn next_vlf(&mut self) {
+        while self.end < self.room() {
+            let sectors = (self.room() - self.end) / SECTOR;
+            self.write(&[], sectors.min(MOST_BYTES / SECTOR));
+        }
+        let sequence = self.vlfs[self.current].sequence + 1;
+        let free = (1..self.vlfs.len())
+            .map(|step| (self.current + step) % self.vlfs.len())
+            .find(|&at| self.vlfs[at].sequence < self.needed_from);
+        self.current = free.unwrap_or_else(|| {
+            self.vlfs.push(Vlf { sequence: 0, uses: 0, blocks: vec![0; self.room()] });
+            self.vlfs.len() - 1
+        });
+        let vlf = &mut self.vlfs[self.current];
+        (vlf.sequence, vlf.uses) = (sequence, vlf.uses + 1);
+        self.end = 0;
+    }
+}

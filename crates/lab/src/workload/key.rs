@@ -1,0 +1,167 @@
+//! Keys of rows as they stand in records: what order they have, and what an entry in a non-leaf page repeats of them.
+
+use crate::ids::{PageId, RowId};
+use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
+use crate::order::push_sort_key;
+use crate::record::{self, Extra, Kind};
+use crate::row::Row;
+use crate::types::Storage;
+
+/// How rows of an index are laid out and compared.
+#[derive(Clone, Debug)]
+pub(super) struct KeyLayout {
+    pub(super) layout: Layout,
+    /// Positions of the key columns in key order.
+    key: Vec<usize>,
+    /// The key as a record of its own, which log records of changes have.
+    alone: Layout,
+    /// Columns of the table.
+    columns: usize,
+}
+
+/// The parts of a record.
+struct Parts<'r> {
+    record: &'r [u8],
+    nulls: &'r [u8],
+    /// Where the variable columns end, and where the first one begins.
+    ends: Vec<usize>,
+    from: usize,
+}
+
+impl<'r> Parts<'r> {
+    fn of(record: &'r [u8], fixed: usize) -> Self {
+        let word = |at: usize| usize::from(u16::from_le_bytes([record[at], record[at + 1]]));
+        let mut at = fixed;
+        let mut nulls: &[u8] = &[];
+        if record[0] & 0x10 != 0 {
+            let bytes = word(at).div_ceil(8);
+            nulls = &record[at + 2..at + 2 + bytes];
+            at += 2 + bytes;
+        }
+        let mut ends = Vec::new();
+        if record[0] & 0x20 != 0 {
+            let count = word(at);
+            ends = (0..count).map(|number| word(at + 2 + 2 * number) & 0x7FFF).collect();
+            at += 2 + 2 * count;
+        }
+        Self { record, nulls, ends, from: at }
+    }
+
+    fn variable(&self, number: usize) -> &'r [u8] {
+        let from = number.checked_sub(1).map_or(self.from, |before| self.ends.get(before).copied().unwrap_or(0));
+        self.ends.get(number).and_then(|&end| self.record.get(from..end)).unwrap_or_default()
+    }
+
+    fn value(&self, column: &PhysicalColumn, inner: bool) -> Option<&'r [u8]> {
+        let place = if inner { column.inner } else { column.leaf };
+        let bit = usize::from(place.null_bit).checked_sub(1);
+        if bit.is_some_and(|bit| self.nulls.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)) {
+            return None;
+        }
+        if place.offset < 0 {
+            return Some(self.variable(usize::from(place.offset.unsigned_abs()) - 1));
+        }
+        let Storage::Fixed(size) = column.ty.storage() else { return None };
+        self.record.get(place.offset as usize..place.offset as usize + usize::from(size))
+    }
+}
+
+impl KeyLayout {
+    pub(super) fn new(layout: Layout, columns: usize) -> Self {
+        let mut key: Vec<usize> = (0..layout.columns.len()).filter(|&at| layout.columns[at].key_ordinal > 0).collect();
+        key.sort_by_key(|&at| layout.columns[at].key_ordinal);
+        let alone = key.iter().map(|&at| PhysicalColumn { in_inner: false, ..layout.columns[at].clone() });
+        let alone = Layout::new(Leaf::Index, alone.collect(), true, false);
+        Self { layout, key, alone, columns }
+    }
+
+    /// The key values of a record on a page of this level.
+    fn values(&self, record: &[u8], level: u8) -> (Row, Extra) {
+        let inner = level > 0;
+        let fixed = if inner { self.layout.inner_fixed } else { self.layout.leaf_fixed };
+        let parts = Parts::of(record, usize::from(fixed));
+        let mut values: Vec<Option<&[u8]>> = vec![None; self.columns];
+        let mut extra = Extra::default();
+        for &at in &self.key {
+            let column = &self.layout.columns[at];
+            let value = parts.value(column, inner);
+            match column.source {
+                Source::Column(at) => values[at] = value,
+                Source::Uniquifier => extra.set_uniquifier(number(value.unwrap_or_default())),
+                Source::RowId => extra.set_row_id(row_id(value.unwrap_or_default())),
+                Source::SparseVector => {}
+            }
+        }
+        let mut row = Row::default();
+        for value in values {
+            match value {
+                Some(bytes) => row.push(bytes),
+                None => row.push_null(),
+            }
+        }
+        (row, extra)
+    }
+
+    /// Bytes that compare as the keys do.
+    pub(super) fn sort_key(&self, record: &[u8], level: u8) -> Vec<u8> {
+        let (row, extra) = self.values(record, level);
+        let mut key = Vec::new();
+        for &at in &self.key {
+            let column = &self.layout.columns[at];
+            match column.source {
+                Source::Column(at) => {
+                    push_sort_key((column.ty, column.collation), row.value(at), column.descending, &mut key);
+                }
+                Source::Uniquifier => key.extend(number(extra.uniquifier()).to_be_bytes()),
+                Source::RowId => key.extend(extra.row_id()),
+                Source::SparseVector => {}
+            }
+        }
+        key
+    }
+
+    /// The entry of a page whose first record this is, in the page above.
+    pub(super) fn entry(&self, record: &[u8], level: u8, child: PageId) -> Vec<u8> {
+        let (row, extra) = self.values(record, level);
+        let mut entry = Vec::new();
+        record::inner(&self.layout, &row, &extra, child, &mut entry);
+        entry
+    }
+
+    /// The key as log records of changes have it.
+    pub(super) fn alone(&self, record: &[u8]) -> Vec<u8> {
+        let (row, extra) = self.values(record, 0);
+        let mut key = Vec::new();
+        record::leaf(&self.alone, &row, &extra, Kind::Primary, &mut key);
+        key
+    }
+
+    /// Where the fixed part of a leaf record ends, and where its variable values begin.
+    pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
+        let fixed = usize::from(self.layout.leaf_fixed);
+        [fixed, Parts::of(record, fixed).from]
+    }
+
+    /// The page that an entry points to.
+    pub(super) fn child(&self, entry: &[u8]) -> PageId {
+        let end = usize::from(self.layout.inner_fixed);
+        page_id(&entry[end - 6..end])
+    }
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte))
+}
+
+/// The page that six bytes name.
+pub(super) fn page_id(bytes: &[u8]) -> PageId {
+    PageId::new(number(&bytes[4..6]) as u16, number(&bytes[..4]))
+}
+
+/// The row that eight bytes name.
+pub(super) fn row_id(bytes: &[u8]) -> RowId {
+    if bytes.len() < 8 {
+        return RowId::default();
+    }
+    RowId { page: page_id(&bytes[..6]), slot: number(&bytes[6..8]) as u16 }
+}

@@ -1,0 +1,74 @@
+//! The pages of a database: as they lie on disk, and as they are in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::frame::Frame;
+use crate::disk::{file_id, file_index};
+use crate::ids::{PAGE, PageId};
+use crate::page::Lsn;
+
+/// Pages of a file, shared with other copies as long as they are the same.
+pub(super) type FilePages = Vec<Arc<[u8; PAGE]>>;
+
+/// All pages.
+#[derive(Clone)]
+pub(super) struct Pool {
+    disk: Vec<FilePages>,
+    frames: BTreeMap<PageId, Frame>,
+    /// Changed pages that are not on disk yet, with the LSN of the first change.
+    dirty: BTreeMap<PageId, Lsn>,
+}
+
+impl Pool {
+    pub(super) fn new(disk: Vec<FilePages>) -> Self {
+        Self { disk, frames: BTreeMap::new(), dirty: BTreeMap::new() }
+    }
+
+    /// Pages of a file.
+    pub(super) fn pages(&self, file: u16) -> u32 {
+        self.disk.get(file_index(file)).map_or(0, Vec::len) as u32
+    }
+
+    /// All pages of all files.
+    pub(super) fn ids(&self) -> Vec<PageId> {
+        let of_file = |(index, pages): (usize, &FilePages)| {
+            (0..pages.len() as u32).map(|page| PageId::new(file_id(index), page)).collect::<Vec<_>>()
+        };
+        self.disk.iter().enumerate().flat_map(of_file).collect()
+    }
+
+    /// A page in memory.
+    pub(super) fn frame(&mut self, id: PageId) -> &mut Frame {
+        let disk = &self.disk;
+        self.frames.entry(id).or_insert_with(|| Frame::read(&disk[file_index(id.file)][id.page as usize]))
+    }
+
+    /// Replaces a page in memory.
+    pub(super) fn replace(&mut self, id: PageId, frame: Frame) {
+        self.frames.insert(id, frame);
+    }
+
+    /// Notes that a page was changed by the record with this LSN.
+    pub(super) fn touch(&mut self, id: PageId, lsn: Lsn) {
+        self.dirty.entry(id).or_insert(lsn);
+    }
+
+    /// Pages that are not on disk yet.
+    pub(super) fn dirty(&self) -> &BTreeMap<PageId, Lsn> {
+        &self.dirty
+    }
+
+    /// Writes a page to disk.
+    pub(super) fn flush(&mut self, id: PageId) {
+        if let Some(frame) = self.frames.get(&id) {
+            self.disk[file_index(id.file)][id.page as usize] = Arc::from(frame.bytes());
+        }
+        self.dirty.remove(&id);
+    }
+
+    /// The files as they lie on disk.
+    pub(super) fn files(&self) -> Vec<Vec<u8>> {
+        self.disk.iter().map(|pages| pages.iter().flat_map(|page| page.iter().copied()).collect()).collect()
+    }
+}

@@ -1,0 +1,212 @@
+//! What users do: transactions side by side, each with changes of rows that nobody else has locked.
+
+use super::engine::{By, Engine};
+use super::journal::Step;
+use super::table::Live;
+use crate::ids::{PageId, RowId};
+use crate::record::{self, Kind};
+use crate::row::Row;
+
+/// Transactions at the same time.
+const MOST_OPEN: usize = 4;
+/// What a step is, in percent; the rest changes a row.
+const CHECKPOINTS: u64 = 2;
+const CLEANUPS: u64 = 4;
+const WRITES: u64 = 6;
+const BEGINS: u64 = 10;
+const ENDS: u64 = 12;
+/// Rollbacks among the ends, in percent.
+const ROLLBACKS: u64 = 30;
+
+impl Engine<'_> {
+    /// Runs so many transactions; others may be open at the end.
+    pub(super) fn run(&mut self, transactions: u64) -> Step {
+        let mut ended = 0;
+        while ended < transactions {
+            self.journal.wait(1 + self.dice.below(300));
+            let mut dice = self.dice.below(100);
+            let mut is = |percent: u64| {
+                let hit = dice < percent;
+                dice = dice.wrapping_sub(percent);
+                hit
+            };
+            if is(CHECKPOINTS) {
+                let leaves = if self.dice.chance(30) { 1 + self.dice.below(4) as usize } else { 0 };
+                self.checkpoint(leaves)?;
+            } else if is(CLEANUPS) {
+                self.clean_up()?;
+            } else if is(WRITES) {
+                self.write_one();
+            } else if is(BEGINS) && self.open.len() < MOST_OPEN || self.open.is_empty() {
+                self.begin("user_transaction", false)?;
+            } else if is(ENDS) {
+                let number = self.any_open();
+                if self.dice.chance(ROLLBACKS) { self.roll_back(number)? } else { self.commit(number)? }
+                ended += 1;
+            } else {
+                let number = self.any_open();
+                self.change_a_row(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is open.
+    pub(super) fn end_all(&mut self) -> Step {
+        while let Some(&number) = self.open.keys().next() {
+            self.commit(number)?;
+        }
+        Ok(())
+    }
+
+    fn any_open(&mut self) -> u32 {
+        let numbers: Vec<u32> = self.open.keys().copied().collect();
+        numbers.get(self.dice.below(numbers.len() as u64) as usize).copied().unwrap_or_default()
+    }
+
+    /// Some page goes to disk before a checkpoint.
+    fn write_one(&mut self) {
+        let pages: Vec<PageId> = self.pool.dirty().keys().copied().collect();
+        if let Some(&page) = pages.get(self.dice.below(pages.len() as u64) as usize) {
+            self.write_back(vec![page]);
+        }
+    }
+
+    /// Ghosts go from a page.
+    fn clean_up(&mut self) -> Step {
+        let table = self.dice.below(self.tables.len() as u64) as usize;
+        let state = &self.tables[table];
+        let rowsets: Vec<usize> = std::iter::once(state.base).chain(state.indexes.iter().copied()).collect();
+        let rowset = rowsets[self.dice.below(rowsets.len() as u64) as usize];
+        let Some((_, live)) = self.any_row(table).filter(|_| !self.rowsets[rowset].is_heap) else { return Ok(()) };
+        let record = self.record(rowset, &live);
+        let (page, _) = self.find(rowset, &record).leaf();
+        self.expunge(page)
+    }
+
+    fn any_row(&mut self, table: usize) -> Option<(u64, Live)> {
+        let from = self.dice.below(self.tables[table].next);
+        let rows = &self.tables[table].rows;
+        let found = rows.range(from..).next().or_else(|| rows.iter().next());
+        found.map(|(&number, live)| (number, live.clone()))
+    }
+
+    /// Locks a row for a transaction, unless another one has it.
+    fn lock_row(&mut self, number: u32, row: (usize, u64)) -> bool {
+        if self.open.iter().any(|(&other, transaction)| other != number && transaction.locked.contains(&row)) {
+            return false;
+        }
+        if let Some(transaction) = self.open.get_mut(&number) {
+            transaction.locked.insert(row);
+        }
+        true
+    }
+
+    fn change_a_row(&mut self, number: u32) -> Step {
+        let table = self.dice.below(self.tables.len() as u64) as usize;
+        match self.dice.below(100) {
+            0..40 => self.insert(number, table),
+            40..60 => match self.any_row(table) {
+                Some((row, live)) if self.lock_row(number, (table, row)) => self.delete(number, table, (row, live)),
+                _ => Ok(()),
+            },
+            _ => match self.any_row(table) {
+                Some((row, live)) if self.lock_row(number, (table, row)) => self.update(number, table, (row, live)),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// The leaf record of a row in a heap or index.
+    fn record(&self, rowset: usize, live: &Live) -> Vec<u8> {
+        let mut record = Vec::new();
+        let layout = &self.rowsets[rowset].keys.layout;
+        record::leaf(layout, &live.values, &live.extra(), Kind::Primary, &mut record);
+        record
+    }
+
+    /// A new row, or one that was deleted comes again.
+    fn insert(&mut self, number: u32, table: usize) -> Step {
+        let again = self.dice.chance(20);
+        let state = &self.tables[table];
+        let gone = state.gone.iter().filter(|(row, _)| !state.rows.contains_key(row)).map(|(&row, &of)| (row, of));
+        let gone: Vec<(u64, u32)> = if again { gone.collect() } else { Vec::new() };
+        let back = gone.get(self.dice.below(gone.len() as u64) as usize).copied();
+        let (row, uniquifier) = match back {
+            Some(back) => back,
+            None => {
+                let state = &mut self.tables[table];
+                let row = state.next;
+                state.next += 1;
+                (row, state.uniquifier(row))
+            }
+        };
+        if !self.lock_row(number, (table, row)) {
+            return Ok(());
+        }
+        let (mut values, other) = (Row::default(), self.dice.next() >> 1);
+        self.tables[table].source.fill(row, &mut values);
+        if back.is_some() {
+            values = self.tables[table].blend(&values, other, &mut self.dice);
+        }
+        self.tables[table].gone.insert(row, uniquifier);
+        let by = By::Transaction(number);
+        let base = self.tables[table].base;
+        let mut live = Live { values, uniquifier, at: RowId::default() };
+        if self.rowsets[base].is_heap {
+            let record = self.heap_record(base, &live.values, Kind::Primary);
+            live.at = self.insert_in_heap(by, base, &record, PageId::NONE)?;
+        } else {
+            self.insert_row(by, base, &self.record(base, &live))?;
+        }
+        for rowset in self.tables[table].indexes.clone() {
+            self.insert_row(by, rowset, &self.record(rowset, &live))?;
+        }
+        self.tables[table].rows.insert(row, live);
+        Ok(())
+    }
+
+    fn delete(&mut self, number: u32, table: usize, (row, live): (u64, Live)) -> Step {
+        let by = By::Transaction(number);
+        let base = self.tables[table].base;
+        if self.rowsets[base].is_heap {
+            self.delete_from_heap(by, base, live.at)?;
+        } else {
+            self.delete_row(by, base, &self.record(base, &live))?;
+        }
+        for rowset in self.tables[table].indexes.clone() {
+            self.delete_row(by, rowset, &self.record(rowset, &live))?;
+        }
+        let state = &mut self.tables[table];
+        state.rows.remove(&row);
+        state.gone.insert(row, live.uniquifier);
+        Ok(())
+    }
+
+    fn update(&mut self, number: u32, table: usize, (row, live): (u64, Live)) -> Step {
+        let by = By::Transaction(number);
+        let base = self.tables[table].base;
+        let other = self.dice.next() >> 1;
+        let values = self.tables[table].blend(&live.values, other, &mut self.dice);
+        let new = Live { values, ..live };
+        if self.rowsets[base].is_heap {
+            if !self.update_in_heap(by, base, live.at, &new.values)? {
+                return Ok(());
+            }
+        } else {
+            self.modify_row(by, base, &self.record(base, &new))?;
+        }
+        for rowset in self.tables[table].indexes.clone() {
+            let (before, after) = (self.record(rowset, &live), self.record(rowset, &new));
+            let keys = &self.rowsets[rowset].keys;
+            if keys.sort_key(&before, 0) == keys.sort_key(&after, 0) {
+                self.modify_row(by, rowset, &after)?;
+            } else {
+                self.delete_row(by, rowset, &before)?;
+                self.insert_row(by, rowset, &after)?;
+            }
+        }
+        self.tables[table].rows.insert(row, new);
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! The database that a workload starts with: written by the lab, read into memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::frame::Frame;
+use super::journal::Journal;
+use super::key::KeyLayout;
+use super::pool::{FilePages, Pool};
+use super::schema::schema;
+use super::table::{Counts, Live, Rowset, TableState};
+use super::Spec;
+use crate::build::{BuiltRowset, table_seed};
+use crate::database::write_tables;
+use crate::description::{Description, Table};
+use crate::disk::LabError;
+use crate::fixed::log_header;
+use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
+use crate::keys::KeyOrder;
+use crate::log::LogForm;
+use crate::page::{PageVerify, page_type};
+use crate::random::{Random, mix};
+use crate::row::Row;
+use crate::values::Rows;
+use crate::version::Version;
+
+/// Units of the base tables with the counters.
+const SYSROWSETS: UnitId = UnitId(5 << 16);
+const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
+/// Place of the checkpoint's LSN on the boot page.
+const CHECKPOINT_LSN: usize = 0x1BC;
+const BOOT_PAGE: usize = 9;
+/// The number of a new transaction.
+const FIRST_TRANSACTION: u32 = 0x400;
+
+/// The database before the workload.
+pub(super) struct Base {
+    description: Description,
+    names: Vec<String>,
+    pages: Vec<FilePages>,
+    rowsets: Vec<Rowset>,
+    /// By table: its heap or clustered index, its other indexes, addresses of the rows of a heap.
+    tables: Vec<(usize, Vec<usize>, Vec<RowId>)>,
+    first_sequence: u32,
+}
+
+impl Base {
+    pub(super) fn new(spec: &Spec) -> Result<Self, LabError> {
+        if spec.version < Version::V706 {
+            return Err(LabError::Description("workloads run on SQL Server 2012 or later".to_owned()));
+        }
+        let description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
+        let io = |source| LabError::Io { path: std::env::temp_dir(), source };
+        let folder = tempfile::tempdir().map_err(io)?;
+        let (written, built) = write_tables(&description, folder.path(), "/lab")?;
+        let (mut pages, mut names) = (Vec::new(), Vec::new());
+        for path in &written.files {
+            let bytes = std::fs::read(path).map_err(|source| LabError::Io { path: path.clone(), source })?;
+            let of_file = bytes.chunks_exact(PAGE).filter_map(|page| Some(Arc::new(*page.first_chunk::<PAGE>()?)));
+            pages.push(of_file.collect::<FilePages>());
+            names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        }
+        // As after a full backup: nothing has changed since.
+        for page in pages.iter_mut().flatten().filter(|page| page[1] == page_type::DIFFERENTIAL) {
+            let mut frame = Frame::read(page);
+            frame.records[1][4..].fill(0);
+            *page = Arc::from(frame.bytes());
+        }
+        let boot = pages.first().and_then(|pages| pages.get(BOOT_PAGE));
+        let sequence = boot.and_then(|page| page[CHECKPOINT_LSN..].first_chunk::<4>().copied()).unwrap_or_default();
+        let first_sequence = u32::from_le_bytes(sequence);
+        let mut this = Self { description, names, pages, rowsets: Vec::new(), tables: Vec::new(), first_sequence };
+        this.find_rowsets(built);
+        Ok(this)
+    }
+
+    fn find_rowsets(&mut self, built: Vec<Vec<BuiltRowset>>) {
+        let mut pool = Pool::new(self.pages.clone());
+        let mut by_unit: BTreeMap<u64, Vec<PageId>> = BTreeMap::new();
+        let mut rows: BTreeMap<(u64, u64), (PageId, u16)> = BTreeMap::new();
+        for id in pool.ids() {
+            let frame = pool.frame(id);
+            if !matches!(frame.kind(), page_type::DATA | page_type::INDEX) || frame.level() > 0 {
+                continue;
+            }
+            let unit = frame.unit();
+            by_unit.entry(unit.0).or_default().push(id);
+            if unit == SYSROWSETS || unit == SYSALLOCUNITS {
+                for (slot, record) in frame.records.iter().enumerate() {
+                    let named = record[4..12].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+                    rows.insert((unit.0, named), (id, slot as u16));
+                }
+            }
+        }
+        for (table, rowsets) in self.description.tables.iter().zip(built) {
+            let first = self.rowsets.len();
+            for built in rowsets {
+                let Some((_, unit)) = built.units.first() else { continue };
+                let is_heap = built.index == 0;
+                let iam = unit.first_iam();
+                self.rowsets.push(Rowset {
+                    id: built.id,
+                    unit: unit.id,
+                    object: built.object,
+                    root: unit.root,
+                    iam,
+                    keys: KeyLayout::new(built.layout, table.columns.len()),
+                    is_base: built.index < 2,
+                    is_heap,
+                    pages: by_unit.get(&unit.id.0).filter(|_| is_heap).cloned().unwrap_or_default(),
+                    extents: extents(pool.frame(iam)),
+                    counts: Counts {
+                        rows: built.rows as i64,
+                        data: unit.data as i64,
+                        used: unit.used as i64,
+                        reserved: unit.reserved as i64,
+                    },
+                    unit_row: rows.get(&(SYSALLOCUNITS.0, unit.id.0)).copied().unwrap_or_default(),
+                    rowset_row: rows.get(&(SYSROWSETS.0, built.id)).copied().unwrap_or_default(),
+                });
+            }
+            let mut addresses = Vec::new();
+            for &page in &self.rowsets[first].pages {
+                let slots = pool.frame(page).records.len() as u16;
+                addresses.extend((0..slots).map(|slot| RowId { page, slot }));
+            }
+            self.tables.push((first, (first + 1..self.rowsets.len()).collect(), addresses));
+        }
+    }
+
+    /// The database as it is started.
+    pub(super) fn engine(&self, spec: &Spec) -> Engine<'_> {
+        let facts = spec.version.facts();
+        let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);
+        let tables = self.tables.iter().enumerate().map(|(number, (base, indexes, addresses))| {
+            self.table(number, *base, indexes.clone(), addresses)
+        });
+        Engine {
+            pool: Pool::new(self.pages.clone()),
+            journal: Journal::new(form, self.first_sequence, spec.vlfs, spec.vlf_bytes),
+            rowsets: self.rowsets.clone(),
+            tables: tables.collect(),
+            open: BTreeMap::new(),
+            next_transaction: FIRST_TRANSACTION,
+            dice: Random::new(mix(spec.seed ^ 0x10A4)),
+            verify: spec.verify,
+            version: facts.number,
+            checkpoint: Default::default(),
+            counted: self.rowsets.iter().map(|rowset| rowset.counts).collect(),
+        }
+    }
+
+    fn table(&self, number: usize, base: usize, indexes: Vec<usize>, addresses: &[RowId]) -> TableState<'_> {
+        let table = &self.description.tables[number];
+        let source = Rows::new(table, table_seed(&self.description, number));
+        let order = KeyOrder::clustered(table, self.description.collation, &source);
+        let mut state = TableState {
+            table,
+            source,
+            base,
+            indexes,
+            rows: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            next: 0,
+            gone: BTreeMap::new(),
+            uniquifiers: BTreeMap::new(),
+        };
+        for row in 0..table.rows {
+            let mut values = Row::default();
+            state.source.fill(row, &mut values);
+            state.uniquifier(row);
+            let uniquifier = order.as_ref().map_or(0, |order| order.uniquifier(row));
+            let at = addresses.get(row as usize).copied().unwrap_or_default();
+            state.rows.insert(row, Live { values, uniquifier, at });
+        }
+        (state.settled, state.next) = (state.rows.clone(), table.rows);
+        state
+    }
+
+    /// Files with their names.
+    pub(super) fn named(&self, files: Vec<Vec<u8>>) -> Vec<(String, Vec<u8>)> {
+        self.names.iter().cloned().zip(files).collect()
+    }
+
+    pub(super) fn log_name(&self) -> String {
+        format!("{}_log.ldf", self.description.name)
+    }
+
+    pub(super) fn log_header(&self) -> [u8; PAGE] {
+        log_header(&self.description, 0)
+    }
+
+    /// The values of a row, one by one.
+    pub(super) fn values(&self, table: &Table, row: &Row) -> Vec<Option<Vec<u8>>> {
+        (0..table.columns.len()).map(|at| row.value(at).map(<[u8]>::to_vec)).collect()
+    }
+}
+
+/// The extents in the bitmap of an IAM page.
+fn extents(iam: &Frame) -> Vec<u32> {
+    let bits = iam.records.get(1).map(|record| &record[4..]).unwrap_or_default();
+    (0..GAM_INTERVAL / EXTENT).filter(|bit| bits.get(*bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)).collect()
+}

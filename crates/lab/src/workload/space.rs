@@ -1,0 +1,180 @@
+//! Allocation: map pages, and pages and extents for a rowset.
+
+use super::engine::{By, Engine, Undo};
+use super::entry::{Entry, context};
+use super::frame::{Frame, TYPE_FLAGS};
+use super::journal::Step;
+use crate::ids::{EXTENT, PFS_INTERVAL, PageId, UnitId};
+use crate::log::operation;
+use crate::page::page_type;
+use crate::space::{ALLOCATED, GHOSTS, fullness};
+
+/// Bytes of a map's record in front of its bits.
+const MAP_HEADER: usize = 4;
+/// The slot of the bitmap on GAM, differential and IAM pages; PFS pages have one record only.
+const MAP_SLOT: u16 = 1;
+/// The first GAM page.
+const GAM_PAGE: u32 = 2;
+/// Bit of a PFS byte: the page has ghosts.
+const GHOST_BIT: u32 = 3;
+
+/// The PFS page for a page.
+fn pfs_page(page: PageId) -> PageId {
+    PageId::new(page.file, (page.page / PFS_INTERVAL * PFS_INTERVAL).max(1))
+}
+
+fn pfs_offset(page: PageId) -> usize {
+    MAP_HEADER + (page.page % PFS_INTERVAL) as usize
+}
+
+fn set_bit(frame: &mut Frame, slot: u16, bit: u32, value: bool) {
+    let byte = &mut frame.records[usize::from(slot)][MAP_HEADER + bit as usize / 8];
+    let mask = 1 << (bit % 8);
+    *byte = if value { *byte | mask } else { *byte & !mask };
+}
+
+impl Engine<'_> {
+    /// A bit of a GAM, differential or IAM page.
+    pub(super) fn bit(&mut self, map: PageId, bit: u32) -> bool {
+        self.pool.frame(map).records[usize::from(MAP_SLOT)][MAP_HEADER + bit as usize / 8] >> (bit % 8) & 1 == 1
+    }
+
+    /// Sets or clears a bit of such a page for a unit.
+    pub(super) fn set_bit(
+        &mut self,
+        by: By,
+        context: u8,
+        (map, owner): (PageId, Option<UnitId>),
+        bit: u32,
+        value: bool,
+    ) -> Step {
+        let elements = usize::from(!matches!(by, By::Engine));
+        let entry = Entry { owner, ..Entry::bit(context, (map, MAP_SLOT), 32 + bit, value, elements) };
+        // A change of the differential map marks no extent itself.
+        self.change(by, entry, Undo::Nothing, |frame| set_bit(frame, MAP_SLOT, bit, value))?;
+        Ok(())
+    }
+
+    /// The PFS byte of a page.
+    pub(super) fn pfs(&mut self, page: PageId) -> u8 {
+        self.pool.frame(pfs_page(page)).records[0][pfs_offset(page)]
+    }
+
+    /// Sets the PFS byte of a page that is allocated.
+    fn set_pfs(&mut self, by: By, owner: UnitId, page: PageId, value: u8) -> Step {
+        let (map, at) = (pfs_page(page), pfs_offset(page));
+        let old = self.pfs(page);
+        let entry = Entry { owner: Some(owner), ..Entry::bytes(context::PFS, (map, 0), at, vec![old], &[value]) };
+        self.change(by, entry, Undo::Nothing, |frame| frame.records[0][at] = value)?;
+        Ok(())
+    }
+
+    /// Brings the fullness of a heap page in line with its rows.
+    pub(super) fn set_fullness(&mut self, page: PageId) -> Step {
+        let old = self.pfs(page);
+        let new = old & !7 | fullness(self.pool.frame(page).filled());
+        if new == old {
+            return Ok(());
+        }
+        let (map, at) = (pfs_page(page), pfs_offset(page));
+        let entry = Entry::free_space(map, at, old, new);
+        self.change(By::Engine, entry, Undo::Nothing, |frame| frame.records[0][at] = new)?;
+        Ok(())
+    }
+
+    /// Brings the ghost bit of an index page in line with its rows.
+    pub(super) fn set_ghost_bit(&mut self, page: PageId) -> Step {
+        let (has, marked) = (self.pool.frame(page).ghosts() > 0, self.pfs(page) & GHOSTS != 0);
+        if has == marked {
+            return Ok(());
+        }
+        let (map, unit) = (pfs_page(page), self.pool.frame(page).unit());
+        let flags = self.pool.frame(map).header(TYPE_FLAGS, 1);
+        if has && flags == [0] {
+            let entry = Entry::header(context::PFS, map, TYPE_FLAGS, flags, &[1]);
+            self.change(By::Engine, entry, Undo::Nothing, |frame| frame.set_header(TYPE_FLAGS, &[1]))?;
+        }
+        let bit = page.page % PFS_INTERVAL * 8 + GHOST_BIT;
+        let entry = Entry { owner: Some(unit), ..Entry::bit(context::PFS, (map, 0), 32 + bit, has, 0) };
+        self.change(By::Engine, entry, Undo::Nothing, |frame| set_bit(frame, 0, bit, has))?;
+        Ok(())
+    }
+
+    /// Allocates a page for a rowset: of an extent that it has, else of a new one.
+    pub(super) fn allocate(&mut self, by: By, rowset: usize) -> Step<PageId> {
+        let owner = self.rowsets[rowset].unit;
+        let mut free = None;
+        for extent in self.rowsets[rowset].extents.clone() {
+            free = free.or_else(|| self.free_page(extent));
+        }
+        let page = match free {
+            Some(page) => page,
+            None => self.allocate_extent(by, rowset)?,
+        };
+        self.set_pfs(by, owner, page, ALLOCATED)?;
+        let mut note = vec![0; 64];
+        note[0x18 + 2..0x18 + 6].copy_from_slice(&owner.object().to_le_bytes());
+        self.note(by, (operation::HOBT_DELTA, context::NONE), note, &[])?;
+        self.rowsets[rowset].counts.used += 1;
+        Ok(page)
+    }
+
+    fn free_page(&mut self, extent: u32) -> Option<PageId> {
+        let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
+        pages.into_iter().find(|&page| page.page % PFS_INTERVAL != 0 && self.pfs(page) & ALLOCATED == 0)
+    }
+
+    /// Takes the first free extent of the file; returns its first page.
+    fn allocate_extent(&mut self, by: By, rowset: usize) -> Step<PageId> {
+        let (owner, iam) = (Some(self.rowsets[rowset].unit), self.rowsets[rowset].iam);
+        let gam = PageId::new(1, GAM_PAGE);
+        let last = self.pool.pages(1) / EXTENT;
+        // A workload's file is large enough; if not, it ends as if the disk were full.
+        let extent = (1..last).find(|&extent| extent * EXTENT % PFS_INTERVAL != 0 && self.bit(gam, extent));
+        let Some(extent) = extent else { return Err(super::journal::Halt) };
+        self.set_bit(by, context::GAM, (gam, owner), extent, false)?;
+        let first = PageId::new(1, extent * EXTENT);
+        let entry = Entry::bytes(context::PFS, (pfs_page(first), 0), pfs_offset(first), vec![0; 8], &[0; 8]);
+        self.change(by, Entry { owner, ..entry }, Undo::Nothing, |_| ())?;
+        self.set_bit(by, context::IAM, (iam, None), extent, true)?;
+        self.rowsets[rowset].extents.push(extent);
+        self.rowsets[rowset].counts.reserved += i64::from(EXTENT);
+        Ok(first)
+    }
+
+    /// Makes a page anew.
+    pub(super) fn format(
+        &mut self,
+        by: By,
+        rowset: usize,
+        page: PageId,
+        level: u8,
+        links: (PageId, PageId),
+    ) -> Step {
+        let target = &self.rowsets[rowset];
+        let layout = &target.keys.layout;
+        let kind = if level == 0 && target.is_base { page_type::DATA } else { page_type::INDEX };
+        let fixed = if level == 0 { layout.leaf_fixed } else { layout.inner_fixed };
+        let (unit, context) = (target.unit, target.context(level));
+        let mut fresh = Frame::fresh(page, (kind, level), unit, fixed, self.verify);
+        fresh.set_header(super::frame::PREVIOUS, &links.0.bytes());
+        fresh.set_header(super::frame::NEXT, &links.1.bytes());
+        let entry = Entry::format(context, page, (kind, level), fixed, links);
+        self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
+    }
+
+    /// What FORMAT_PAGE has in place of the page's LSN is the record before it in the same transaction.
+    fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
+        let page = entry.page;
+        if let By::Transaction(number) = by
+            && let Some(transaction) = self.open.get(&number)
+        {
+            let last = transaction.last;
+            let mut blank = self.pool.frame(page).clone();
+            blank.set_lsn(last);
+            self.pool.replace(page, blank);
+        }
+        self.change(by, entry, Undo::Nothing, |frame| *frame = fresh)?;
+        Ok(())
+    }
+}

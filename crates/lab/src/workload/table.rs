@@ -1,0 +1,129 @@
+//! The tables of a workload: their rowsets, and what rows they have.
+
+use std::collections::BTreeMap;
+
+use super::key::KeyLayout;
+use crate::description::Table;
+use crate::ids::{PageId, RowId, UnitId};
+use crate::random::Random;
+use crate::record::Extra;
+use crate::row::Row;
+use crate::values::Rows;
+
+/// A heap or an index.
+#[derive(Clone)]
+pub(super) struct Rowset {
+    pub(super) id: u64,
+    pub(super) unit: UnitId,
+    pub(super) object: i32,
+    pub(super) root: PageId,
+    pub(super) iam: PageId,
+    pub(super) keys: KeyLayout,
+    /// Rows are data records.
+    pub(super) is_base: bool,
+    pub(super) is_heap: bool,
+    /// Pages of a heap.
+    pub(super) pages: Vec<PageId>,
+    /// Extents of its own.
+    pub(super) extents: Vec<u32>,
+    pub(super) counts: Counts,
+    /// Rows of the catalog about it: in sysallocunits and in sysrowsets.
+    pub(super) unit_row: (PageId, u16),
+    pub(super) rowset_row: (PageId, u16),
+}
+
+/// What the catalog counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) rows: i64,
+    pub(super) data: i64,
+    pub(super) used: i64,
+    pub(super) reserved: i64,
+}
+
+/// A row that exists.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    pub(super) values: Row,
+    pub(super) uniquifier: u32,
+    pub(super) at: RowId,
+}
+
+/// A table.
+#[derive(Clone)]
+pub(super) struct TableState<'a> {
+    pub(super) table: &'a Table,
+    pub(super) source: Rows<'a>,
+    pub(super) base: usize,
+    /// Nonclustered indexes.
+    pub(super) indexes: Vec<usize>,
+    /// Rows by number.
+    pub(super) rows: BTreeMap<u64, Live>,
+    /// The rows as committed.
+    pub(super) settled: BTreeMap<u64, Live>,
+    /// The next new row.
+    pub(super) next: u64,
+    /// Rows that were deleted and may come again.
+    pub(super) gone: BTreeMap<u64, u32>,
+    /// The next uniquifier by key.
+    pub(super) uniquifiers: BTreeMap<Vec<u8>, u32>,
+}
+
+impl TableState<'_> {
+    /// A transaction committed its change of a row.
+    pub(super) fn settle(&mut self, row: u64) {
+        match self.rows.get(&row) {
+            Some(live) => self.settled.insert(row, live.clone()),
+            None => self.settled.remove(&row),
+        };
+    }
+
+    /// A transaction was taken back.
+    pub(super) fn return_to_settled(&mut self, row: u64) {
+        match self.settled.get(&row) {
+            Some(live) => self.rows.insert(row, live.clone()),
+            None => self.rows.remove(&row),
+        };
+    }
+
+    /// The uniquifier of a new row: how many had its key before.
+    pub(super) fn uniquifier(&mut self, row: u64) -> u32 {
+        let Some(index) = self.table.clustered.as_ref().filter(|index| !index.unique) else { return 0 };
+        let mut values = Row::default();
+        self.source.fill(row, &mut values);
+        let key: Vec<u8> = index.keys.iter().flat_map(|&(at, _)| values.value(at).unwrap_or_default().to_vec()).collect();
+        let next = self.uniquifiers.entry(key).or_default();
+        *next += 1;
+        *next - 1
+    }
+
+    /// Columns of the clustering key.
+    pub(super) fn is_key(&self, column: usize) -> bool {
+        self.table.clustered.iter().any(|index| index.keys.iter().any(|&(key, _)| key == column))
+    }
+
+    /// The row with some of its values, keys apart, replaced by those of another one.
+    pub(super) fn blend(&self, old: &Row, other: u64, dice: &mut Random) -> Row {
+        let (mut fresh, mut row) = (Row::default(), Row::default());
+        self.source.fill(other, &mut fresh);
+        let columns = self.table.columns.len();
+        let must = dice.below(columns as u64) as usize;
+        for at in 0..columns {
+            let changes = (at == must || dice.chance(30)) && at > 0 && !self.is_key(at);
+            match if changes { fresh.value(at) } else { old.value(at) } {
+                Some(bytes) => row.push(bytes),
+                None => row.push_null(),
+            }
+        }
+        row
+    }
+}
+
+impl Live {
+    pub(super) fn extra(&self) -> Extra {
+        let mut extra = Extra::default();
+        extra.set_uniquifier(self.uniquifier);
+        extra.set_row_id(self.at);
+        extra
+    }
+}
