@@ -1,6 +1,7 @@
 //! `mdfsck lab`: sample databases and backups.
 
 mod build;
+mod crash;
 
 use std::fmt::Display;
 use std::fs;
@@ -16,6 +17,7 @@ use source::{DataFiles, PageSource};
 use crate::failure::Failure;
 use crate::{output, size};
 pub(crate) use build::Build;
+use crash::CrashArguments;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +34,9 @@ Examples:
   mdfsck lab backup practice -o backups --stripes 3 --compressed
           a backup of it in three stripes
   mdfsck lab backup broken --kind diff --since practice -o backups
-          full backup of the sound database, differential with what the damage changed";
+          full backup of the sound database, differential with what the damage changed
+  mdfsck lab crash dirty --seed 7 --transactions 200 --open
+          a database that crashed with transactions open, its log, and what recovery must make of it";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
@@ -53,6 +57,13 @@ pub(crate) enum LabCommand {
     /// In SQL Server's layout, except for what only a server knows. With --in-flight the database appears to have been in use
     /// while it was copied.
     Backup(BackupArguments),
+
+    /// Write a database that crashed in use, with its log
+    ///
+    /// Transactions run on a small database and stop at some record, with some of the changed pages on disk. The folder
+    /// truth has the data files as recovery must make them, and truth.json the rows that committed transactions left. The
+    /// same options write the same bytes.
+    Crash(CrashArguments),
 }
 
 #[derive(Args)]
@@ -239,6 +250,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
         LabCommand::New(arguments) => new(arguments),
         LabCommand::Damage(arguments) => damage(arguments),
         LabCommand::Backup(arguments) => backup(arguments),
+        LabCommand::Crash(arguments) => crash::run(arguments),
     }
 }
 

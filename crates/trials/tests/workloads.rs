@@ -50,7 +50,9 @@ fn prove_sound(files: &[(String, Vec<u8>)], crashed: &Crashed, what: &str) {
 fn a_database_that_was_shut_down_is_sound() {
     for seed in 0..seeds() {
         let crashed = Workload::new(spec(seed)).unwrap().crash(Stop::ShutDown, Flush::None);
-        assert!(crashed.files == crashed.truth.files && crashed.truth.open.is_empty() && crashed.truth.missing.is_empty());
+        assert!(
+            crashed.files == crashed.truth.files && crashed.truth.open.is_empty() && crashed.truth.missing.is_empty()
+        );
         prove_sound(&crashed.files, &crashed, &format!("{:?}", spec(seed)));
     }
 }

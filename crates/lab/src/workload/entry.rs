@@ -59,7 +59,14 @@ impl Entry {
         self
     }
 
-    pub(super) fn insert(context: u8, (page, slot): (PageId, u16), rowset: u64, flags: u16, image: &[u8], lock: Vec<u8>) -> Self {
+    pub(super) fn insert(
+        context: u8,
+        (page, slot): (PageId, u16),
+        rowset: u64,
+        flags: u16,
+        image: &[u8],
+        lock: Vec<u8>,
+    ) -> Self {
         let entry = Self::rows((operation::INSERT_ROWS, context), page, slot, (rowset, 0, flags));
         entry.with(vec![image.to_vec(), Vec::new(), lock])
     }
@@ -110,7 +117,13 @@ impl Entry {
         entry
     }
 
-    pub(super) fn format(context: u8, page: PageId, (kind, level): (u8, u8), fixed_length: u16, links: (PageId, PageId)) -> Self {
+    pub(super) fn format(
+        context: u8,
+        page: PageId,
+        (kind, level): (u8, u8),
+        fixed_length: u16,
+        links: (PageId, PageId),
+    ) -> Self {
         let mut entry = Self::new((operation::FORMAT_PAGE, context), page, NO_SLOT, 80);
         put(&mut entry.fixed, 0x30, &[kind, 0, level]);
         put(&mut entry.fixed, 0x34, &links.0.bytes());
@@ -132,7 +145,13 @@ impl Entry {
     }
 
     /// Rows from a slot on go to another page.
-    pub(super) fn delete_split(context: u8, (page, slot): (PageId, u16), receiver: PageId, rows: u16, bytes: u16) -> Self {
+    pub(super) fn delete_split(
+        context: u8,
+        (page, slot): (PageId, u16),
+        receiver: PageId,
+        rows: u16,
+        bytes: u16,
+    ) -> Self {
         let mut entry = Self::new((operation::DELETE_SPLIT, context), page, slot, 60);
         put(&mut entry.fixed, 0x30, &receiver.bytes());
         put(&mut entry.fixed, 0x36, &rows.to_le_bytes());
@@ -141,7 +160,13 @@ impl Entry {
     }
 
     /// A page pointer in the row of an allocation unit.
-    pub(super) fn root_change((page, slot): (PageId, u16), rowset: u64, unit: UnitId, (new, old): (PageId, PageId), at: u32) -> Self {
+    pub(super) fn root_change(
+        (page, slot): (PageId, u16),
+        rowset: u64,
+        unit: UnitId,
+        (new, old): (PageId, PageId),
+        at: u32,
+    ) -> Self {
         let mut entry = Self::new((operation::ROOT_CHANGE, context::CLUSTERED), page, slot, 96);
         put(&mut entry.fixed, 0x38, &rowset.to_le_bytes());
         put(&mut entry.fixed, 0x40, &unit.object().to_le_bytes());

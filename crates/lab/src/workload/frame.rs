@@ -41,7 +41,13 @@ impl Frame {
     }
 
     /// An empty page.
-    pub(super) fn fresh(id: PageId, (kind, level): (u8, u8), unit: UnitId, fixed_length: u16, verify: PageVerify) -> Self {
+    pub(super) fn fresh(
+        id: PageId,
+        (kind, level): (u8, u8),
+        unit: UnitId,
+        fixed_length: u16,
+        verify: PageVerify,
+    ) -> Self {
         let mut page = Page::new(kind, level, unit, fixed_length);
         Self::read(page.finish(id, Default::default(), Lsn::default(), verify))
     }

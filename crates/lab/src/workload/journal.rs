@@ -77,7 +77,8 @@ impl Journal {
 
     /// The time, as a datetime.
     pub(super) fn time(&self) -> [u8; 8] {
-        ((FIRST_DAY + self.ticks / TICKS_PER_DAY) << 32 | self.ticks % TICKS_PER_DAY).to_le_bytes()
+        let (day, ticks) = (FIRST_DAY + self.ticks / TICKS_PER_DAY, self.ticks % TICKS_PER_DAY);
+        ((day << 32) | ticks).to_le_bytes()
     }
 
     /// Appends a record and returns its LSN.

@@ -41,7 +41,11 @@ impl Engine<'_> {
                 self.begin("user_transaction", false)?;
             } else if is(ENDS) {
                 let number = self.any_open();
-                if self.dice.chance(ROLLBACKS) { self.roll_back(number)? } else { self.commit(number)? }
+                if self.dice.chance(ROLLBACKS) {
+                    self.roll_back(number)?
+                } else {
+                    self.commit(number)?
+                }
                 ended += 1;
             } else {
                 let number = self.any_open();

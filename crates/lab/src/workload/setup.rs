@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Spec;
 use super::engine::Engine;
 use super::frame::Frame;
 use super::journal::Journal;
@@ -10,7 +11,6 @@ use super::key::KeyLayout;
 use super::pool::{FilePages, Pool};
 use super::schema::schema;
 use super::table::{Counts, Live, Rowset, TableState};
-use super::Spec;
 use crate::build::{BuiltRowset, table_seed};
 use crate::database::write_tables;
 use crate::description::{Description, Table};
@@ -133,9 +133,11 @@ impl Base {
     pub(super) fn engine(&self, spec: &Spec) -> Engine<'_> {
         let facts = spec.version.facts();
         let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);
-        let tables = self.tables.iter().enumerate().map(|(number, (base, indexes, addresses))| {
-            self.table(number, *base, indexes.clone(), addresses)
-        });
+        let tables = self
+            .tables
+            .iter()
+            .enumerate()
+            .map(|(number, (base, indexes, addresses))| self.table(number, *base, indexes.clone(), addresses));
         Engine {
             pool: Pool::new(self.pages.clone()),
             journal: Journal::new(form, self.first_sequence, spec.vlfs, spec.vlf_bytes),
@@ -200,5 +202,7 @@ impl Base {
 /// The extents in the bitmap of an IAM page.
 fn extents(iam: &Frame) -> Vec<u32> {
     let bits = iam.records.get(1).map(|record| &record[4..]).unwrap_or_default();
-    (0..GAM_INTERVAL / EXTENT).filter(|bit| bits.get(*bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)).collect()
+    (0..GAM_INTERVAL / EXTENT)
+        .filter(|bit| bits.get(*bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
+        .collect()
 }

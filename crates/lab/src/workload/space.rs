@@ -121,7 +121,7 @@ impl Engine<'_> {
 
     fn free_page(&mut self, extent: u32) -> Option<PageId> {
         let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
-        pages.into_iter().find(|&page| page.page % PFS_INTERVAL != 0 && self.pfs(page) & ALLOCATED == 0)
+        pages.into_iter().find(|&page| !page.page.is_multiple_of(PFS_INTERVAL) && self.pfs(page) & ALLOCATED == 0)
     }
 
     /// Takes the first free extent of the file; returns its first page.
@@ -130,7 +130,7 @@ impl Engine<'_> {
         let gam = PageId::new(1, GAM_PAGE);
         let last = self.pool.pages(1) / EXTENT;
         // A workload's file is large enough; if not, it ends as if the disk were full.
-        let extent = (1..last).find(|&extent| extent * EXTENT % PFS_INTERVAL != 0 && self.bit(gam, extent));
+        let extent = (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(gam, extent));
         let Some(extent) = extent else { return Err(super::journal::Halt) };
         self.set_bit(by, context::GAM, (gam, owner), extent, false)?;
         let first = PageId::new(1, extent * EXTENT);
@@ -143,14 +143,7 @@ impl Engine<'_> {
     }
 
     /// Makes a page anew.
-    pub(super) fn format(
-        &mut self,
-        by: By,
-        rowset: usize,
-        page: PageId,
-        level: u8,
-        links: (PageId, PageId),
-    ) -> Step {
+    pub(super) fn format(&mut self, by: By, rowset: usize, page: PageId, level: u8, links: (PageId, PageId)) -> Step {
         let target = &self.rowsets[rowset];
         let layout = &target.keys.layout;
         let kind = if level == 0 && target.is_base { page_type::DATA } else { page_type::INDEX };

@@ -94,7 +94,8 @@ impl Engine<'_> {
         }
         let first = moved.first().map_or(record, Vec::as_slice);
         let entry = self.rowsets[rowset].keys.entry(first, level, fresh);
-        let insert = Entry::insert(interior, (parent, entry_slot as u16 + 1), self.rowsets[rowset].id, 0, &entry, Vec::new());
+        let insert =
+            Entry::insert(interior, (parent, entry_slot as u16 + 1), self.rowsets[rowset].id, 0, &entry, Vec::new());
         self.change(by, insert, Undo::Nothing, |frame| frame.records.insert(entry_slot + 1, entry))?;
         for &(context, page) in &bracketed {
             self.change(by, Entry::bracket(context, page, false), Undo::Nothing, |_| ())?;

@@ -91,7 +91,8 @@ impl TableState<'_> {
         let Some(index) = self.table.clustered.as_ref().filter(|index| !index.unique) else { return 0 };
         let mut values = Row::default();
         self.source.fill(row, &mut values);
-        let key: Vec<u8> = index.keys.iter().flat_map(|&(at, _)| values.value(at).unwrap_or_default().to_vec()).collect();
+        let key: Vec<u8> =
+            index.keys.iter().flat_map(|&(at, _)| values.value(at).unwrap_or_default().to_vec()).collect();
         let next = self.uniquifiers.entry(key).or_default();
         *next += 1;
         *next - 1

@@ -177,9 +177,7 @@ impl Engine<'_> {
             Undo::HeapDelete(rowset, page, slot, record) => {
                 self.put_in_heap(by, rowset, (page, slot), &record).map(|_| ())
             }
-            Undo::HeapModify(rowset, page, slot, edit) => {
-                self.edit_in_heap(by, rowset, (page, slot), edit.inverse())
-            }
+            Undo::HeapModify(rowset, page, slot, edit) => self.edit_in_heap(by, rowset, (page, slot), edit.inverse()),
         }
     }
 

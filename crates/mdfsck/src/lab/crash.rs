@@ -1,0 +1,123 @@
+//! `mdfsck lab crash`: a database that was in use, with its log and the truth about it.
+
+use std::path::PathBuf;
+
+use ::lab::workload::{Crashed, Flush, Spec, Stop, Workload};
+use ::lab::{PageVerify, Version};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{refused, version};
+use crate::failure::Failure;
+use crate::output;
+
+#[derive(Args)]
+pub(crate) struct CrashArguments {
+    /// Folder for the files; created if missing
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+
+    /// Seed from which everything derives
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Transactions that end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 60)]
+    transactions: u64,
+
+    /// Rows of each table at the start
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000), default_value_t = 300)]
+    rows: u64,
+
+    /// Internal database version: 706, 852, 904 or 957
+    #[arg(long, value_name = "VERSION", value_parser = version, default_value = "904")]
+    version: Version,
+
+    /// Leave transactions open
+    #[arg(long)]
+    open: bool,
+
+    /// Crash after this many log records; without it, after all transactions
+    #[arg(long, value_name = "RECORDS", conflicts_with = "open")]
+    after: Option<u64>,
+
+    /// Shut down in order instead
+    #[arg(long, conflicts_with_all = ["open", "after"])]
+    clean: bool,
+
+    /// Which changed pages are on disk
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
+    flush: Written,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// Those that were written before the crash
+    None,
+    /// Some more, by seed
+    Some,
+    /// All
+    All,
+}
+
+pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
+    let spec = Spec {
+        version: arguments.version,
+        verify: PageVerify::Checksum,
+        seed: arguments.seed,
+        rows: arguments.rows,
+        transactions: arguments.transactions,
+        ..Spec::default()
+    };
+    let stop = match arguments.after {
+        Some(records) => Stop::After(records),
+        None if arguments.clean => Stop::ShutDown,
+        None if arguments.open => Stop::WithOpen,
+        None => Stop::WithoutOpen,
+    };
+    let flush = match arguments.flush {
+        Written::None => Flush::None,
+        Written::Some => Flush::Some(arguments.seed),
+        Written::All => Flush::All,
+    };
+    let crashed = Workload::new(spec).map_err(Failure::unable)?.crash(stop, flush);
+    let dir = &arguments.dir;
+    let description = dir.join("truth.json");
+    if description.exists() {
+        return Err(refused(&description, &"already exists"));
+    }
+    let files = crashed.write(dir).map_err(Failure::unable)?;
+    let text = format!("{}\n", truth(&crashed));
+    std::fs::write(&description, text).map_err(|cause| refused(&description, &cause))?;
+    let truth = &crashed.truth;
+    output::print(|out| {
+        for file in files.iter().chain([&description]) {
+            writeln!(out, "{}", file.display())?;
+        }
+        let (records, missing, open) = (truth.records, truth.missing.len(), truth.open.len());
+        writeln!(out, "  {records} log records, {missing} changed pages not on disk, {open} transactions open")
+    })?;
+    Ok(0)
+}
+
+/// The truth as JSON: values as hexadecimal digits of the bytes that rows store, null for NULL.
+fn truth(crashed: &Crashed) -> Value {
+    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let truth = &crashed.truth;
+    let tables = truth.tables.iter().map(|table| {
+        let rows = table.rows.iter().map(|row| row.iter().map(|value| value.as_ref().map(hex)).collect());
+        json!({ "name": table.name, "columns": table.columns, "rows": rows.collect::<Vec<Vec<Option<String>>>>() })
+    });
+    let open = truth
+        .open
+        .iter()
+        .map(|open| json!({ "transaction": open.number, "begin": open.begin, "system": open.is_system }));
+    let missing = truth.missing.iter().map(|page| format!("{}:{}", page.file, page.page));
+    json!({
+        "records": truth.records,
+        "end": truth.end,
+        "open": open.collect::<Vec<Value>>(),
+        "not_on_disk": missing.collect::<Vec<String>>(),
+        "tables": tables.collect::<Vec<Value>>(),
+    })
+}
