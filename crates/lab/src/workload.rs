@@ -112,6 +112,8 @@ pub struct Truth {
     /// The data files. With open transactions, one of several that are right: only the rows are certain. Counters of the
     /// catalog are those of the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
+    /// Each page as of its last record: what redo makes of the files, before open transactions are taken back.
+    pub redone: Vec<(String, Vec<u8>)>,
     /// Rows that committed transactions left.
     pub tables: Vec<TableTruth>,
     /// Transactions to take back.
@@ -205,6 +207,11 @@ impl Workload {
         let open: Vec<OpenTransaction> = open.collect();
         let (records, end) = (engine.journal.count, engine.journal.end().to_string());
         engine.journal.limit = u64::MAX;
+        let mut redone = engine.clone();
+        if stop != Stop::ShutDown {
+            redone.settle_files();
+        }
+        let redone = self.base.named(redone.pool.files());
         let _always_possible = engine.recover();
         if stop != Stop::ShutDown {
             engine.settle_files();
@@ -215,7 +222,8 @@ impl Workload {
             rows: state.settled.values().map(|live| self.base.values(state.table, &live.values)).collect(),
         });
         let tables = tables.collect();
-        Truth { files: self.base.named(engine.pool.files()), tables, open, records, end, missing: Vec::new() }
+        let files = self.base.named(engine.pool.files());
+        Truth { files, redone, tables, open, records, end, missing: Vec::new() }
     }
 }
 
