@@ -8,7 +8,7 @@ use crate::space::{Space, Unit, fullness};
 /// Header flag of nearly all LOB pages in real files; its meaning is unknown.
 const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// Data bytes of one fragment.
-const FRAGMENT: usize = 8040;
+pub(crate) const FRAGMENT: usize = 8040;
 /// Links of a root, in the row or as a record.
 const ROOT_LINKS: usize = 5;
 /// Links of a tree node.
@@ -22,12 +22,12 @@ const ROOT_RECORD: usize = 84;
 
 const SMALL_ROOT: u16 = 0;
 const NODE: u16 = 2;
-const DATA: u16 = 3;
+pub(crate) const DATA: u16 = 3;
 const LARGE_ROOT: u16 = 5;
 
 /// First byte of an in-row pointer: row overflow, LOB root.
 const OVERFLOW_POINTER: u8 = 2;
-const ROOT_POINTER: u8 = 4;
+pub(crate) const ROOT_POINTER: u8 = 4;
 
 /// A growing LOB or row-overflow unit.
 pub(crate) struct LobStore {
@@ -173,7 +173,7 @@ impl LobStore {
 }
 
 /// The first 14 bytes of a blob record; the length follows once known.
-fn header(blob: u64, kind: u16) -> Vec<u8> {
+pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     let mut record = vec![0x08, 0, 0, 0];
     record.extend(blob.to_le_bytes());
     record.extend(kind.to_le_bytes());
@@ -181,7 +181,7 @@ fn header(blob: u64, kind: u16) -> Vec<u8> {
 }
 
 /// An in-row pointer: kind, 0, level (1 in the one published root above a tree node), update sequence 1, blob id, links.
-fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
+pub(crate) fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
     let mut bytes = vec![kind, 0, level, 0, 1, 0];
     bytes.extend(&blob.to_le_bytes()[..6]);
     for (end, at) in links {

@@ -11,6 +11,7 @@ mod frame;
 mod heap;
 mod journal;
 mod key;
+mod long_values;
 mod pool;
 mod schema;
 mod session;

@@ -8,7 +8,7 @@ use super::journal::{Journal, Step};
 use super::pool::Pool;
 use super::table::{Rowset, TableState};
 use crate::backup::tape::put;
-use crate::ids::PageId;
+use crate::ids::{PageId, UnitId};
 use crate::log::{assemble, operation};
 use crate::page::{Lsn, PageVerify, page_type};
 use crate::random::Random;
@@ -28,6 +28,8 @@ pub(super) struct Engine<'a> {
     pub(super) version: u16,
     /// The last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
+    /// The number of the next long value.
+    pub(super) next_blob: u64,
     /// Counters of each rowset as the catalog has them.
     pub(super) counted: Vec<super::table::Counts>,
 }
@@ -60,6 +62,10 @@ pub(super) enum Undo {
     HeapDelete(usize, PageId, u16, Vec<u8>),
     /// It changes back.
     HeapModify(usize, PageId, u16, Edit),
+    /// A bit of a map gets this value: context, page, unit and number of the bit.
+    Bit(u8, PageId, Option<UnitId>, u32, bool),
+    /// The PFS byte of a rowset's page gets this value: the page is allocated, or free.
+    Pfs(usize, PageId, u8),
 }
 
 /// A transaction.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::engine::{By, Engine, Undo};
-use super::entry::{Edit, Entry, context};
+use super::entry::{Edit, Entry};
 use super::journal::Step;
 use super::key::row_id;
 use crate::ids::{PageId, RowId};
@@ -41,7 +41,7 @@ impl Engine<'_> {
         let mut found = None;
         for page in pages.into_iter().rev().filter(|&page| page != without) {
             // A slot of its own may be needed.
-            if self.room(page) >= record.len() + 2 {
+            if self.room(page) >= record.len() + 2 && !self.is_page_held(by, page) {
                 found = Some(page);
                 break;
             }
@@ -56,7 +56,7 @@ impl Engine<'_> {
     }
 
     /// The first slot of a page that is empty, and that no open transaction may need again.
-    fn free_slot(&mut self, page: PageId) -> u16 {
+    pub(super) fn free_slot(&mut self, page: PageId) -> u16 {
         let undo = self.open.values().flat_map(|transaction| &transaction.undo);
         let needed: BTreeSet<u16> = undo
             .filter_map(|(.., undo)| match undo {
@@ -72,7 +72,7 @@ impl Engine<'_> {
     fn add_heap_page(&mut self, rowset: usize) -> Step<PageId> {
         let number = self.begin("AllocHeapPageSimpleXactDML", true)?;
         let by = By::Transaction(number);
-        let page = self.allocate(by, rowset)?;
+        let page = self.allocate(by, rowset, 0)?;
         self.format(by, rowset, page, 0, Default::default())?;
         self.commit(number)?;
         self.rowsets[rowset].counts.data += 1;
@@ -82,8 +82,8 @@ impl Engine<'_> {
 
     pub(super) fn put_in_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16), record: &[u8]) -> Step {
         let lock = self.lock(rowset, &[]);
-        let id = self.rowsets[rowset].id;
-        let mut entry = Entry::insert(context::HEAP, (page, slot), id, 0, record, lock);
+        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let mut entry = Entry::insert(context, (page, slot), id, 0, record, lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
         }
@@ -92,14 +92,15 @@ impl Engine<'_> {
             frame.records.resize(frame.records.len().max(slot + 1), Vec::new());
             frame.records[slot] = record.to_vec();
         })?;
-        self.rowsets[rowset].counts.rows += i64::from(!is_stub(record));
+        self.count_rows(rowset, i64::from(!is_stub(record)));
         self.set_fullness(page)
     }
 
     pub(super) fn remove_from_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16)) -> Step {
         let image = self.pool.frame(page).records[usize::from(slot)].clone();
         let lock = self.lock(rowset, &[]);
-        let mut entry = Entry::delete(context::HEAP, (page, slot), self.rowsets[rowset].id, &image, lock);
+        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let mut entry = Entry::delete(context, (page, slot), id, &image, lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
         }
@@ -108,16 +109,22 @@ impl Engine<'_> {
         self.change(by, entry, Undo::HeapDelete(rowset, page, slot, image), |frame| {
             frame.records[usize::from(slot)] = Vec::new();
         })?;
-        self.rowsets[rowset].counts.rows -= rows;
+        self.count_rows(rowset, -rows);
         self.reserve(by, page, bytes);
         self.set_fullness(page)
     }
 
     pub(super) fn edit_in_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16), edit: Edit) -> Step {
         let old = self.pool.frame(page).records[usize::from(slot)].clone();
-        let new = edit.apply(&old);
+        let mut new = edit.apply(&old);
+        if self.rowsets[rowset].is_lob {
+            // Its length is not part of the change.
+            let length = new.len() as u16;
+            new[2..4].copy_from_slice(&length.to_le_bytes());
+        }
         let lock = self.lock(rowset, &[]);
-        let mut entry = edit.entry(context::HEAP, (page, slot), self.rowsets[rowset].id, Vec::new(), lock);
+        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let mut entry = edit.entry(context, (page, slot), id, Vec::new(), lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
         }
@@ -126,9 +133,15 @@ impl Engine<'_> {
         self.change(by, entry, Undo::HeapModify(rowset, page, slot, edit), |frame| {
             frame.records[usize::from(slot)] = new;
         })?;
-        self.rowsets[rowset].counts.rows += rows;
+        self.count_rows(rowset, rows);
         self.reserve(by, page, freed);
         self.set_fullness(page)
+    }
+
+    /// Values of rows are no rows.
+    fn count_rows(&mut self, rowset: usize, rows: i64) {
+        let rowset = &mut self.rowsets[rowset];
+        rowset.counts.rows += if rowset.is_lob { 0 } else { rows };
     }
 
     /// Where the row is that has this address.

@@ -19,11 +19,14 @@ pub(super) struct KeyLayout {
     columns: usize,
 }
 
+/// Flag of a variable column's end: it has a pointer.
+const COMPLEX: u16 = 0x8000;
+
 /// The parts of a record.
 struct Parts<'r> {
     record: &'r [u8],
     nulls: &'r [u8],
-    /// Where the variable columns end, and where the first one begins.
+    /// Where the variable columns end, with the flag of complex ones, and where the first one begins.
     ends: Vec<usize>,
     from: usize,
 }
@@ -41,15 +44,16 @@ impl<'r> Parts<'r> {
         let mut ends = Vec::new();
         if record[0] & 0x20 != 0 {
             let count = word(at);
-            ends = (0..count).map(|number| word(at + 2 + 2 * number) & 0x7FFF).collect();
+            ends = (0..count).map(|number| word(at + 2 + 2 * number)).collect();
             at += 2 + 2 * count;
         }
         Self { record, nulls, ends, from: at }
     }
 
     fn variable(&self, number: usize) -> &'r [u8] {
-        let from = number.checked_sub(1).map_or(self.from, |before| self.ends.get(before).copied().unwrap_or(0));
-        self.ends.get(number).and_then(|&end| self.record.get(from..end)).unwrap_or_default()
+        let end = |number: usize| self.ends.get(number).map(|end| usize::from(*end as u16 & !COMPLEX));
+        let from = number.checked_sub(1).map_or(self.from, |before| end(before).unwrap_or(0));
+        end(number).and_then(|end| self.record.get(from..end)).unwrap_or_default()
     }
 
     fn value(&self, column: &PhysicalColumn, inner: bool) -> Option<&'r [u8]> {
@@ -140,6 +144,15 @@ impl KeyLayout {
     pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
         let fixed = usize::from(self.layout.leaf_fixed);
         [fixed, Parts::of(record, fixed).from]
+    }
+
+    /// What a leaf record has in place of a value that does not fit: the value of this column of the table.
+    pub(super) fn pointer(&self, record: &[u8], column: usize) -> Option<Vec<u8>> {
+        let column = self.layout.columns.iter().find(|own| own.source == Source::Column(column))?;
+        let parts = Parts::of(record, usize::from(self.layout.leaf_fixed));
+        let number = usize::from(column.leaf.offset.checked_neg()?.unsigned_abs()).checked_sub(1)?;
+        let is_complex = parts.ends.get(number).is_some_and(|end| *end as u16 & COMPLEX != 0);
+        is_complex.then(|| parts.variable(number).to_vec())
     }
 
     /// The page that an entry points to.

@@ -15,6 +15,8 @@ const CLEANUPS: u64 = 4;
 const WRITES: u64 = 6;
 const BEGINS: u64 = 10;
 const ENDS: u64 = 12;
+/// Longest record with a long value in it.
+const MOST_IN_ROW: usize = 8000;
 /// Rollbacks among the ends, in percent.
 const ROLLBACKS: u64 = 30;
 
@@ -122,11 +124,31 @@ impl Engine<'_> {
     }
 
     /// The leaf record of a row in a heap or index.
-    fn record(&self, rowset: usize, live: &Live) -> Vec<u8> {
+    pub(super) fn record(&self, rowset: usize, live: &Live) -> Vec<u8> {
         let mut record = Vec::new();
         let layout = &self.rowsets[rowset].keys.layout;
-        record::leaf(layout, &live.values, &live.extra(), Kind::Primary, &mut record);
+        let lob = self.tables.iter().find(|state| state.base == rowset).and_then(|state| state.lob);
+        let stored = live.stored(lob.map(|(_, column)| column));
+        record::leaf(layout, &stored, &live.extra(), Kind::Primary, &mut record);
         record
+    }
+
+    /// Moves the long value of a new row out of it, if the row does not fit a page.
+    fn store_long(&mut self, by: By, table: usize, live: &mut Live) -> Step {
+        let Some((lob, column)) = self.tables[table].lob.filter(|_| live.pointer.is_none()) else { return Ok(()) };
+        if self.record(self.tables[table].base, live).len() > MOST_IN_ROW {
+            let value = live.values.value(column).unwrap_or_default().to_vec();
+            live.pointer = Some(self.store_value(by, lob, &value)?);
+        }
+        Ok(())
+    }
+
+    /// Frees the long value of a row that goes or changes.
+    fn free_long(&mut self, by: By, table: usize, live: &Live) -> Step {
+        match (self.tables[table].lob, &live.pointer) {
+            (Some((lob, _)), Some(root)) => self.free_value(by, lob, root),
+            _ => Ok(()),
+        }
     }
 
     /// A new row, or one that was deleted comes again.
@@ -156,7 +178,8 @@ impl Engine<'_> {
         self.tables[table].gone.insert(row, uniquifier);
         let by = By::Transaction(number);
         let base = self.tables[table].base;
-        let mut live = Live { values, uniquifier, at: RowId::default() };
+        let mut live = Live { values, uniquifier, at: RowId::default(), pointer: None };
+        self.store_long(by, table, &mut live)?;
         if self.rowsets[base].is_heap {
             let record = self.heap_record(base, &live.values, Kind::Primary);
             live.at = self.insert_in_heap(by, base, &record, PageId::NONE)?;
@@ -173,6 +196,7 @@ impl Engine<'_> {
     fn delete(&mut self, number: u32, table: usize, (row, live): (u64, Live)) -> Step {
         let by = By::Transaction(number);
         let base = self.tables[table].base;
+        self.free_long(by, table, &live)?;
         if self.rowsets[base].is_heap {
             self.delete_from_heap(by, base, live.at)?;
         } else {
@@ -192,7 +216,14 @@ impl Engine<'_> {
         let base = self.tables[table].base;
         let other = self.dice.next() >> 1;
         let values = self.tables[table].blend(&live.values, other, &mut self.dice);
-        let new = Live { values, ..live };
+        let mut new = Live { values, ..live.clone() };
+        let long =
+            |of: &Live| self.tables[table].lob.and_then(|(_, column)| of.values.value(column).map(<[u8]>::to_vec));
+        if long(&live) != long(&new) {
+            self.free_long(by, table, &live)?;
+            new.pointer = None;
+        }
+        self.store_long(by, table, &mut new)?;
         if self.rowsets[base].is_heap {
             if !self.update_in_heap(by, base, live.at, &new.values)? {
                 return Ok(());

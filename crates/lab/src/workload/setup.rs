@@ -11,7 +11,7 @@ use super::key::KeyLayout;
 use super::pool::{FilePages, Pool};
 use super::schema::schema;
 use super::table::{Counts, Live, Rowset, TableState};
-use crate::build::{BuiltRowset, table_seed};
+use crate::build::{BuiltRowset, table_seed, unit_kind};
 use crate::database::write_tables;
 use crate::description::{Description, Table};
 use crate::disk::LabError;
@@ -34,14 +34,29 @@ const BOOT_PAGE: usize = 9;
 /// The number of a new transaction.
 const FIRST_TRANSACTION: u32 = 0x400;
 
+/// Where the rows of a table are.
+#[derive(Default)]
+struct Places {
+    base: usize,
+    indexes: Vec<usize>,
+    /// The unit of long values, and the column that has them.
+    lob: Option<(usize, usize)>,
+    /// Addresses of the rows of a heap.
+    addresses: Vec<RowId>,
+    /// What stands in rows for values that do not fit in them.
+    pointers: Vec<Option<Vec<u8>>>,
+}
+
+/// The number of the first long value of a workload, above those of the lab.
+const FIRST_BLOB: u64 = 1 << 20;
+
 /// The database before the workload.
 pub(super) struct Base {
     description: Description,
     names: Vec<String>,
     pages: Vec<FilePages>,
     rowsets: Vec<Rowset>,
-    /// By table: its heap or clustered index, its other indexes, addresses of the rows of a heap.
-    tables: Vec<(usize, Vec<usize>, Vec<RowId>)>,
+    tables: Vec<Places>,
     first_sequence: u32,
 }
 
@@ -72,6 +87,7 @@ impl Base {
         let first_sequence = u32::from_le_bytes(sequence);
         let mut this = Self { description, names, pages, rowsets: Vec::new(), tables: Vec::new(), first_sequence };
         this.find_rowsets(built);
+        this.find_pointers(spec);
         Ok(this)
     }
 
@@ -81,7 +97,7 @@ impl Base {
         let mut rows: BTreeMap<(u64, u64), (PageId, u16)> = BTreeMap::new();
         for id in pool.ids() {
             let frame = pool.frame(id);
-            if !matches!(frame.kind(), page_type::DATA | page_type::INDEX) || frame.level() > 0 {
+            if !matches!(frame.kind(), page_type::DATA | page_type::INDEX | page_type::TEXT_MIX) || frame.level() > 0 {
                 continue;
             }
             let unit = frame.unit();
@@ -94,38 +110,68 @@ impl Base {
             }
         }
         for (table, rowsets) in self.description.tables.iter().zip(built) {
-            let first = self.rowsets.len();
+            let mut places = Places { base: self.rowsets.len(), ..Places::default() };
+            let mut long = None;
             for built in rowsets {
-                let Some((_, unit)) = built.units.first() else { continue };
-                let is_heap = built.index == 0;
-                let iam = unit.first_iam();
-                self.rowsets.push(Rowset {
-                    id: built.id,
-                    unit: unit.id,
-                    object: built.object,
-                    root: unit.root,
-                    iam,
-                    keys: KeyLayout::new(built.layout, table.columns.len()),
-                    is_base: built.index < 2,
-                    is_heap,
-                    pages: by_unit.get(&unit.id.0).filter(|_| is_heap).cloned().unwrap_or_default(),
-                    extents: extents(pool.frame(iam)),
-                    counts: Counts {
-                        rows: built.rows as i64,
-                        data: unit.data as i64,
-                        used: unit.used as i64,
-                        reserved: unit.reserved as i64,
-                    },
-                    unit_row: rows.get(&(SYSALLOCUNITS.0, unit.id.0)).copied().unwrap_or_default(),
-                    rowset_row: rows.get(&(SYSROWSETS.0, built.id)).copied().unwrap_or_default(),
-                });
+                for (kind, unit) in &built.units {
+                    let is_lob = *kind == unit_kind::LOB;
+                    let is_heap = is_lob || built.index == 0;
+                    let number = self.rowsets.len();
+                    match (is_lob, built.index) {
+                        (true, _) => long = Some(number),
+                        (false, 2..) => places.indexes.push(number),
+                        _ => {}
+                    }
+                    let iam = unit.first_iam();
+                    self.rowsets.push(Rowset {
+                        id: built.id,
+                        unit: unit.id,
+                        object: built.object,
+                        root: unit.root,
+                        iam,
+                        keys: KeyLayout::new(built.layout.clone(), table.columns.len()),
+                        is_base: built.index < 2,
+                        is_heap,
+                        is_lob,
+                        pages: by_unit.get(&unit.id.0).filter(|_| is_heap).cloned().unwrap_or_default(),
+                        extents: if iam == PageId::NONE { Vec::new() } else { extents(pool.frame(iam)) },
+                        counts: Counts {
+                            rows: if is_lob { 0 } else { built.rows as i64 },
+                            data: unit.data as i64,
+                            used: unit.used as i64,
+                            reserved: unit.reserved as i64,
+                        },
+                        unit_row: rows.get(&(SYSALLOCUNITS.0, unit.id.0)).copied().unwrap_or_default(),
+                        rowset_row: rows.get(&(SYSROWSETS.0, built.id)).copied().unwrap_or_default(),
+                    });
+                }
             }
-            let mut addresses = Vec::new();
-            for &page in &self.rowsets[first].pages {
+            let column = table.columns.iter().position(|column| column.ty.is_lob());
+            places.lob = long.zip(column);
+            for &page in &self.rowsets[places.base].pages {
                 let slots = pool.frame(page).records.len() as u16;
-                addresses.extend((0..slots).map(|slot| RowId { page, slot }));
+                places.addresses.extend((0..slots).map(|slot| RowId { page, slot }));
             }
-            self.tables.push((first, (first + 1..self.rowsets.len()).collect(), addresses));
+            self.tables.push(places);
+        }
+    }
+
+    /// Reads what stands in rows for their long values.
+    fn find_pointers(&mut self, spec: &Spec) {
+        let mut found = Vec::new();
+        let mut engine = self.engine(spec);
+        for (number, places) in self.tables.iter().enumerate() {
+            let Some((_, column)) = places.lob else { continue };
+            let rows: Vec<Live> = engine.tables[number].rows.values().cloned().collect();
+            let pointer = |live: Live| {
+                let (page, slot) = engine.find(places.base, &engine.record(places.base, &live)).leaf();
+                let record = engine.pool.frame(page).records.get(slot).cloned().unwrap_or_default();
+                self.rowsets[places.base].keys.pointer(&record, column)
+            };
+            found.push((number, rows.into_iter().map(pointer).collect()));
+        }
+        for (number, pointers) in found {
+            self.tables[number].pointers = pointers;
         }
     }
 
@@ -133,11 +179,7 @@ impl Base {
     pub(super) fn engine(&self, spec: &Spec) -> Engine<'_> {
         let facts = spec.version.facts();
         let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);
-        let tables = self
-            .tables
-            .iter()
-            .enumerate()
-            .map(|(number, (base, indexes, addresses))| self.table(number, *base, indexes.clone(), addresses));
+        let tables = self.tables.iter().enumerate().map(|(number, places)| self.table(number, places));
         Engine {
             pool: Pool::new(self.pages.clone()),
             journal: Journal::new(form, self.first_sequence, spec.vlfs, spec.vlf_bytes),
@@ -149,19 +191,21 @@ impl Base {
             verify: spec.verify,
             version: facts.number,
             checkpoint: Default::default(),
+            next_blob: FIRST_BLOB,
             counted: self.rowsets.iter().map(|rowset| rowset.counts).collect(),
         }
     }
 
-    fn table(&self, number: usize, base: usize, indexes: Vec<usize>, addresses: &[RowId]) -> TableState<'_> {
+    fn table(&self, number: usize, places: &Places) -> TableState<'_> {
         let table = &self.description.tables[number];
         let source = Rows::new(table, table_seed(&self.description, number));
         let order = KeyOrder::clustered(table, self.description.collation, &source);
         let mut state = TableState {
             table,
             source,
-            base,
-            indexes,
+            base: places.base,
+            indexes: places.indexes.clone(),
+            lob: places.lob,
             rows: BTreeMap::new(),
             settled: BTreeMap::new(),
             next: 0,
@@ -173,8 +217,9 @@ impl Base {
             state.source.fill(row, &mut values);
             state.uniquifier(row);
             let uniquifier = order.as_ref().map_or(0, |order| order.uniquifier(row));
-            let at = addresses.get(row as usize).copied().unwrap_or_default();
-            state.rows.insert(row, Live { values, uniquifier, at });
+            let at = places.addresses.get(row as usize).copied().unwrap_or_default();
+            let pointer = places.pointers.get(row as usize).cloned().flatten();
+            state.rows.insert(row, Live { values, uniquifier, at, pointer });
         }
         (state.settled, state.next) = (state.rows.clone(), table.rows);
         state

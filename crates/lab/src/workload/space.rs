@@ -50,8 +50,14 @@ impl Engine<'_> {
     ) -> Step {
         let elements = usize::from(!matches!(by, By::Engine));
         let entry = Entry { owner, ..Entry::bit(context, (map, MAP_SLOT), 32 + bit, value, elements) };
-        // A change of the differential map marks no extent itself.
-        self.change(by, entry, Undo::Nothing, |frame| set_bit(frame, MAP_SLOT, bit, value))?;
+        let undo = Undo::Bit(context, map, owner, bit, !value);
+        self.change(by, entry, undo, |frame| set_bit(frame, MAP_SLOT, bit, value))?;
+        if let (By::Rollback(..), context::IAM) = (by, context) {
+            for rowset in self.rowsets.iter_mut().filter(|rowset| rowset.iam == map) {
+                rowset.extents.retain(|&extent| extent != bit);
+                rowset.counts.reserved -= i64::from(EXTENT);
+            }
+        }
         Ok(())
     }
 
@@ -60,13 +66,56 @@ impl Engine<'_> {
         self.pool.frame(pfs_page(page)).records[0][pfs_offset(page)]
     }
 
-    /// Sets the PFS byte of a page that is allocated.
-    fn set_pfs(&mut self, by: By, owner: UnitId, page: PageId, value: u8) -> Step {
+    /// Sets the PFS byte of a rowset's page: it is allocated, or becomes free.
+    fn set_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         let (map, at) = (pfs_page(page), pfs_offset(page));
-        let old = self.pfs(page);
-        let entry = Entry { owner: Some(owner), ..Entry::bytes(context::PFS, (map, 0), at, vec![old], &[value]) };
-        self.change(by, entry, Undo::Nothing, |frame| frame.records[0][at] = value)?;
+        let (old, owner) = (self.pfs(page), Some(self.rowsets[rowset].unit));
+        let mut entry = Entry { owner, ..Entry::bytes(context::PFS, (map, 0), at, vec![old], &[value]) };
+        if let By::Rollback(..) = by {
+            entry.elements[2].clear();
+        }
+        self.change(by, entry, Undo::Pfs(rowset, page, old), |frame| frame.records[0][at] = value)?;
         Ok(())
+    }
+
+    /// A page that was allocated becomes free again, or one that became free is allocated again.
+    pub(super) fn take_back_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
+        self.set_pfs(by, rowset, page, value)?;
+        let rowset = &mut self.rowsets[rowset];
+        rowset.pages.retain(|&own| own != page);
+        if value & ALLOCATED == 0 {
+            rowset.counts.used -= 1;
+        } else {
+            rowset.pages.push(page);
+            rowset.counts.used += 1;
+        }
+        Ok(())
+    }
+
+    /// Frees a page of a rowset; what is on it stays.
+    pub(super) fn free(&mut self, by: By, rowset: usize, page: PageId) -> Step {
+        let value = self.pfs(page) & !ALLOCATED;
+        self.set_pfs(by, rowset, page, value)?;
+        self.rowsets[rowset].pages.retain(|&own| own != page);
+        self.rowsets[rowset].counts.used -= 1;
+        self.note_pages(by, rowset, -1)
+    }
+
+    /// What a transaction did to pages and extents that others may not touch until it ends.
+    fn is_held(&self, by: By, test: impl Fn(&Undo) -> bool) -> bool {
+        let own = match by {
+            By::Transaction(number) | By::Rollback(number, _) => Some(number),
+            By::Engine => None,
+        };
+        let others = self.open.iter().filter(|(number, _)| Some(**number) != own);
+        others.flat_map(|(_, transaction)| &transaction.undo).any(|(.., undo)| test(undo))
+    }
+
+    /// Whether a page was allocated by another open transaction, or freed by any.
+    pub(super) fn is_page_held(&self, by: By, page: PageId) -> bool {
+        let is_freed = |undo: &Undo| matches!(undo, Undo::Pfs(_, of, old) if *of == page && old & ALLOCATED != 0);
+        self.is_held(by, |undo| matches!(undo, Undo::Pfs(_, held, _) if *held == page))
+            || self.is_held(By::Engine, is_freed)
     }
 
     /// Brings the fullness of a heap page in line with its rows.
@@ -101,27 +150,40 @@ impl Engine<'_> {
     }
 
     /// Allocates a page for a rowset: of an extent that it has, else of a new one.
-    pub(super) fn allocate(&mut self, by: By, rowset: usize) -> Step<PageId> {
-        let owner = self.rowsets[rowset].unit;
+    pub(super) fn allocate(&mut self, by: By, rowset: usize, fullness: u8) -> Step<PageId> {
         let mut free = None;
+        let iam = self.rowsets[rowset].iam;
         for extent in self.rowsets[rowset].extents.clone() {
-            free = free.or_else(|| self.free_page(extent));
+            let of_extent =
+                |undo: &Undo| matches!(undo, Undo::Bit(context::IAM, map, _, bit, _) if (*map, *bit) == (iam, extent));
+            if free.is_none() && !self.is_held(by, of_extent) {
+                free = self.free_page(by, extent);
+            }
         }
         let page = match free {
             Some(page) => page,
             None => self.allocate_extent(by, rowset)?,
         };
-        self.set_pfs(by, owner, page, ALLOCATED)?;
-        let mut note = vec![0; 64];
-        note[0x18 + 2..0x18 + 6].copy_from_slice(&owner.object().to_le_bytes());
-        self.note(by, (operation::HOBT_DELTA, context::NONE), note, &[])?;
+        self.set_pfs(by, rowset, page, ALLOCATED | fullness)?;
+        self.note_pages(by, rowset, 1)?;
         self.rowsets[rowset].counts.used += 1;
         Ok(page)
     }
 
-    fn free_page(&mut self, extent: u32) -> Option<PageId> {
+    /// Notes in the log that a unit has more or fewer pages.
+    fn note_pages(&mut self, by: By, rowset: usize, pages: i64) -> Step {
+        let id = self.rowsets[rowset].id;
+        let mut note = vec![0; 64];
+        note[0x18..0x20].copy_from_slice(&id.to_le_bytes());
+        note[0x28..0x30].copy_from_slice(&pages.to_le_bytes());
+        self.note(by, (operation::HOBT_DELTA, context::NONE), note, &[])?;
+        Ok(())
+    }
+
+    fn free_page(&mut self, by: By, extent: u32) -> Option<PageId> {
         let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
-        pages.into_iter().find(|&page| !page.page.is_multiple_of(PFS_INTERVAL) && self.pfs(page) & ALLOCATED == 0)
+        let mut free = pages.into_iter().filter(|page| !page.page.is_multiple_of(PFS_INTERVAL));
+        free.find(|&page| self.pfs(page) & ALLOCATED == 0 && !self.is_page_held(by, page))
     }
 
     /// Takes the first free extent of the file; returns its first page.
@@ -146,8 +208,12 @@ impl Engine<'_> {
     pub(super) fn format(&mut self, by: By, rowset: usize, page: PageId, level: u8, links: (PageId, PageId)) -> Step {
         let target = &self.rowsets[rowset];
         let layout = &target.keys.layout;
-        let kind = if level == 0 && target.is_base { page_type::DATA } else { page_type::INDEX };
-        let fixed = if level == 0 { layout.leaf_fixed } else { layout.inner_fixed };
+        let (kind, fixed) = match level {
+            0 if target.is_lob => (page_type::TEXT_MIX, 0),
+            0 if target.is_base => (page_type::DATA, layout.leaf_fixed),
+            0 => (page_type::INDEX, layout.leaf_fixed),
+            _ => (page_type::INDEX, layout.inner_fixed),
+        };
         let (unit, context) = (target.unit, target.context(level));
         let mut fresh = Frame::fresh(page, (kind, level), unit, fixed, self.verify);
         fresh.set_header(super::frame::PREVIOUS, &links.0.bytes());

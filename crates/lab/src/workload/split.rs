@@ -36,7 +36,7 @@ impl Engine<'_> {
     fn split_root(&mut self, rowset: usize, old: PageId) -> Step {
         let number = self.begin("BTreeMgr::SplitRoot", true)?;
         let by = By::Transaction(number);
-        let page = self.allocate(by, rowset)?;
+        let page = self.allocate(by, rowset, 0)?;
         let level = self.pool.frame(old).level() + 1;
         self.format(by, rowset, page, level, Default::default())?;
         self.change(by, Entry::bracket(context::INDEX_INTERIOR, page, true), Undo::Nothing, |_| ())?;
@@ -67,7 +67,7 @@ impl Engine<'_> {
         let frame = self.pool.frame(page).clone();
         let (level, (_, next)) = (frame.level(), frame.links());
         let at_end = slot >= frame.records.len() && next == PageId::NONE && level == 0;
-        let from = if at_end { frame.records.len() } else { middle(&frame.records) };
+        let from = if at_end { frame.records.len() } else { middle(&frame.records, slot) };
         let (own, interior) = (self.rowsets[rowset].context(level), context::INDEX_INTERIOR);
         let number = self.begin("SplitPage", true)?;
         let by = By::Transaction(number);
@@ -78,7 +78,7 @@ impl Engine<'_> {
         for &(context, page) in &bracketed {
             self.change(by, Entry::bracket(context, page, true), Undo::Nothing, |_| ())?;
         }
-        let fresh = self.allocate(by, rowset)?;
+        let fresh = self.allocate(by, rowset, 0)?;
         self.format(by, rowset, fresh, level, (page, next))?;
         self.change(by, Entry::bracket(own, fresh, true), Undo::Nothing, |_| ())?;
         bracketed.push((own, fresh));
@@ -126,13 +126,17 @@ impl Engine<'_> {
     }
 }
 
-/// The slot from which half of the bytes follow; at least one row stays, and at least one goes.
-fn middle(records: &[Vec<u8>]) -> usize {
+/// The slot from which half of the bytes follow. At least one row goes, and one stays; of a single row, the side on which
+/// the new one belongs becomes free.
+fn middle(records: &[Vec<u8>], slot: usize) -> usize {
+    if records.len() < 2 {
+        return slot.min(records.len());
+    }
     let total: usize = records.iter().map(Vec::len).sum();
     let mut sum = 0;
     let half = records.iter().take_while(|record| {
         sum += record.len();
         2 * sum <= total
     });
-    half.count().clamp(1, records.len().max(2) - 1)
+    half.count().clamp(1, records.len() - 1)
 }

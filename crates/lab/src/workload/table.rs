@@ -22,7 +22,9 @@ pub(super) struct Rowset {
     /// Rows are data records.
     pub(super) is_base: bool,
     pub(super) is_heap: bool,
-    /// Pages of a heap.
+    /// Pages hold values of rows, not rows: they are filled like a heap's.
+    pub(super) is_lob: bool,
+    /// Pages of a heap or LOB unit.
     pub(super) pages: Vec<PageId>,
     /// Extents of its own.
     pub(super) extents: Vec<u32>,
@@ -47,6 +49,8 @@ pub(super) struct Live {
     pub(super) values: Row,
     pub(super) uniquifier: u32,
     pub(super) at: RowId,
+    /// What stands in the row for its long value, if it does not fit.
+    pub(super) pointer: Option<Vec<u8>>,
 }
 
 /// A table.
@@ -57,6 +61,8 @@ pub(super) struct TableState<'a> {
     pub(super) base: usize,
     /// Nonclustered indexes.
     pub(super) indexes: Vec<usize>,
+    /// The unit of long values, and the column that has them.
+    pub(super) lob: Option<(usize, usize)>,
     /// Rows by number.
     pub(super) rows: BTreeMap<u64, Live>,
     /// The rows as committed.
@@ -121,6 +127,15 @@ impl TableState<'_> {
 }
 
 impl Live {
+    /// The values as the row stores them.
+    pub(super) fn stored(&self, lob_column: Option<usize>) -> Row {
+        let mut row = self.values.clone();
+        if let (Some(pointer), Some(at)) = (&self.pointer, lob_column) {
+            row.replace_by_pointer(at, pointer);
+        }
+        row
+    }
+
     pub(super) fn extra(&self) -> Extra {
         let mut extra = Extra::default();
         extra.set_uniquifier(self.uniquifier);

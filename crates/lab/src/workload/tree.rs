@@ -29,6 +29,7 @@ impl Rowset {
     /// The context of its pages in log records.
     pub(super) fn context(&self, level: u8) -> u8 {
         match (level, self.is_base, self.is_heap) {
+            _ if self.is_lob => context::TEXT_MIX,
             (_, _, true) => context::HEAP,
             (1.., ..) => context::INDEX_INTERIOR,
             (0, true, _) => context::CLUSTERED,
@@ -173,6 +174,8 @@ impl Engine<'_> {
                 let place = self.find_with_room(rowset, &edit.inverse().apply(&record))?.leaf();
                 self.edit_row(by, rowset, place, edit.inverse())
             }
+            Undo::Bit(context, map, owner, bit, value) => self.set_bit(by, context, (map, owner), bit, value),
+            Undo::Pfs(rowset, page, value) => self.take_back_pfs(by, rowset, page, value),
             Undo::HeapInsert(rowset, page, slot) => self.remove_from_heap(by, rowset, (page, slot)),
             Undo::HeapDelete(rowset, page, slot, record) => {
                 self.put_in_heap(by, rowset, (page, slot), &record).map(|_| ())

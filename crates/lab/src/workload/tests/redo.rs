@@ -136,7 +136,7 @@ fn apply(frame: &mut Frame, record: &Record) {
         }
         13 => drop(frame.records.remove(slot)),
         18 => {
-            for number in 0..9 {
+            for number in 0..8 {
                 let at = 0x50 + 16 * number;
                 let place = long(bytes, at + 8) as usize;
                 if place > 0 {
@@ -206,8 +206,8 @@ pub(super) fn assert_chains(records: &[Record]) {
             let before = transactions.insert(transaction, record.lsn);
             match operation {
                 128 => assert!(before.is_none() && previous == Lsn::default()),
-                129 | 130 => assert!(before.is_some_and(|before| previous <= before)),
-                _ if word(&record.bytes, 0x0E) & 1 == 1 => assert!(before.is_some_and(|before| previous < before)),
+                129 | 130 => assert!(before.is_none_or(|before| previous <= before)),
+                _ if word(&record.bytes, 0x0E) & 1 == 1 => assert!(before.is_none_or(|before| previous < before)),
                 _ => assert!(before.is_none_or(|before| previous == before), "{}", record.lsn),
             }
         }
