@@ -8,6 +8,7 @@
 pub mod again;
 mod config;
 mod facts;
+pub(crate) mod live;
 mod origin;
 mod set;
 mod sink;

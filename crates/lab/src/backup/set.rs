@@ -207,15 +207,18 @@ fn filler() -> [u8; PAGE] {
     page
 }
 
-/// A block for each part of the log file; one holds the log, in the first stripe.
+/// A block for each part of the log file; those in use hold the log, in the first stripe.
 fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
     let length = match facts.version {
         ..655 => 0x24,
         655..700 => 0x1F4,
         700.. => 0x1F8usize,
     };
+    let mut rest = content.log.as_slice();
     for part in &content.log_parts {
         let is_used = !part.copied.is_empty();
+        let (own, others) = rest.split_at(rest.len().min((part.copied.end - part.copied.start) as usize));
+        rest = others;
         let mut fields = vec![0; 0x5C - 0x34 + length];
         fields[6] = 1;
         let mut field = |at: usize, value: &[u8]| put(&mut fields, at - 0x34, value);
@@ -233,10 +236,10 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
         field(0x7E, &content.log_form.part().to_le_bytes());
         tape.block(&Block { tag: b"MSTL", attributes: 0, strings: 0, fields })?;
         if is_used && with_log {
-            let room = content.log.len().next_multiple_of(LOG_UNIT);
+            let room = own.len().next_multiple_of(LOG_UNIT);
             tape.start_data(b"MQTL", if content.with_checksum { attribute::SUMMED } else { 0 }, room as u64)?;
-            tape.data(&content.log)?;
-            tape.data(&vec![0; room - content.log.len()])?;
+            tape.data(own)?;
+            tape.data(&vec![0; room - own.len()])?;
             tape.end_data(content.with_checksum)?;
         }
         tape.spad()?;

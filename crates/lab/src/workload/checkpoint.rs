@@ -9,7 +9,7 @@ use crate::ids::PageId;
 use crate::log::operation;
 use crate::page::Lsn;
 
-const BOOT_PAGE: PageId = PageId::new(1, 9);
+pub(super) const BOOT_PAGE: PageId = PageId::new(1, 9);
 /// Fields of the boot page's record.
 const STATUS: usize = 0x24;
 const CHECKPOINT_LSN: usize = 0x15C;
@@ -55,7 +55,8 @@ impl Engine<'_> {
         self.write_back(dirty.into_iter().filter(|page| !left.contains(page)).collect());
         let redo = self.mark_checkpoint(redo.unwrap_or_default())?;
         let oldest = self.open.values().map(|transaction| transaction.begin).min();
-        self.journal.needed_from = oldest.map_or(redo.0, |oldest| oldest.0.min(redo.0));
+        let needed = [Some(redo), oldest, self.log_backed_up].into_iter().flatten().min();
+        self.journal.needed_from = needed.map_or(0, |lsn| lsn.0);
         let begin = self.checkpoint;
         self.set_boot_lsns(begin, redo);
         Ok(())

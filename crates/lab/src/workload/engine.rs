@@ -28,6 +28,8 @@ pub(super) struct Engine<'a> {
     pub(super) version: u16,
     /// The last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
+    /// Where the last log backup ended; none under the simple recovery model, which keeps no log for backups.
+    pub(super) log_backed_up: Option<Lsn>,
     /// The number of the next long value.
     pub(super) next_blob: u64,
     /// Counters of each rowset as the catalog has them.

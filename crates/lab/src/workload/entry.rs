@@ -110,6 +110,22 @@ impl Entry {
         entry.with(vec![Vec::new(); elements])
     }
 
+    /// Several parts of a map's bits; none if nothing changes.
+    pub(super) fn map_change(context: u8, (page, slot): (PageId, u16), old: &[u8], new: &[u8]) -> Option<Self> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut at = 0;
+        while let Some(from) = (at..old.len()).find(|&at| old[at] != new[at]) {
+            let to = (from..old.len()).find(|&at| old[at..].iter().zip(&new[at..]).take(8).all(|(a, b)| a == b));
+            let to = to.unwrap_or(old.len());
+            pieces.push(Piece { old_at: from, new_at: from, old: old[from..to].to_vec(), new: new[from..to].to_vec() });
+            at = to;
+        }
+        if pieces.is_empty() {
+            return None;
+        }
+        Some(columns((operation::SET_GAM_BITS, context), (page, slot), 0, &pieces, [Vec::new(), Vec::new()]))
+    }
+
     /// The fullness of a page in its PFS record.
     pub(super) fn free_space(page: PageId, at: usize, old: u8, new: u8) -> Self {
         let mut entry = Self::new((operation::SET_FREE_SPACE, context::PFS), page, 0, 52);
@@ -273,16 +289,22 @@ impl Edit {
             let entry = Entry::rows((operation::MODIFY_ROW, context), page, slot, place);
             return entry.with(vec![piece.old.clone(), piece.new.clone(), key, lock, Vec::new(), Vec::new()]);
         }
-        let (mut places, mut lengths) = (Vec::new(), Vec::new());
-        for piece in &self.0 {
-            places.extend((piece.old_at as u16).to_le_bytes());
-            places.extend((piece.new_at as u16).to_le_bytes());
-            lengths.extend((piece.old.len() as u16).to_le_bytes());
-        }
-        let mut elements = vec![places, lengths, key, lock];
-        elements.extend(self.0.iter().flat_map(|piece| [piece.old.clone(), piece.new.clone()]));
-        Entry::rows((operation::MODIFY_COLUMNS, context), page, slot, (rowset, 0, 0)).with(elements)
+        columns((operation::MODIFY_COLUMNS, context), place, rowset, &self.0, [key, lock])
     }
+}
+
+/// A change in several pieces: their places before and after, the lengths to replace, key and lock, then the pieces.
+fn columns(kind: (u8, u8), (page, slot): (PageId, u16), rowset: u64, pieces: &[Piece], rest: [Vec<u8>; 2]) -> Entry {
+    let (mut places, mut lengths) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        places.extend((piece.old_at as u16).to_le_bytes());
+        places.extend((piece.new_at as u16).to_le_bytes());
+        lengths.extend((piece.old.len() as u16).to_le_bytes());
+    }
+    let [key, lock] = rest;
+    let mut elements = vec![places, lengths, key, lock];
+    elements.extend(pieces.iter().flat_map(|piece| [piece.old.clone(), piece.new.clone()]));
+    Entry::rows(kind, page, slot, (rowset, 0, 0)).with(elements)
 }
 
 impl Entry {

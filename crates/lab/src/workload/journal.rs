@@ -2,7 +2,7 @@
 //! nothing needs what they hold.
 
 use crate::backup::tape::put;
-use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, SECTOR, block, parity, part_header};
+use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;
 
 /// The run ends here: the log has as many records as were asked for.
@@ -125,6 +125,32 @@ impl Journal {
             bytes.extend(&vlf.blocks);
         }
         bytes
+    }
+
+    /// The blocks from the one with this LSN on, and where they lie in the log file.
+    pub(super) fn copy(&self, from: Lsn) -> (Vec<u8>, Vec<Part>) {
+        let newest = self.vlfs[self.current].sequence;
+        let (mut blocks, mut parts) = (Vec::new(), Vec::new());
+        let mut in_order: Vec<(usize, &Vlf)> = self.vlfs.iter().enumerate().collect();
+        // Those that hold the log come first, in its order.
+        in_order.sort_by_key(|(_, vlf)| if vlf.sequence >= from.0 { vlf.sequence } else { u32::MAX });
+        for (number, vlf) in in_order {
+            let at = HEADER_PAGE + number as u64 * self.vlf_bytes;
+            let start = if vlf.sequence == from.0 { from.1 as usize * SECTOR - HEADER_PAGE as usize } else { 0 };
+            let end = if vlf.sequence == newest { self.end } else { self.room() };
+            let own = if vlf.sequence >= from.0 && vlf.uses > 0 { start..end } else { 0..0 };
+            blocks.extend(&vlf.blocks[own.clone()]);
+            let place = |offset: usize| at + HEADER_PAGE + offset as u64;
+            parts.push(Part {
+                sequence: vlf.sequence,
+                parity: if vlf.uses > 0 { parity(vlf.uses) } else { 0 },
+                at,
+                bytes: self.vlf_bytes,
+                copied: if own.is_empty() { 0..0 } else { place(own.start)..place(own.end) },
+                ..Part::default()
+            });
+        }
+        (blocks, parts)
     }
 
     fn room(&self) -> usize {

@@ -67,6 +67,11 @@ impl Pool {
         self.dirty.remove(&id);
     }
 
+    /// The pages as they lie on disk, by file.
+    pub(super) fn disk(&self) -> &[FilePages] {
+        &self.disk
+    }
+
     /// The files as they lie on disk.
     pub(super) fn files(&self) -> Vec<Vec<u8>> {
         self.disk.iter().map(|pages| pages.iter().flat_map(|page| page.iter().copied()).collect()).collect()

@@ -25,36 +25,42 @@ impl Engine<'_> {
     pub(super) fn run(&mut self, transactions: u64) -> Step {
         let mut ended = 0;
         while ended < transactions {
-            self.journal.wait(1 + self.dice.below(300));
-            let mut dice = self.dice.below(100);
-            let mut is = |percent: u64| {
-                let hit = dice < percent;
-                dice = dice.wrapping_sub(percent);
-                hit
-            };
-            if is(CHECKPOINTS) {
-                let leaves = if self.dice.chance(30) { 1 + self.dice.below(4) as usize } else { 0 };
-                self.checkpoint(leaves)?;
-            } else if is(CLEANUPS) {
-                self.clean_up()?;
-            } else if is(WRITES) {
-                self.write_one();
-            } else if is(BEGINS) && self.open.len() < MOST_OPEN || self.open.is_empty() {
-                self.begin("user_transaction", false)?;
-            } else if is(ENDS) {
-                let number = self.any_open();
-                if self.dice.chance(ROLLBACKS) {
-                    self.roll_back(number)?
-                } else {
-                    self.commit(number)?
-                }
-                ended += 1;
-            } else {
-                let number = self.any_open();
-                self.change_a_row(number)?;
-            }
+            ended += u64::from(self.one_step()?);
         }
         Ok(())
+    }
+
+    /// Does one thing; returns whether a transaction ended.
+    pub(super) fn one_step(&mut self) -> Step<bool> {
+        self.journal.wait(1 + self.dice.below(300));
+        let mut dice = self.dice.below(100);
+        let mut is = |percent: u64| {
+            let hit = dice < percent;
+            dice = dice.wrapping_sub(percent);
+            hit
+        };
+        if is(CHECKPOINTS) {
+            let leaves = if self.dice.chance(30) { 1 + self.dice.below(4) as usize } else { 0 };
+            self.checkpoint(leaves)?;
+        } else if is(CLEANUPS) {
+            self.clean_up()?;
+        } else if is(WRITES) {
+            self.write_one();
+        } else if is(BEGINS) && self.open.len() < MOST_OPEN || self.open.is_empty() {
+            self.begin("user_transaction", false)?;
+        } else if is(ENDS) {
+            let number = self.any_open();
+            if self.dice.chance(ROLLBACKS) {
+                self.roll_back(number)?
+            } else {
+                self.commit(number)?
+            }
+            return Ok(true);
+        } else {
+            let number = self.any_open();
+            self.change_a_row(number)?;
+        }
+        Ok(false)
     }
 
     /// Ends what is open.

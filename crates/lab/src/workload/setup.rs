@@ -1,6 +1,7 @@
 //! The database that a workload starts with: written by the lab, read into memory.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Spec;
@@ -191,6 +192,7 @@ impl Base {
             verify: spec.verify,
             version: facts.number,
             checkpoint: Default::default(),
+            log_backed_up: None,
             next_blob: FIRST_BLOB,
             counted: self.rowsets.iter().map(|rowset| rowset.counts).collect(),
         }
@@ -223,6 +225,18 @@ impl Base {
         }
         (state.settled, state.next) = (state.rows.clone(), table.rows);
         state
+    }
+
+    /// Writes data files into a folder.
+    pub(super) fn write_files(&self, files: &[FilePages], folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+        let mut written = Vec::new();
+        for (name, pages) in self.names.iter().zip(files) {
+            let path = folder.join(name);
+            let bytes: Vec<u8> = pages.iter().flat_map(|page| page.iter().copied()).collect();
+            std::fs::write(&path, bytes).map_err(|source| LabError::Io { path: path.clone(), source })?;
+            written.push(path);
+        }
+        Ok(written)
     }
 
     /// Files with their names.

@@ -72,6 +72,18 @@ pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     out
 }
 
+/// The records of blocks that lie one after another: sequence number and parity of their VLF, number of the first.
+pub(super) fn blocks(bytes: &[u8], (sequence, parity, first): (u32, u8, u32), has_checksum: bool) -> Vec<Record> {
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let place = Lsn(sequence, first + (at / SECTOR) as u32, 1);
+        let (block, mut records) = block(&bytes[at..], parity, place, has_checksum).expect("a block");
+        at += block.len();
+        out.append(&mut records);
+    }
+    out
+}
+
 /// A block with its sectors restored, and its records; none if it is of an earlier use.
 fn block(bytes: &[u8], parity: u8, place: Lsn, has_checksum: bool) -> Option<(Vec<u8>, Vec<Record>)> {
     let size = usize::from(word(bytes, 6));

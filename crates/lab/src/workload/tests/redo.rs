@@ -38,6 +38,13 @@ impl Pages {
         })
     }
 
+    /// Replaces a page by an image of it.
+    pub(super) fn put(&mut self, id: PageId, image: &[u8]) {
+        let from = id.page as usize * PAGE;
+        self.files[file_index(id.file)][from..from + PAGE].copy_from_slice(image);
+        self.frames.remove(&id);
+    }
+
     /// A page as it is written to disk.
     pub(super) fn bytes(&self, id: PageId) -> Box<[u8; PAGE]> {
         let from = id.page as usize * PAGE;

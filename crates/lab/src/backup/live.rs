@@ -1,0 +1,101 @@
+//! Backups of a database in use: pages as they lay on disk while they were copied, and the log that goes with them.
+
+use std::path::{Path, PathBuf};
+
+use super::facts::Facts;
+use super::origin::Origin;
+use super::set::Content;
+use super::tape::{LARGE, SMALL};
+use super::{BackupOptions, Base, Changes, Container, Failure, Prepared, deal, write_stripe};
+use crate::disk::LabError;
+use crate::log::{LogForm, Part};
+use crate::page::{Lsn, PageVerify};
+
+/// What a set has.
+#[derive(Clone, Debug)]
+pub(crate) enum LiveKind {
+    /// All pages in use.
+    Full,
+    /// Extents that changed since the full backup.
+    Differential(Vec<(u16, u32)>),
+    /// Log alone.
+    Log,
+}
+
+/// A backup set of a database in use.
+pub(crate) struct LiveSet<'a> {
+    pub(crate) kind: LiveKind,
+    /// The data files as they were copied.
+    pub(crate) files: &'a [PathBuf],
+    /// Its number: minutes since the first one.
+    pub(crate) step: u8,
+    /// The last full backup: its number, and its checkpoint.
+    pub(crate) base: Option<(u8, Lsn)>,
+    /// The first LSN in it, that of its checkpoint, and the one after its last.
+    pub(crate) lsns: (Lsn, Lsn, Lsn),
+    /// Log blocks, and where they lie in the log file.
+    pub(crate) log: (Vec<u8>, Vec<Part>),
+    pub(crate) checksum: bool,
+    pub(crate) compressed: bool,
+    pub(crate) stripes: u16,
+}
+
+/// Writes the set to files of its own, one per stripe.
+pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<PathBuf>, LabError> {
+    let options = BackupOptions {
+        base: set
+            .base
+            .filter(|_| matches!(set.kind, LiveKind::Differential(_)))
+            .map(|(step, _)| Base { files: &[], step }),
+        checksum: set.checksum,
+        stripes: set.stripes,
+        ..BackupOptions::default()
+    };
+    let origin = Origin::open(set.files)?;
+    let mut facts = Facts::new(&origin, set.step, &options)?;
+    (facts.first_lsn, facts.checkpoint_lsn, facts.last_lsn) = set.lsns;
+    facts.redo_lsn = facts.first_lsn;
+    facts.full_backup_lsn = set.base.map(|(_, lsn)| lsn).unwrap_or_default();
+    if options.base.is_some() {
+        facts.base_lsn = facts.full_backup_lsn;
+    }
+    let extents = match &set.kind {
+        LiveKind::Full => origin.in_use()?,
+        LiveKind::Differential(changed) => origin.with_first(changed),
+        LiveKind::Log => Vec::new(),
+    };
+    if let LiveKind::Log = set.kind {
+        (facts.letter, facts.name) = (b'L', format!("{}-Transaction Log Backup", facts.database));
+    }
+    let verify = origin.boot()?.verify;
+    let regions = match set.kind {
+        LiveKind::Log => Vec::new(),
+        _ => vec![deal(&extents, facts.stripes, u64::from(set.step))],
+    };
+    let content = Content {
+        regions,
+        log: set.log.0.clone(),
+        log_parts: set.log.1.clone(),
+        log_form: LogForm::of(facts.version, verify == PageVerify::Checksum),
+        with_checksum: set.checksum,
+    };
+    let (device, container) = if set.compressed { (LARGE, Some(Container::Version2)) } else { (SMALL, None) };
+    let changes = Changes { verify, ..Changes::default() };
+    let mut prepared = [Prepared { origin, facts, content, changes }];
+    let ending = if let LiveKind::Log = set.kind { "trn" } else { "bak" };
+    let mut written = Vec::new();
+    for stripe in 0..set.stripes.max(1) {
+        let path = match set.stripes {
+            0 | 1 => folder.join(format!("{name}.{ending}")),
+            _ => folder.join(format!("{name}_{}.{ending}", stripe + 1)),
+        };
+        let failed = |failure| match failure {
+            Failure::Output(source) => LabError::Io { path: path.clone(), source },
+            Failure::Origin(error) => error,
+        };
+        let (staged, _) = write_stripe(&mut prepared, stripe, &path, (container, device)).map_err(failed)?;
+        staged.publish().map_err(|source| LabError::Io { path: path.clone(), source })?;
+        written.push(path);
+    }
+    Ok(written)
+}

@@ -1,0 +1,192 @@
+//! Backups of a workload while it runs: full, differential and log backups, each with what a restore up to its end must
+//! give.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::checkpoint::BOOT_PAGE;
+use super::engine::{By, Engine, Undo};
+use super::entry::{Entry, context};
+use super::journal::Step;
+use super::pool::FilePages;
+use super::{Stop, Truth, Workload};
+use crate::backup::live::{self, LiveKind, LiveSet};
+use crate::disk::LabError;
+use crate::ids::{EXTENT, PageId};
+use crate::page::Lsn;
+
+/// The differential map of a file's first interval, and the extents that it always marks.
+const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
+const ALWAYS_CHANGED: u8 = 0b11;
+/// Extents that are copied between two steps of the workload.
+const EXTENTS_PER_STEP: usize = 12;
+
+/// A kind of backup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetKind {
+    /// All pages.
+    Full,
+    /// What changed since the last full backup.
+    Differential,
+    /// The log since the last log backup.
+    Log,
+}
+
+/// How backups are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChainOptions {
+    /// WITH CHECKSUM.
+    pub checksum: bool,
+    /// WITH COMPRESSION.
+    pub compressed: bool,
+    /// Stripes; 0 is 1.
+    pub stripes: u16,
+}
+
+/// A backup of a chain.
+#[derive(Clone, Debug)]
+pub struct ChainSet {
+    /// Its kind.
+    pub kind: SetKind,
+    /// Its files, by stripe.
+    pub files: Vec<PathBuf>,
+    /// First and last LSN as text; the last one is that of the first record not in it.
+    pub lsns: (String, String),
+    /// The database at its end: what a restore of all sets up to this one must give.
+    pub truth: Truth,
+}
+
+impl Workload {
+    /// Runs the workload under the full recovery model, with a backup of each kind in turn, spread evenly over it. The
+    /// first one is a full backup. The workload goes on while pages are copied.
+    pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Vec<ChainSet>, LabError> {
+        if kinds.first() != Some(&SetKind::Full) {
+            return Err(LabError::Description("a chain of backups begins with a full one".to_owned()));
+        }
+        let mut engine = self.base.engine(&self.spec);
+        // Nothing of the log may go before there is a backup.
+        engine.log_backed_up = Some(Lsn::default());
+        engine.use_full_recovery();
+        let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
+        engine.start().map_err(full)?;
+        let (mut sets, mut base) = (Vec::new(), None);
+        for (step, &kind) in (1..).zip(kinds) {
+            engine.run(self.spec.transactions / kinds.len() as u64).map_err(full)?;
+            let copied = engine.back_up(kind).map_err(full)?;
+            let work = tempfile::tempdir().map_err(|source| LabError::Io { path: folder.to_owned(), source })?;
+            let files = self.base.write_files(&copied.pages, work.path())?;
+            let set = LiveSet {
+                kind: copied.kind,
+                files: &files,
+                step,
+                base,
+                lsns: copied.lsns,
+                log: copied.log,
+                checksum: options.checksum,
+                compressed: options.compressed,
+                stripes: options.stripes,
+            };
+            let name = match kind {
+                SetKind::Full => format!("{step:02}_full"),
+                SetKind::Differential => format!("{step:02}_diff"),
+                SetKind::Log => format!("{step:02}_log"),
+            };
+            let files = live::write(&set, folder, &name)?;
+            let (first, checkpoint, last) = copied.lsns;
+            if kind == SetKind::Full {
+                base = Some((step, checkpoint));
+            }
+            let truth = self.truth(engine.clone(), Stop::WithOpen);
+            sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), truth });
+        }
+        Ok(sets)
+    }
+}
+
+/// What a backup copied.
+struct Copied {
+    kind: LiveKind,
+    pages: Vec<FilePages>,
+    /// First LSN, that of the checkpoint, and the one after the last.
+    lsns: (Lsn, Lsn, Lsn),
+    log: (Vec<u8>, Vec<crate::log::Part>),
+}
+
+impl Engine<'_> {
+    /// The database keeps its log until it is backed up.
+    fn use_full_recovery(&mut self) {
+        const STATUS: usize = 0x24;
+        const SIMPLE: u8 = 8;
+        self.pool.frame(BOOT_PAGE).records[0][STATUS] &= !SIMPLE;
+        self.pool.flush(BOOT_PAGE);
+    }
+
+    fn back_up(&mut self, kind: SetKind) -> Step<Copied> {
+        if kind == SetKind::Log {
+            let last = self.journal.end();
+            let first = self.log_backed_up.unwrap_or(last);
+            let (blocks, mut parts) = self.journal.copy(first);
+            parts.retain(|part| !part.copied.is_empty());
+            let log = (blocks, parts);
+            self.log_backed_up = Some(last);
+            return Ok(Copied {
+                kind: LiveKind::Log,
+                pages: self.pool.disk().to_vec(),
+                lsns: (first, self.checkpoint, last),
+                log,
+            });
+        }
+        self.checkpoint(0)?;
+        let checkpoint = self.checkpoint;
+        let oldest = self.open.values().map(|transaction| transaction.begin).min();
+        let first = oldest.map_or(checkpoint, |oldest| oldest.min(checkpoint));
+        let live = match kind {
+            SetKind::Differential => LiveKind::Differential(self.changed_extents()),
+            _ => LiveKind::Full,
+        };
+        if kind == SetKind::Full {
+            self.clear_changed()?;
+        }
+        let pages = self.copy_pages()?;
+        let last = self.journal.end();
+        if self.log_backed_up == Some(Lsn::default()) {
+            // The first log backup has everything since the first full one.
+            self.log_backed_up = Some(first);
+        }
+        Ok(Copied { kind: live, pages, lsns: (first, checkpoint, last), log: self.journal.copy(first) })
+    }
+
+    /// Copies all pages from disk, a few extents at a time, while transactions go on.
+    fn copy_pages(&mut self) -> Step<Vec<FilePages>> {
+        let mut copied: Vec<FilePages> = self.pool.disk().to_vec();
+        for file in 0..copied.len() {
+            let pages = copied[file].len();
+            for from in (0..pages).step_by(EXTENTS_PER_STEP * EXTENT as usize) {
+                let span = from..(from + EXTENTS_PER_STEP * EXTENT as usize).min(pages);
+                for page in span {
+                    copied[file][page] = Arc::clone(&self.pool.disk()[file][page]);
+                }
+                self.one_step()?;
+            }
+        }
+        Ok(copied)
+    }
+
+    fn changed_extents(&mut self) -> Vec<(u16, u32)> {
+        let extents = self.pool.pages(1) / EXTENT;
+        (0..extents).filter(|&extent| self.bit(DIFFERENTIAL_MAP, extent)).map(|extent| (1, extent)).collect()
+    }
+
+    /// A full backup begins: nothing has changed since.
+    fn clear_changed(&mut self) -> Step {
+        let old = self.pool.frame(DIFFERENTIAL_MAP).records[1].clone();
+        let mut new = old.clone();
+        new[4..].fill(0);
+        new[4] = ALWAYS_CHANGED;
+        if let Some(entry) = Entry::map_change(context::DIFFERENTIAL_MAP, (DIFFERENTIAL_MAP, 1), &old, &new) {
+            self.change(By::Engine, entry, Undo::Nothing, |frame| frame.records[1] = new)?;
+            self.write_back(vec![DIFFERENTIAL_MAP]);
+        }
+        Ok(())
+    }
+}
