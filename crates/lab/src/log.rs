@@ -56,6 +56,7 @@ pub(crate) mod operation {
     pub(crate) const BEGIN_TRANSACTION: u8 = 128;
     pub(crate) const COMMIT: u8 = 129;
     pub(crate) const ABORT: u8 = 130;
+    pub(crate) const PREPARE: u8 = 131;
     pub(crate) const HOBT_DELTA: u8 = 140;
     pub(crate) const BEGIN_CHECKPOINT: u8 = 150;
     pub(crate) const TRANSACTIONS_AT_CHECKPOINT: u8 = 152;

@@ -31,7 +31,7 @@ use crate::ids::PageId;
 use crate::page::PageVerify;
 use crate::random::{Random, mix};
 use crate::version::Version;
-pub use chain::{ChainOptions, ChainSet, SetKind};
+pub use chain::{Chain, ChainOptions, ChainSet, Commit, RowChange, SetKind};
 use engine::Engine;
 use setup::Base;
 
@@ -129,6 +129,9 @@ pub struct Truth {
     pub missing: Vec<PageId>,
 }
 
+/// The values of a row as rows store them; none for NULL.
+pub type Values = Vec<Option<Vec<u8>>>;
+
 /// The rows of a table.
 #[derive(Clone, Debug)]
 pub struct TableTruth {
@@ -136,8 +139,8 @@ pub struct TableTruth {
     pub name: String,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// Its rows in no certain order, each value as rows store it; none for NULL.
-    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+    /// Its rows, in no certain order.
+    pub rows: Vec<Values>,
 }
 
 /// A transaction that did not end.
@@ -149,6 +152,8 @@ pub struct OpenTransaction {
     pub begin: String,
     /// It changes a structure, and is taken back as a whole.
     pub is_system: bool,
+    /// It is in doubt: ready to commit, which is decided elsewhere. The truth takes it back.
+    pub is_prepared: bool,
 }
 
 impl Workload {
@@ -206,6 +211,7 @@ impl Workload {
             number,
             begin: transaction.begin.to_string(),
             is_system: transaction.before.is_some(),
+            is_prepared: transaction.is_prepared,
         });
         let open: Vec<OpenTransaction> = open.collect();
         let (records, end) = (engine.journal.count, engine.journal.end().to_string());
@@ -219,14 +225,21 @@ impl Workload {
         if stop != Stop::ShutDown {
             engine.settle_files();
         }
-        let tables = engine.tables.iter().map(|state| TableTruth {
-            name: state.table.name.clone(),
-            columns: state.table.columns.iter().map(|column| column.name.clone()).collect(),
-            rows: state.settled.values().map(|live| self.base.values(state.table, &live.values)).collect(),
-        });
-        let tables = tables.collect();
+        let tables = engine.tables();
         let files = self.base.named(engine.pool.files());
         Truth { files, redone, tables, open, records, end, missing: Vec::new() }
+    }
+}
+
+impl Engine<'_> {
+    /// The rows of all tables, as committed.
+    fn tables(&self) -> Vec<TableTruth> {
+        let table = |state: &table::TableState<'_>| TableTruth {
+            name: state.table.name.clone(),
+            columns: state.table.columns.iter().map(|column| column.name.clone()).collect(),
+            rows: state.settled.values().map(|live| state.values(live)).collect(),
+        };
+        self.tables.iter().map(table).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `mdfsck lab`: sample databases and backups.
 
 mod build;
+mod chain;
 mod crash;
 
 use std::fmt::Display;
@@ -17,6 +18,7 @@ use source::{DataFiles, PageSource};
 use crate::failure::Failure;
 use crate::{output, size};
 pub(crate) use build::Build;
+use chain::ChainArguments;
 use crash::CrashArguments;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -36,7 +38,9 @@ Examples:
   mdfsck lab backup broken --kind diff --since practice -o backups
           full backup of the sound database, differential with what the damage changed
   mdfsck lab crash dirty --seed 7 --transactions 200 --open
-          a database that crashed with transactions open, its log, and what recovery must make of it";
+          a database that crashed with transactions open, its log, and what recovery must make of it
+  mdfsck lab chain backups --sets full,log,diff,log
+          a restore chain of a database in use";
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
@@ -64,6 +68,12 @@ pub(crate) enum LabCommand {
     /// truth has the data files as recovery must make them, and truth.json the rows that committed transactions left. The
     /// same options write the same bytes.
     Crash(CrashArguments),
+
+    /// Write backups of a database in use: full, differential and log backups
+    ///
+    /// Transactions go on between the backups and while pages are copied, some of them open at the end of a set. truth.json
+    /// has the rows that a restore up to the end of each set must give. The same options write the same bytes.
+    Chain(ChainArguments),
 }
 
 #[derive(Args)]
@@ -251,6 +261,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
         LabCommand::Damage(arguments) => damage(arguments),
         LabCommand::Backup(arguments) => backup(arguments),
         LabCommand::Crash(arguments) => crash::run(arguments),
+        LabCommand::Chain(arguments) => chain::run(arguments),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::config::date;
 use super::facts::Facts;
 use super::origin::Origin;
 use super::set::Content;
@@ -33,6 +34,8 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) base: Option<(u8, Lsn)>,
     /// The first LSN in it, that of its checkpoint, and the one after its last.
     pub(crate) lsns: (Lsn, Lsn, Lsn),
+    /// Day of March 2024 and time of day at which it began and ended.
+    pub(crate) times: [(u8, (u8, u8, u8)); 2],
     /// Log blocks, and where they lie in the log file.
     pub(crate) log: (Vec<u8>, Vec<Part>),
     pub(crate) checksum: bool,
@@ -55,6 +58,7 @@ pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<
     let mut facts = Facts::new(&origin, set.step, &options)?;
     (facts.first_lsn, facts.checkpoint_lsn, facts.last_lsn) = set.lsns;
     facts.redo_lsn = facts.first_lsn;
+    [facts.started, facts.finished] = set.times.map(|(day, time)| date((2024, 3, day), time));
     facts.full_backup_lsn = set.base.map(|(_, lsn)| lsn).unwrap_or_default();
     if options.base.is_some() {
         facts.base_lsn = facts.full_backup_lsn;

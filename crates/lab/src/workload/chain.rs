@@ -9,7 +9,7 @@ use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
 use super::journal::Step;
 use super::pool::FilePages;
-use super::{Stop, Truth, Workload};
+use super::{Stop, TableTruth, Truth, Values, Workload};
 use crate::backup::live::{self, LiveKind, LiveSet};
 use crate::disk::LabError;
 use crate::ids::{EXTENT, PageId};
@@ -56,10 +56,59 @@ pub struct ChainSet {
     pub truth: Truth,
 }
 
+/// A chain of backups.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The backups.
+    pub sets: Vec<ChainSet>,
+    /// The rows before the first transaction.
+    pub tables: Vec<TableTruth>,
+    /// All commits of users' transactions, in their order: with them, the rows of every moment are known.
+    pub commits: Vec<Commit>,
+}
+
+/// A commit.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The LSN of its COMMIT_XACT, as text.
+    pub lsn: String,
+    /// Its time, as text: local time of the server, with milliseconds.
+    pub time: String,
+    /// What it changed.
+    pub changes: Vec<RowChange>,
+}
+
+/// A row before and after a transaction.
+#[derive(Clone, Debug)]
+pub struct RowChange {
+    /// Position of the table in [`Chain::tables`].
+    pub table: usize,
+    /// None for a new row.
+    pub before: Option<Values>,
+    /// None for a row that went.
+    pub after: Option<Values>,
+}
+
+/// A datetime of the days on which workloads run, as text.
+pub(super) fn time_text(time: [u8; 8]) -> String {
+    let (day, (hour, minute, second), ms) = moment(time);
+    format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}")
+}
+
+/// The day of March 2024, the time of day, and its milliseconds.
+fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
+    let [a, b, c, d, e, f, ..] = time;
+    let (ticks, days) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
+    let seconds = ticks / 300;
+    let time = ((seconds / 3600) as u8, (seconds / 60 % 60) as u8, (seconds % 60) as u8);
+    // Day 45,350 is 2024-03-01.
+    ((days - 45_350) as u8 + 1, time, (ticks % 300 * 10).div_ceil(3))
+}
+
 impl Workload {
     /// Runs the workload under the full recovery model, with a backup of each kind in turn, spread evenly over it. The
     /// first one is a full backup. The workload goes on while pages are copied.
-    pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Vec<ChainSet>, LabError> {
+    pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         if kinds.first() != Some(&SetKind::Full) {
             return Err(LabError::Description("a chain of backups begins with a full one".to_owned()));
         }
@@ -67,6 +116,7 @@ impl Workload {
         // Nothing of the log may go before there is a backup.
         engine.log_backed_up = Some(Lsn::default());
         engine.use_full_recovery();
+        let tables = engine.tables();
         let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
         engine.start().map_err(full)?;
         let (mut sets, mut base) = (Vec::new(), None);
@@ -81,6 +131,7 @@ impl Workload {
                 step,
                 base,
                 lsns: copied.lsns,
+                times: copied.times,
                 log: copied.log,
                 checksum: options.checksum,
                 compressed: options.compressed,
@@ -99,7 +150,7 @@ impl Workload {
             let truth = self.truth(engine.clone(), Stop::WithOpen);
             sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), truth });
         }
-        Ok(sets)
+        Ok(Chain { sets, tables, commits: engine.commits })
     }
 }
 
@@ -110,6 +161,8 @@ struct Copied {
     /// First LSN, that of the checkpoint, and the one after the last.
     lsns: (Lsn, Lsn, Lsn),
     log: (Vec<u8>, Vec<crate::log::Part>),
+    /// Day of March 2024 and time of day at which it began and ended.
+    times: [(u8, (u8, u8, u8)); 2],
 }
 
 impl Engine<'_> {
@@ -121,7 +174,13 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
+    fn now(&self) -> (u8, (u8, u8, u8)) {
+        let (day, time, _) = moment(self.journal.time());
+        (day, time)
+    }
+
     fn back_up(&mut self, kind: SetKind) -> Step<Copied> {
+        let began = self.now();
         if kind == SetKind::Log {
             let last = self.journal.end();
             let first = self.log_backed_up.unwrap_or(last);
@@ -134,6 +193,7 @@ impl Engine<'_> {
                 pages: self.pool.disk().to_vec(),
                 lsns: (first, self.checkpoint, last),
                 log,
+                times: [began, self.now()],
             });
         }
         self.checkpoint(0)?;
@@ -153,19 +213,20 @@ impl Engine<'_> {
             // The first log backup has everything since the first full one.
             self.log_backed_up = Some(first);
         }
-        Ok(Copied { kind: live, pages, lsns: (first, checkpoint, last), log: self.journal.copy(first) })
+        let times = [began, self.now()];
+        Ok(Copied { kind: live, pages, lsns: (first, checkpoint, last), log: self.journal.copy(first), times })
     }
 
     /// Copies all pages from disk, a few extents at a time, while transactions go on.
     fn copy_pages(&mut self) -> Step<Vec<FilePages>> {
         let mut copied: Vec<FilePages> = self.pool.disk().to_vec();
-        for file in 0..copied.len() {
-            let pages = copied[file].len();
-            for from in (0..pages).step_by(EXTENTS_PER_STEP * EXTENT as usize) {
-                let span = from..(from + EXTENTS_PER_STEP * EXTENT as usize).min(pages);
-                for page in span {
-                    copied[file][page] = Arc::clone(&self.pool.disk()[file][page]);
+        for (file, pages) in copied.iter_mut().enumerate() {
+            let mut from = 0;
+            for chunk in pages.chunks_mut(EXTENTS_PER_STEP * EXTENT as usize) {
+                for (page, now) in chunk.iter_mut().zip(&self.pool.disk()[file][from..]) {
+                    *page = Arc::clone(now);
                 }
+                from += chunk.len();
                 self.one_step()?;
             }
         }

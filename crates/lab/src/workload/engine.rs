@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::chain::{Commit, time_text};
 use super::entry::{Edit, Entry, context};
 use super::frame::Frame;
 use super::journal::{Journal, Step};
@@ -32,6 +33,8 @@ pub(super) struct Engine<'a> {
     pub(super) log_backed_up: Option<Lsn>,
     /// The number of the next long value.
     pub(super) next_blob: u64,
+    /// What each commit changed, in their order.
+    pub(super) commits: Vec<Commit>,
     /// Counters of each rowset as the catalog has them.
     pub(super) counted: Vec<super::table::Counts>,
 }
@@ -75,6 +78,8 @@ pub(super) enum Undo {
 pub(super) struct Transaction {
     pub(super) begin: Lsn,
     pub(super) last: Lsn,
+    /// Ready to commit, which another database or a coordinator decides.
+    pub(super) is_prepared: bool,
     /// A structure change: its pages as they were before it.
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
     /// Each change with the record before it in this transaction.
@@ -179,6 +184,7 @@ impl<'a> Engine<'a> {
         let transaction = Transaction {
             begin,
             last: begin,
+            is_prepared: false,
             before: changes_structure.then(BTreeMap::new),
             undo: Vec::new(),
             locked: BTreeSet::new(),
@@ -191,14 +197,29 @@ impl<'a> Engine<'a> {
 
     /// Commits a transaction. The log goes to disk when a user's one does.
     pub(super) fn commit(&mut self, number: u32) -> Step {
-        self.end(number, operation::COMMIT)?;
+        let time = self.journal.time();
+        let lsn = self.end(number, operation::COMMIT)?;
         if let Some(transaction) = self.open.remove(&number)
             && transaction.before.is_none()
         {
-            for (table, row) in transaction.locked {
-                self.tables[table].settle(row);
-            }
+            let changes =
+                transaction.locked.into_iter().filter_map(|(table, row)| self.tables[table].settle(table, row));
+            self.commits.push(Commit { lsn: lsn.to_string(), time: time_text(time), changes: changes.collect() });
             self.journal.close();
+        }
+        Ok(())
+    }
+
+    /// Says in the log that a transaction of several databases is ready to commit.
+    pub(super) fn prepare(&mut self, number: u32) -> Step {
+        let Some(transaction) = self.open.get_mut(&number) else { return Ok(()) };
+        let begin = transaction.begin;
+        let mut fixed = vec![0; 64];
+        put(&mut fixed, 0x2C, &begin.bytes());
+        put(&mut fixed, 0x38, &self.journal.time());
+        self.note(By::Transaction(number), (operation::PREPARE, context::NONE), fixed, &[Vec::new()])?;
+        if let Some(transaction) = self.open.get_mut(&number) {
+            transaction.is_prepared = true;
         }
         Ok(())
     }
@@ -262,7 +283,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    fn end(&mut self, number: u32, operation: u8) -> Step {
+    fn end(&mut self, number: u32, operation: u8) -> Step<Lsn> {
         let begin = self.open.get(&number).map(|transaction| transaction.begin).unwrap_or_default();
         let mut fixed = vec![0; 80];
         put(&mut fixed, 4, &begin.bytes());
@@ -270,8 +291,7 @@ impl<'a> Engine<'a> {
         put(&mut fixed, 0x10, &number.to_le_bytes());
         put(&mut fixed, 0x18, &self.journal.time());
         put(&mut fixed, 0x20, &begin.bytes());
-        self.note(By::Engine, (operation, context::NONE), fixed, &[])?;
-        Ok(())
+        self.note(By::Engine, (operation, context::NONE), fixed, &[])
     }
 
     /// Bytes of a page that are free and not needed to take something back. Only heaps need that: a row of an index can

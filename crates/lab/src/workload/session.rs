@@ -15,6 +15,8 @@ const CLEANUPS: u64 = 4;
 const WRITES: u64 = 6;
 const BEGINS: u64 = 10;
 const ENDS: u64 = 12;
+/// Commits of transactions that other databases take part in, in percent.
+const PREPARED: u64 = 5;
 /// Longest record with a long value in it.
 const MOST_IN_ROW: usize = 8000;
 /// Rollbacks among the ends, in percent.
@@ -51,9 +53,12 @@ impl Engine<'_> {
         } else if is(ENDS) {
             let number = self.any_open();
             if self.dice.chance(ROLLBACKS) {
-                self.roll_back(number)?
+                self.roll_back(number)?;
             } else {
-                self.commit(number)?
+                if self.dice.chance(PREPARED) {
+                    self.prepare(number)?;
+                }
+                self.commit(number)?;
             }
             return Ok(true);
         } else {

@@ -14,7 +14,7 @@ use super::schema::schema;
 use super::table::{Counts, Live, Rowset, TableState};
 use crate::build::{BuiltRowset, table_seed, unit_kind};
 use crate::database::write_tables;
-use crate::description::{Description, Table};
+use crate::description::Description;
 use crate::disk::LabError;
 use crate::fixed::log_header;
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
@@ -193,6 +193,7 @@ impl Base {
             version: facts.number,
             checkpoint: Default::default(),
             log_backed_up: None,
+            commits: Vec::new(),
             next_blob: FIRST_BLOB,
             counted: self.rowsets.iter().map(|rowset| rowset.counts).collect(),
         }
@@ -250,11 +251,6 @@ impl Base {
 
     pub(super) fn log_header(&self) -> [u8; PAGE] {
         log_header(&self.description, 0)
-    }
-
-    /// The values of a row, one by one.
-    pub(super) fn values(&self, table: &Table, row: &Row) -> Vec<Option<Vec<u8>>> {
-        (0..table.columns.len()).map(|at| row.value(at).map(<[u8]>::to_vec)).collect()
     }
 }
 

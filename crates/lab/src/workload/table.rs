@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Values;
+use super::chain::RowChange;
 use super::key::KeyLayout;
 use crate::description::Table;
 use crate::ids::{PageId, RowId, UnitId};
@@ -76,12 +78,20 @@ pub(super) struct TableState<'a> {
 }
 
 impl TableState<'_> {
-    /// A transaction committed its change of a row.
-    pub(super) fn settle(&mut self, row: u64) {
-        match self.rows.get(&row) {
+    /// A transaction committed its change of a row: what it was before and after, if it changed.
+    pub(super) fn settle(&mut self, table: usize, row: u64) -> Option<RowChange> {
+        let before = match self.rows.get(&row) {
             Some(live) => self.settled.insert(row, live.clone()),
             None => self.settled.remove(&row),
         };
+        let before = before.map(|live| self.values(&live));
+        let after = self.settled.get(&row).map(|live| self.values(live));
+        (before != after).then_some(RowChange { table, before, after })
+    }
+
+    /// The values of a row, one by one.
+    pub(super) fn values(&self, live: &Live) -> Values {
+        (0..self.table.columns.len()).map(|at| live.values.value(at).map(<[u8]>::to_vec)).collect()
     }
 
     /// A transaction was taken back.

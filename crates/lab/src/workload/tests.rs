@@ -76,6 +76,24 @@ fn the_log_leads_to_the_truth_at_any_moment() {
     assert!(in_structure_changes > 0);
 }
 
+/// The rows before the first transaction, changed by each commit up to the end of a backup, are the rows at its end.
+fn assert_commits(chain: &Chain) {
+    let mut rows: Vec<BTreeSet<Values>> =
+        chain.tables.iter().map(|table| table.rows.iter().cloned().collect()).collect();
+    let mut commits = chain.commits.iter().peekable();
+    assert!(chain.commits.is_sorted_by_key(|commit| (&commit.time, &commit.lsn)));
+    for set in &chain.sets {
+        while let Some(commit) = commits.next_if(|commit| commit.lsn < set.lsns.1) {
+            for change in &commit.changes {
+                assert!(change.before.as_ref().is_none_or(|row| rows[change.table].remove(row)));
+                assert!(change.after.clone().is_none_or(|row| rows[change.table].insert(row)));
+            }
+        }
+        let at_end = set.truth.tables.iter().map(|table| table.rows.iter().cloned().collect::<BTreeSet<Values>>());
+        assert!(rows.iter().zip(at_end).all(|(rows, at_end)| *rows == at_end), "{:?}", set.files);
+    }
+}
+
 /// Full, differential and log backups lead to the truth at the end of each: pages of the newest full backup and the
 /// differential after it, records of all sets from the checkpoint on.
 #[test]
@@ -87,6 +105,8 @@ fn a_chain_of_backups_leads_to_the_truth_at_the_end_of_each() {
         let kinds = [Full, Log, Log, Differential, Log, Full, Log, Differential, Log];
         let options = ChainOptions { checksum: seed % 2 == 0, ..ChainOptions::default() };
         let chain = Workload::new(spec).unwrap().chain(&kinds, options, folder.path()).unwrap();
+        assert_commits(&chain);
+        let chain = chain.sets;
         let sets: Vec<_> = chain.iter().map(|set| restore::open(&set.files[0])).collect();
         let mut reached = None;
         for (at, (set, made)) in sets.iter().zip(&chain).enumerate() {
@@ -135,8 +155,8 @@ fn virtual_log_files_are_used_again() {
 fn the_log_has_records_of_each_kind() {
     let mut kinds = BTreeSet::new();
     for seed in 0..6 {
-        let workload = Workload::new(Spec { transactions: 300, ..spec(seed) }).unwrap();
-        let crashed = workload.crash(Stop::WithoutOpen, Flush::Some(seed));
+        let spec = Spec { transactions: 500, rows: [20, 300][seed as usize % 2], vlfs: 20, ..spec(seed) };
+        let crashed = Workload::new(spec).unwrap().crash(Stop::WithoutOpen, Flush::Some(seed));
         for record in read::records(&crashed.log.1, true) {
             kinds.insert((record.operation(), read::word(&record.bytes, 0x0E) & 1 == 1));
         }
@@ -183,11 +203,14 @@ fn the_log_has_records_of_each_kind() {
         ((11, 2), forward),
         ((13, 2), forward),
         ((13, 3), forward),
+        ((1, 4), forward),
         ((18, 2), forward),
+        ((19, 2), forward),
         ((22, 2), forward),
         ((128, 0), forward),
         ((129, 0), forward),
         ((130, 0), forward),
+        ((131, 0), forward),
         ((150, 0), forward),
         ((152, 0), forward),
         ((152, 23), forward),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::lab::workload::{Crashed, Flush, Spec, Stop, Workload};
+use ::lab::workload::{Flush, Spec, Stop, TableTruth, Truth, Values, Workload};
 use ::lab::{PageVerify, Version};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
         return Err(refused(&description, &"already exists"));
     }
     let files = crashed.write(dir).map_err(Failure::unable)?;
-    let text = format!("{}\n", truth(&crashed));
+    let text = format!("{}\n", truth(&crashed.truth));
     std::fs::write(&description, text).map_err(|cause| refused(&description, &cause))?;
     let truth = &crashed.truth;
     output::print(|out| {
@@ -100,24 +100,37 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The truth as JSON: values as hexadecimal digits of the bytes that rows store, null for NULL.
-fn truth(crashed: &Crashed) -> Value {
-    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let truth = &crashed.truth;
-    let tables = truth.tables.iter().map(|table| {
-        let rows = table.rows.iter().map(|row| row.iter().map(|value| value.as_ref().map(hex)).collect());
-        json!({ "name": table.name, "columns": table.columns, "rows": rows.collect::<Vec<Vec<Option<String>>>>() })
+/// The truth as JSON.
+pub(super) fn truth(truth: &Truth) -> Value {
+    let open = truth.open.iter().map(|open| {
+        json!({
+            "transaction": open.number,
+            "begin": open.begin,
+            "system": open.is_system,
+            "prepared": open.is_prepared,
+        })
     });
-    let open = truth
-        .open
-        .iter()
-        .map(|open| json!({ "transaction": open.number, "begin": open.begin, "system": open.is_system }));
     let missing = truth.missing.iter().map(|page| format!("{}:{}", page.file, page.page));
     json!({
         "records": truth.records,
         "end": truth.end,
         "open": open.collect::<Vec<Value>>(),
         "not_on_disk": missing.collect::<Vec<String>>(),
-        "tables": tables.collect::<Vec<Value>>(),
+        "tables": tables(&truth.tables),
     })
+}
+
+/// The rows of tables.
+pub(super) fn tables(tables: &[TableTruth]) -> Vec<Value> {
+    let table = |table: &TableTruth| {
+        let rows: Vec<Value> = table.rows.iter().map(row).collect();
+        json!({ "name": table.name, "columns": table.columns, "rows": rows })
+    };
+    tables.iter().map(table).collect()
+}
+
+/// The values of a row as hexadecimal digits of the bytes that rows store, null for NULL.
+pub(super) fn row(row: &Values) -> Value {
+    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    row.iter().map(|value| value.as_ref().map(hex)).collect::<Vec<_>>().into()
 }
