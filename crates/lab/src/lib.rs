@@ -14,6 +14,7 @@ mod database;
 pub mod description;
 mod disk;
 pub mod entries;
+pub mod events;
 mod facts;
 mod fixed;
 mod heap;

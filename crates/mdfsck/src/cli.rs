@@ -12,8 +12,8 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    BenchArguments, ChainArguments, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments,
-    PageArguments, TablesArguments,
+    BenchArguments, ChainArguments, EventsArguments, EventsFormat, ExplainArguments, ExtractArguments, InfoArguments,
+    LintArguments, LogArguments, PageArguments, TablesArguments,
 };
 
 use crate::failure::Failure;
@@ -78,6 +78,12 @@ pub(crate) enum Command {
     /// by one. Every block is verified.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
+
+    /// Show Extended Events as JSON or CSV
+    ///
+    /// Reads event files (.xel) and events as XML: what sys.fn_xe_file_target_read_file returns, ring buffers, exports of SSMS.
+    #[command(after_long_help = EVENTS_EXAMPLES)]
+    Events(EventsArguments),
 
     /// Build a sample database, damage it in five ways, and show what a check finds
     ///

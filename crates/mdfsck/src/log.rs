@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use format::Lsn;
 use format::log::LogRecord;
@@ -12,7 +12,7 @@ use source::{FileKind, identify, read_fully_at};
 
 use crate::cli::LogArguments;
 use crate::failure::{Failure, warn};
-use crate::output;
+use crate::{folders, output};
 
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
@@ -46,7 +46,7 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
-    let log = Log::open(&log_files(&arguments.paths)?)?;
+    let log = Log::open(&folders::files(&arguments.paths, "transaction log file", is_log)?)?;
     let mut status = 0;
     output::print(|out| {
         match read(&log, arguments, out) {
@@ -148,31 +148,6 @@ impl LogArguments {
             && self.to.is_none_or(|to| lsn <= to)
             && self.page.is_none_or(|page| record.on_page().is_some_and(|change| change.page == page))
     }
-}
-
-/// The files named, and the log files of the folders named.
-fn log_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
-        let mut found = Vec::new();
-        for entry in fs::read_dir(path).map_err(failed)? {
-            let entry = entry.map_err(failed)?.path();
-            if entry.is_file() && is_log(&entry) {
-                found.push(entry);
-            }
-        }
-        if found.is_empty() {
-            return Err(Failure::unable(format!("{}: no transaction log file in this folder", path.display())));
-        }
-        found.sort();
-        files.extend(found);
-    }
-    Ok(files)
 }
 
 fn is_log(path: &Path) -> bool {

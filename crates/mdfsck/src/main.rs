@@ -6,9 +6,12 @@ mod check;
 mod cli;
 #[cfg(feature = "lab")]
 mod demo;
+mod event_files;
+mod events;
 mod explain;
 mod extract;
 mod failure;
+mod folders;
 #[cfg(feature = "lab")]
 mod lab;
 mod log;
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
         Command::Log(arguments) => self::log::run(&arguments),
+        Command::Events(arguments) => self::events::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

@@ -6,6 +6,7 @@
 pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod cost;
+pub(crate) mod events;
 pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod page;

@@ -10,6 +10,7 @@ pub mod backups;
 pub mod chains;
 pub mod columns;
 pub mod estimate;
+pub mod events;
 pub mod explain;
 pub mod info;
 pub mod json;

@@ -33,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("backup", |bytes| backup(&[], bytes)),
     ("xpress", source::hostile::xpress),
     ("log", source::hostile::log_block),
+    ("xel", xel),
 ];
 
 /// Columns of records whose layout is unknown.
@@ -163,4 +164,18 @@ pub fn expression(bytes: &[u8]) {
         let row: [Option<&[u8]>; 8] = [value.get(..length); 8];
         let _ = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
     }
+}
+
+/// An event file: every event, every value.
+pub fn xel(bytes: &[u8]) {
+    let Ok(reader) = events::xel::Reader::new(bytes) else { return };
+    let mut values = 0;
+    for event in reader.filter_map(Result::ok) {
+        for (_, value) in event.fields.iter().chain(&event.actions) {
+            let _ = value.to_string();
+            values += 1;
+        }
+        let _ = (events::checkpoints::Mark::of(&event), event.at.map(|at| at.to_string()));
+    }
+    assert!(values <= bytes.len(), "each value has a byte of its own");
 }

@@ -132,6 +132,11 @@ fn any_log_block_is_read_or_refused() {
     run("log");
 }
 
+#[test]
+fn any_event_file_is_read_or_refused() {
+    run("xel");
+}
+
 /// Behind a record that cannot be read the next block was searched from each sector anew: seconds for 300 kB.
 #[test]
 fn damaged_records_of_a_container_are_passed_over_once() {

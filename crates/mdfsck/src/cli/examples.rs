@@ -64,6 +64,17 @@ Examples:
   mdfsck log --json sales_log.ldf | jq 'select(.kind == \"checkpoint\" and .ms > 1000)'
           checkpoints that took longer than a second";
 
+pub(super) const EVENTS_EXAMPLES: &str = "\
+Exit status: 0 all events were read, 4 a file cannot be read, 16 a file is cut off or damaged, or has values of unknown types.
+
+Examples:
+  mdfsck events system_health_0_133617460949850000.xel
+          all events, one JSON object per line
+  mdfsck events --name error_reported --format csv /var/opt/mssql/log > errors.csv
+          errors of all event files in a folder, as a table
+  mdfsck events system_health*.xel | jq 'select(.fields.error_number == 823)'
+          failed reads and writes";
+
 pub(super) const TABLES_EXAMPLES: &str = "\
 Row and page counts come from the catalog and are not verified here; 'mdfsck check' counts what is there.
 

@@ -145,6 +145,34 @@ pub(crate) struct LogArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct EventsArguments {
+    /// Event files (.xel), exports of events as XML, or folders that hold them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Only events with this name; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Vec<String>,
+
+    /// Format of the events
+    #[arg(long, value_enum, default_value = "json", help_heading = OUTPUT)]
+    pub(crate) format: EventsFormat,
+
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    pub(crate) json: bool,
+}
+
+/// Formats of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum EventsFormat {
+    /// One JSON object per event
+    Json,
+    /// One line per event, one column per field
+    Csv,
+}
+
+#[derive(Args)]
 pub(crate) struct ChainArguments {
     /// Backup files, or folders to search for them at any depth
     #[arg(value_name = "PATH", required = true)]

@@ -16,6 +16,7 @@ use format::page::PAGE_BYTES;
 use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use lab::damage::{Kind, damage};
 use lab::description::{Column, Filter, Table, Values};
+use lab::events::{Story, XmlForm};
 use lab::log::LogFile;
 use lab::specimens::specimen;
 use lab::{PageVerify, SqlType, Version, orders};
@@ -263,6 +264,23 @@ fn logs(lines: &mut Lines) {
     assert!(lines.of_kind("summary").any(|line| line["end"] == "damaged" && line["complete"] == false));
 }
 
+/// Events of checkpoints, in both forms, whole and cut.
+fn events(lines: &mut Lines) {
+    let folder = TempDir::new().unwrap();
+    let story = Story::new(1, 3, 10, true);
+    let (file, export) = (folder.path().join("a.xel"), folder.path().join("b.xml"));
+    fs::write(&file, story.event_file(0x1000)).unwrap();
+    fs::write(&export, story.xml(XmlForm::RingBuffer { truncated: true, dropped: 3 })).unwrap();
+    assert_eq!(lines.run(&["events", "--name", "checkpoint_end"], &[file.clone(), export]), 0);
+    let ends = story.checkpoints.len() + story.unpaired_ends as usize;
+    assert_eq!(lines.of_kind("event").count(), 2 * ends);
+    assert!(lines.of_kind("event").all(|line| line["fields"]["database_id"].is_number()));
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
+    assert_eq!(lines.run(&["events", "--json"], &[file]), 16);
+    assert!(lines.of_kind("error").any(|line| line["text"].as_str().unwrap().contains("is cut off at byte")));
+}
+
 #[test]
 fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     let mut lines = Lines::new();
@@ -273,6 +291,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     errors(&mut lines);
     backups(&mut lines);
     logs(&mut lines);
+    events(&mut lines);
     let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert_eq!(met, lines.schema.kinds());
     let is_database = |line: &Value| line["kind"].is_null() && line["database"].is_string();

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{backup, catalog, lines, log};
+use super::{backup, catalog, events, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -20,11 +20,16 @@ use super::{backup, catalog, lines, log};
 enum AnyLine {
     Line(lines::Line<'static>),
     Log(log::LogLine<'static>),
+    Events(events::EventLine<'static>),
     Media(backup::Media<'static>),
     Chains(backup::Chains<'static>),
     Database(catalog::Database<'static>),
     Table(catalog::Table<'static>),
 }
+
+/// Types whose variants are lines, with the command that writes them where it is not a check.
+const KINDS_OF_LINES: [(&str, &str); 3] =
+    [("Line", ""), ("LogLine", " of `mdfsck log`"), ("EventLine", " of `mdfsck events`")];
 
 /// Lines that have no field `kind`, by the name of their type.
 const WITHOUT_KIND: [(&str, &str); 2] = [("Database", "mdfsck info"), ("Table", "mdfsck tables")];
@@ -58,13 +63,13 @@ fn schema() -> Value {
 fn tables(schema: &Value) -> String {
     let types = schema["$defs"].as_object().unwrap();
     let mut named = Vec::new();
-    for (lines, of) in [("Line", ""), ("LogLine", " of `mdfsck log`")] {
+    for (lines, of) in KINDS_OF_LINES {
         for line in types[lines]["oneOf"].as_array().unwrap() {
             named.push((name_of(line), format!("`{}`{of}", line["properties"]["kind"]["const"].as_str().unwrap())));
         }
     }
     // An error is the same line everywhere.
-    named.retain(|(name, title)| *name != "ErrorText" || !title.contains("log"));
+    named.retain(|(name, title)| *name != "ErrorText" || !title.contains("mdfsck"));
     for name in ["Media", "Chains"] {
         let kind = &types[name]["properties"]["kind"]["enum"][0];
         named.push((name, format!("`{}`", kind.as_str().unwrap())));
@@ -74,7 +79,9 @@ fn tables(schema: &Value) -> String {
     for (name, title) in &named {
         table(&mut out, &format!("Line {title}"), &types[*name]);
     }
-    let is_line = |name: &str| named.iter().any(|(line, _)| *line == name) || ["Line", "LogLine"].contains(&name);
+    let is_line = |name: &str| {
+        named.iter().any(|(line, _)| *line == name) || KINDS_OF_LINES.iter().any(|(lines, _)| *lines == name)
+    };
     for (name, fields) in types.iter().filter(|(name, fields)| !is_line(name) && fields["properties"].is_object()) {
         table(&mut out, name, fields);
     }
@@ -106,6 +113,7 @@ fn type_of(field: &Value) -> String {
         let name = name_of(field);
         return match name {
             "Evidence" => "number, string or [Owner](#owner)".to_owned(),
+            "EventValue" => "number, string or boolean".to_owned(),
             _ => format!("[{name}](#{})", name.to_lowercase()),
         };
     }

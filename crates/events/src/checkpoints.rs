@@ -1,0 +1,327 @@
+//! Checkpoints: begins and ends from any source, paired and added up.
+
+use std::collections::BTreeMap;
+
+use crate::{Clock, Event, Moment};
+
+/// Events that are paired, some 64 bytes each: a year of one checkpoint a minute in eight databases.
+pub const MAX_MARKS: usize = 8_000_000;
+
+/// Where checkpoints were read from. Each source has its own totals, as several tell of the same checkpoints.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Source {
+    /// Extended Events, in UTC.
+    Events,
+    /// Trace flag 3502 in the error log.
+    ErrorLog,
+    /// The transaction log at this position among those that were given.
+    Log(usize),
+}
+
+/// A checkpoint that begins or ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Mark {
+    /// Its database.
+    pub database_id: u32,
+    /// Activity and sequence number, where the session tracks causality.
+    pub activity: Option<([u8; 16], u32)>,
+    /// When.
+    pub at: Moment,
+    /// Whether it ends.
+    pub is_end: bool,
+}
+
+impl Mark {
+    /// The mark that an event is; `None` for other events, and for what lacks time or database.
+    pub fn of(event: &Event) -> Option<Self> {
+        let is_end = match &*event.name {
+            "checkpoint_begin" => false,
+            "checkpoint_end" => true,
+            _ => return None,
+        };
+        let database_id = u32::try_from(event.value("database_id")?.number()?).ok()?;
+        let activity = event.value("attach_activity_id").and_then(|value| value.activity());
+        Some(Self { database_id, activity, at: event.at?, is_end })
+    }
+}
+
+/// A checkpoint.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Checkpoint {
+    /// Its database; `None` where only its log is known.
+    pub database_id: Option<u32>,
+    /// When it began, by the clock of its source.
+    pub began: Moment,
+    /// When it ended.
+    pub ended: Moment,
+    /// Its activity, where the session tracks causality.
+    pub activity: Option<[u8; 16]>,
+}
+
+impl Checkpoint {
+    /// How long it took, in ticks of 100 ns; negative if the clock was set back.
+    pub fn ticks(&self) -> i64 {
+        self.ended.0.saturating_sub(self.began.0)
+    }
+}
+
+/// Checkpoints, and the marks that make none.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Paired {
+    /// By database, then by begin.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Begins without an end: at the end of the files, or of a crash.
+    pub unpaired_begins: u64,
+    /// Ends without a begin: at the start of the files.
+    pub unpaired_ends: u64,
+    /// Marks that were there more than once, as in a file and in its export.
+    pub repeated: u64,
+}
+
+/// Pairs begins with ends: of the same database and activity, else of the same database, an end with the last begin before
+/// it if no other begin lies between. The order of `marks` does not matter.
+pub fn pair(mut marks: Vec<Mark>) -> Paired {
+    let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
+    // An activity numbers its marks. XML has milliseconds, event files more: of what is the same the more exact one stays.
+    let order = |mark: &Mark| match mark.activity {
+        Some((_, sequence)) => i64::from(sequence),
+        None => mark.at.0.div_euclid(Moment::MILLISECOND),
+    };
+    marks.sort_unstable_by_key(|mark| (group(mark), order(mark), mark.is_end, std::cmp::Reverse(mark.at)));
+    let count = marks.len();
+    marks.dedup_by_key(|mark| (group(mark), order(mark), mark.is_end));
+    let mut paired = Paired { repeated: (count - marks.len()) as u64, ..Paired::default() };
+    for marks in marks.chunk_by(|one, next| group(one) == group(next)) {
+        let mut open: Option<Mark> = None;
+        for moment in marks.chunk_by(|one, next| order(one) == order(next)) {
+            // Within a millisecond an end that is waited for comes first.
+            let ends_first = open.is_some();
+            let first = moment.iter().filter(|mark| ends_first && mark.is_end);
+            let rest = moment.iter().filter(|mark| !(ends_first && mark.is_end));
+            for mark in first.chain(rest) {
+                if !mark.is_end {
+                    paired.unpaired_begins += u64::from(open.replace(*mark).is_some());
+                } else if let Some(begin) = open.take() {
+                    paired.checkpoints.push(Checkpoint {
+                        database_id: Some(mark.database_id),
+                        began: begin.at,
+                        ended: mark.at,
+                        activity: mark.activity.map(|(guid, _)| guid),
+                    });
+                } else {
+                    paired.unpaired_ends += 1;
+                }
+            }
+        }
+        paired.unpaired_begins += u64::from(open.is_some());
+    }
+    paired.checkpoints.sort_unstable();
+    paired
+}
+
+/// Which checkpoints a total is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Period {
+    /// All.
+    All,
+    /// Those that began before a change.
+    Before,
+    /// The others.
+    After,
+}
+
+/// Sums of checkpoints of one database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Totals {
+    /// How many.
+    pub count: u64,
+    /// How long they took together, in ticks of 100 ns.
+    pub total_ticks: i128,
+    /// The longest.
+    pub max_ticks: i64,
+    /// When the first began.
+    pub first: Moment,
+    /// When the last began.
+    pub last: Moment,
+}
+
+impl Totals {
+    /// Sums of `checkpoints`; `None` if there are none.
+    pub fn of<'a>(checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Option<Self> {
+        let one = |checkpoint: &Checkpoint| Self {
+            count: 1,
+            total_ticks: checkpoint.ticks().into(),
+            max_ticks: checkpoint.ticks(),
+            first: checkpoint.began,
+            last: checkpoint.began,
+        };
+        let both = |a: Self, b: Self| Self {
+            count: a.count + b.count,
+            total_ticks: a.total_ticks + b.total_ticks,
+            max_ticks: a.max_ticks.max(b.max_ticks),
+            first: a.first.min(b.first),
+            last: a.last.max(b.last),
+        };
+        checkpoints.into_iter().map(one).reduce(both)
+    }
+
+    /// Milliseconds on average.
+    pub fn avg_ms(&self) -> f64 {
+        self.total_ms() / self.count as f64
+    }
+
+    /// The longest in milliseconds.
+    pub fn max_ms(&self) -> f64 {
+        ms(self.max_ticks.into())
+    }
+
+    /// Milliseconds together.
+    pub fn total_ms(&self) -> f64 {
+        ms(self.total_ticks)
+    }
+
+    /// Checkpoints per hour, by the time from the first to the last one; `None` if that is no time.
+    pub fn per_hour(&self) -> Option<f64> {
+        let hours =
+            (i128::from(self.last.0) - i128::from(self.first.0)) as f64 / (3_600_000.0 * Moment::MILLISECOND as f64);
+        (self.count > 1 && hours > 0.0).then(|| (self.count - 1) as f64 / hours)
+    }
+}
+
+/// Ticks in milliseconds.
+pub fn ms(ticks: i128) -> f64 {
+    ticks as f64 / Moment::MILLISECOND as f64
+}
+
+/// Totals of each hour in which a checkpoint began.
+pub fn by_hour<'a>(checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> BTreeMap<Moment, Totals> {
+    let mut hours: BTreeMap<Moment, Vec<&Checkpoint>> = BTreeMap::new();
+    for checkpoint in checkpoints {
+        hours.entry(checkpoint.began.hour()).or_default().push(checkpoint);
+    }
+    hours.into_iter().filter_map(|(hour, of)| Some((hour, Totals::of(of)?))).collect()
+}
+
+/// A change at a moment: what came before and what after is added up apart.
+pub fn split(checkpoints: &[Checkpoint], at: Moment) -> [(Period, Option<Totals>); 2] {
+    let before = |checkpoint: &&Checkpoint| checkpoint.began < at;
+    [
+        (Period::Before, Totals::of(checkpoints.iter().filter(before))),
+        (Period::After, Totals::of(checkpoints.iter().filter(|checkpoint| !before(checkpoint)))),
+    ]
+}
+
+/// The clock of a source's times, as far as the source alone says.
+impl Source {
+    /// Whose clock its times are of, if it does not say otherwise.
+    pub fn clock(&self) -> Clock {
+        match self {
+            Self::Events => Clock::Utc,
+            Self::ErrorLog | Self::Log(_) => Clock::Local,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(database_id: u32, ms: i64, is_end: bool, activity: Option<(u8, u32)>) -> Mark {
+        let activity = activity.map(|(guid, sequence)| ([guid; 16], sequence));
+        Mark { database_id, activity, at: Moment(ms * Moment::MILLISECOND), is_end }
+    }
+
+    fn spans(paired: &Paired) -> Vec<(u32, i64, i64)> {
+        let ms = |moment: Moment| moment.0 / Moment::MILLISECOND;
+        paired.checkpoints.iter().map(|one| (one.database_id.unwrap(), ms(one.began), ms(one.ended))).collect()
+    }
+
+    /// Pairs the marks in this and in other orders; the result is the same.
+    fn paired(marks: &[Mark]) -> Paired {
+        let expected = pair(marks.to_vec());
+        for turn in 0..marks.len() {
+            let mut turned = marks.to_vec();
+            turned.rotate_left(turn);
+            assert_eq!(pair(turned.clone()), expected);
+            turned.reverse();
+            assert_eq!(pair(turned), expected);
+        }
+        expected
+    }
+
+    #[test]
+    fn checkpoints_of_several_databases_overlap() {
+        let found = paired(&[
+            mark(5, 0, false, None),
+            mark(6, 1, false, None),
+            mark(5, 10, true, None),
+            mark(6, 30, true, None),
+        ]);
+        assert_eq!(spans(&found), [(5, 0, 10), (6, 1, 30)]);
+        assert_eq!((found.unpaired_begins, found.unpaired_ends), (0, 0));
+    }
+
+    #[test]
+    fn an_end_closes_the_last_begin() {
+        let found = paired(&[
+            mark(5, 0, false, None),
+            mark(5, 5, false, None),
+            mark(5, 9, true, None),
+            mark(5, 12, true, None),
+        ]);
+        assert_eq!((spans(&found), found.unpaired_begins, found.unpaired_ends), (vec![(5, 5, 9)], 1, 1));
+    }
+
+    #[test]
+    fn activities_are_kept_apart() {
+        let found = paired(&[
+            mark(5, 0, false, Some((1, 1))),
+            mark(5, 1, false, Some((2, 1))),
+            mark(5, 3, true, Some((1, 2))),
+            mark(5, 7, true, Some((2, 2))),
+            mark(5, 8, true, Some((3, 2))),
+        ]);
+        assert_eq!((spans(&found), found.unpaired_ends), (vec![(5, 0, 3), (5, 1, 7)], 1));
+    }
+
+    #[test]
+    fn within_a_millisecond_order_follows_from_what_is_open() {
+        // One ends when the next begins, and that one ends within the same millisecond as it begins.
+        let found =
+            paired(&[mark(5, 0, false, None), mark(5, 4, true, None), mark(5, 4, false, None), mark(5, 9, true, None)]);
+        assert_eq!(spans(&found), [(5, 0, 4), (5, 4, 9)]);
+        assert_eq!(spans(&paired(&[mark(5, 4, false, None), mark(5, 4, true, None)])), [(5, 4, 4)]);
+        let found = paired(&[mark(5, 4, false, Some((1, 1))), mark(5, 4, true, Some((1, 2)))]);
+        assert_eq!(spans(&found), [(5, 4, 4)]);
+    }
+
+    #[test]
+    fn a_mark_that_is_repeated_counts_once() {
+        let marks = [mark(5, 0, false, Some((1, 1))), mark(5, 3, true, Some((1, 2)))];
+        let exact = Mark { at: Moment(marks[0].at.0 + 1234), ..marks[0] };
+        let found = paired(&[marks[0], exact, marks[1], marks[1]]);
+        assert_eq!((found.repeated, found.checkpoints.len()), (2, 1));
+        assert_eq!(found.checkpoints[0].began, exact.at);
+    }
+
+    #[test]
+    fn totals_are_of_all_and_of_both_sides_of_a_change() {
+        let found = pair(vec![
+            mark(5, 0, false, None),
+            mark(5, 10, true, None),
+            mark(5, 3_600_000, false, None),
+            mark(5, 3_600_030, true, None),
+            mark(5, 7_200_000, false, None),
+            mark(5, 7_200_002, true, None),
+        ]);
+        let all = Totals::of(&found.checkpoints).unwrap();
+        assert_eq!(
+            (all.count, all.avg_ms(), all.max_ms(), all.total_ms(), all.per_hour()),
+            (3, 14.0, 30.0, 42.0, Some(1.0))
+        );
+        let [(_, before), (_, after)] = split(&found.checkpoints, Moment(3_600_000 * Moment::MILLISECOND));
+        assert_eq!((before.unwrap().count, after.unwrap().total_ms()), (1, 32.0));
+        assert_eq!((before.unwrap().per_hour(), by_hour(&found.checkpoints).len()), (None, 3));
+        assert_eq!(Totals::of([]), None);
+    }
+}

@@ -1,0 +1,349 @@
+//! Event files, buffer by buffer.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use format::bytes::{u16_at, u32_at, u64_at};
+
+use super::metadata::Metadata;
+use super::values::{Payload, value};
+use super::{MAGIC, VERSION, kind};
+use crate::{Event, Value};
+
+/// Bytes that a file and a buffer start with.
+const FILE_HEADER_BYTES: usize = 24;
+const BUFFER_HEADER_BYTES: usize = 32;
+/// Bytes of an event before its fields, and of an action before its value.
+const EVENT_HEADER_BYTES: usize = 24;
+const ACTION_HEADER_BYTES: usize = 8;
+/// The largest buffer that is read. Sessions have some megabytes; only one with larger MAX_EVENT_SIZE has more.
+const MAX_BUFFER_BYTES: u32 = 256 << 20;
+
+/// What is wrong with an event file, and at which byte.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The system refuses.
+    #[error("cannot be read at byte {at}: {cause}")]
+    Io {
+        /// Where.
+        at: u64,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// It has another header.
+    #[error("is not an event file of Extended Events")]
+    NotAnEventFile,
+    /// A version that is not known.
+    #[error(
+        "is an event file of version {found}; version {VERSION} can be read, which SQL Server 2012 and later write"
+    )]
+    Version {
+        /// Its version.
+        found: u16,
+    },
+    /// It ends inside a buffer.
+    #[error(
+        "is cut off at byte {at}, inside the buffer that starts at byte {buffer}: what came later is missing; copy the file again"
+    )]
+    Cut {
+        /// Bytes that it has.
+        at: u64,
+        /// Where the buffer starts.
+        buffer: u64,
+    },
+    /// Something that no server writes; the rest of the buffer is passed over.
+    #[error("is damaged at byte {at}: {what}; the events from there to byte {until} are missing")]
+    Damaged {
+        /// Where.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+        /// Where reading goes on.
+        until: u64,
+    },
+    /// Something that no server writes, where no way leads on.
+    #[error("is damaged at byte {at}: {what}; the events after it cannot be found")]
+    Lost {
+        /// Where.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// Reads the events of a file, in their order. After a fault it goes on where it can.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    /// Bytes read so far.
+    read: u64,
+    metadata: Metadata,
+    names: Vec<String>,
+    passed_over: u64,
+    /// The buffer at hand, and where it starts in the file.
+    buffer: Vec<u8>,
+    buffer_at: u64,
+    /// Where its next event starts, and where its events end.
+    at: usize,
+    end: usize,
+    /// The file ends inside this buffer.
+    is_cut: bool,
+    is_done: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the file's header.
+    ///
+    /// # Errors
+    /// [`Fault`] if it is none that can be read.
+    pub fn new(input: R) -> Result<Self, Fault> {
+        let mut reader = Self {
+            input,
+            read: 0,
+            metadata: Metadata::default(),
+            names: Vec::new(),
+            passed_over: 0,
+            buffer: Vec::new(),
+            buffer_at: 0,
+            at: 0,
+            end: 0,
+            is_cut: false,
+            is_done: false,
+        };
+        reader.fill(FILE_HEADER_BYTES as u64)?;
+        if !reader.buffer.starts_with(&MAGIC) {
+            return Err(Fault::NotAnEventFile);
+        }
+        match u16_at(&reader.buffer, 4) {
+            Some(VERSION) => {}
+            Some(found) => return Err(Fault::Version { found }),
+            None => return Err(Fault::Cut { at: reader.read, buffer: 0 }),
+        }
+        // Buffers are aligned as the disk's sectors; the first comes after the header.
+        let alignment = u64::from(u16_at(&reader.buffer, 6).unwrap_or_default());
+        let Some(rest) = alignment.checked_sub(FILE_HEADER_BYTES as u64) else {
+            return match reader.buffer.len() < FILE_HEADER_BYTES {
+                true => Err(Fault::Cut { at: reader.read, buffer: 0 }),
+                false => Err(Fault::Lost { at: 6, what: "its buffers are aligned to less than its header has" }),
+            };
+        };
+        reader.buffer.clear();
+        reader.fill(rest)?;
+        if (reader.buffer.len() as u64) < rest {
+            return Err(Fault::Cut { at: reader.read, buffer: 0 });
+        }
+        Ok(reader)
+    }
+
+    /// Reads only events with one of these names; all if there are none.
+    #[must_use]
+    pub fn only(mut self, names: &[String]) -> Self {
+        self.names = names.to_vec();
+        self
+    }
+
+    /// Events so far whose names were not asked for.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
+    /// Appends up to `count` bytes to the buffer; memory grows only with what the file has.
+    fn fill(&mut self, count: u64) -> Result<(), Fault> {
+        let read = (&mut self.input).take(count).read_to_end(&mut self.buffer);
+        self.read += read.map_err(|cause| {
+            self.is_done = true;
+            Fault::Io { at: self.read, cause }
+        })? as u64;
+        Ok(())
+    }
+
+    /// Reads the next buffer; `false` at the end of the file.
+    fn next_buffer(&mut self) -> Result<bool, Fault> {
+        (self.buffer_at, self.at, self.end) = (self.read, 0, 0);
+        self.buffer.clear();
+        self.fill(BUFFER_HEADER_BYTES as u64)?;
+        if self.buffer.is_empty() {
+            return Ok(false);
+        }
+        let nothing_here = Fault::Lost { at: self.buffer_at, what: "no buffer starts here" };
+        if self.buffer.len() < BUFFER_HEADER_BYTES {
+            return Err(self.cut());
+        }
+        if self.buffer.iter().all(|byte| *byte == 0) {
+            // A file grows in steps: what is not written yet is zeros.
+            return if self.rest_is_zeros()? { Ok(false) } else { Err(nothing_here) };
+        }
+        let header = &self.buffer;
+        let fields = (|| {
+            Some((
+                u16_at(header, 12)?,
+                u16_at(header, 14)?,
+                u32_at(header, 16)?,
+                u16_at(header, 22)?,
+                u32_at(header, 24)?,
+            ))
+        })();
+        let Some((version, kind, bytes, start, length)) = fields else { return Err(self.cut()) };
+        if version != VERSION || !(BUFFER_HEADER_BYTES as u32..=MAX_BUFFER_BYTES).contains(&bytes) {
+            return Err(nothing_here);
+        }
+        self.fill(u64::from(bytes) - BUFFER_HEADER_BYTES as u64)?;
+        self.is_cut = self.buffer.len() < bytes as usize;
+        let (start, end) = (usize::from(start), usize::from(start).saturating_add(length as usize));
+        if start < BUFFER_HEADER_BYTES || end > bytes as usize {
+            return Err(self.damaged(0, "the buffer's header contradicts itself"));
+        }
+        match kind {
+            // Events.
+            0 => (self.at, self.end) = (start, end.min(self.buffer.len())),
+            1 => {
+                let data = self.buffer.get(start..end.min(self.buffer.len())).unwrap_or_default();
+                match self.metadata.add(data) {
+                    Err((at, what)) if !self.is_cut => return Err(self.damaged(start + at, what)),
+                    _ => {}
+                }
+            }
+            // A header of a further part, an index of buffers.
+            2 | 3 => {}
+            _ => return Err(self.damaged(14, "a buffer of an unknown kind")),
+        }
+        Ok(true)
+    }
+
+    fn rest_is_zeros(&mut self) -> Result<bool, Fault> {
+        loop {
+            self.buffer.clear();
+            self.fill(1 << 16)?;
+            if self.buffer.is_empty() {
+                return Ok(true);
+            }
+            if self.buffer.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// A fault in the buffer at hand, the rest of which is passed over.
+    fn damaged(&mut self, at: usize, what: &'static str) -> Fault {
+        (self.at, self.end) = (0, 0);
+        Fault::Damaged { at: self.buffer_at + at as u64, what, until: self.read }
+    }
+
+    /// Reads the event at hand; `None` if its name was not asked for.
+    fn event(&mut self) -> Result<Option<Event>, Fault> {
+        let start = self.at;
+        let bytes = self.buffer.get(start..self.end).unwrap_or_default();
+        let header =
+            (|| Some((u32_at(bytes, 0)?, u32_at(bytes, 4)?, u64_at(bytes, 12)?, u32_at(bytes, 20)? as usize)))();
+        let Some((id, flags, ticks, length)) = header else {
+            return Err(self.misfit(start, "an event does not fit in its buffer"));
+        };
+        if flags & 0x3F != u32::from(VERSION) {
+            return Err(self.damaged(start, "no event starts here"));
+        }
+        let Some((payload, rest)) = bytes.get(EVENT_HEADER_BYTES..).and_then(|rest| rest.split_at_checked(length))
+        else {
+            return Err(self.misfit(start, "an event does not fit in its buffer"));
+        };
+        let Some((actions, used)) = actions(rest, flags >> 31 != 0) else {
+            return Err(self.misfit(start, "the actions of an event do not fit in its buffer"));
+        };
+        let event_type = self.metadata.events.get(&id);
+        let name = event_type.map_or_else(|| Arc::from(format!("unknown event {id:08X}")), |found| found.name.clone());
+        let is_wanted = self.names.is_empty() || self.names.iter().any(|wanted| **wanted == *name);
+        let event = is_wanted.then(|| {
+            let package = self.metadata.package_name(id);
+            Event {
+                name,
+                package: package.map_or_else(|| Arc::from(""), |(name, _)| name.clone()),
+                at: package.and_then(|(_, clock)| clock.moment(ticks)),
+                fields: self.fields(event_type.map(|found| &**found), payload),
+                actions: actions.into_iter().map(|(id, bytes)| self.action(id, bytes)).collect(),
+            }
+        });
+        self.at = start + EVENT_HEADER_BYTES + length + used;
+        Ok(event)
+    }
+
+    fn fields(&self, event_type: Option<&super::metadata::EventType>, bytes: &[u8]) -> Vec<(Arc<str>, Value)> {
+        let Some(event_type) = event_type else {
+            return vec![(Arc::from("data"), Value::Undecoded(bytes.to_vec()))];
+        };
+        let mut payload = Payload::new(bytes);
+        let fields = &event_type.fields;
+        let ends = fields.iter().skip(1).map(|field| field.offset).chain([bytes.len()]);
+        let values =
+            fields.iter().zip(ends).map(|(field, end)| (field.name.clone(), payload.field(&self.metadata, field, end)));
+        values.collect()
+    }
+
+    fn action(&self, id: u32, bytes: &[u8]) -> (Arc<str>, Value) {
+        match self.metadata.actions.get(&id) {
+            Some(action) => (action.name.clone(), value(&self.metadata, action.type_id, bytes)),
+            None => (Arc::from(format!("unknown action {id:08X}")), Value::Undecoded(bytes.to_vec())),
+        }
+    }
+
+    /// What reaches beyond its buffer: the file may end there.
+    fn misfit(&mut self, at: usize, what: &'static str) -> Fault {
+        match self.is_cut {
+            true => self.cut(),
+            false => self.damaged(at, what),
+        }
+    }
+
+    fn cut(&mut self) -> Fault {
+        self.is_done = true;
+        Fault::Cut { at: self.read, buffer: self.buffer_at }
+    }
+}
+
+/// An action's id and value.
+type RawAction<'a> = (u32, &'a [u8]);
+
+/// The actions after an event, and how many bytes they have; `None` if they reach beyond `bytes`.
+fn actions(bytes: &[u8], follow: bool) -> Option<(Vec<RawAction<'_>>, usize)> {
+    let (mut found, mut at) = (Vec::new(), 0usize);
+    if !follow {
+        return Some((found, at));
+    }
+    loop {
+        let (id, length) = (u32_at(bytes, at)?, u32_at(bytes, at.checked_add(4)?)? as usize);
+        at += ACTION_HEADER_BYTES;
+        if kind::of(id) != kind::ACTION {
+            return Some((found, at));
+        }
+        let end = at.checked_add(length)?;
+        found.push((id, bytes.get(at..end)?));
+        at = end;
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Result<Event, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.is_done {
+            if self.at < self.end {
+                match self.event() {
+                    Ok(Some(event)) => return Some(Ok(event)),
+                    Ok(None) => self.passed_over += 1,
+                    Err(fault) => return Some(Err(fault)),
+                }
+                continue;
+            }
+            if self.is_cut {
+                return Some(Err(self.cut()));
+            }
+            match self.next_buffer() {
+                Ok(true) => {}
+                Ok(false) => self.is_done = true,
+                Err(fault) => {
+                    self.is_done |= matches!(fault, Fault::Lost { .. });
+                    return Some(Err(fault));
+                }
+            }
+        }
+        None
+    }
+}

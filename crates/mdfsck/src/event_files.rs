@@ -1,0 +1,137 @@
+//! Files of `mdfsck events` and `mdfsck checkpoints`: told apart by content, read event by event.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use events::xml::RingBuffer;
+use events::{Event, IDENTIFY_BYTES, Kind, xel, xml};
+use source::{FileKind, read_fully_at};
+
+use crate::failure::{Failure, warn};
+
+/// Faults that are shown per file; the others are counted.
+const SHOWN_FAULTS: u64 = 10;
+
+/// What a file is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Content {
+    /// Events, or an error log.
+    Events(Kind),
+    /// A data or log file, a backup.
+    Database(FileKind),
+    /// Something else.
+    Other,
+}
+
+/// What the file at `path` is.
+///
+/// # Errors
+/// If it cannot be read, or is no file.
+pub(crate) fn content(path: &Path) -> Result<Content, Failure> {
+    let failed = |cause| Failure::unable(format!("{}: cannot be read: {cause}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(Failure::unable(format!("{}: is not a file", path.display())));
+    }
+    let mut start = vec![0; IDENTIFY_BYTES];
+    let read = read_fully_at(&file, &mut start, 0).map_err(failed)?;
+    start.truncate(read);
+    Ok(match (source::identify(&start), events::identify(&start)) {
+        (FileKind::Other, None) => Content::Other,
+        (FileKind::Other, Some(kind)) => Content::Events(kind),
+        (kind, _) => Content::Database(kind),
+    })
+}
+
+/// Reads the events of a file, in either form.
+pub(crate) struct EventReader {
+    path: PathBuf,
+    form: Form,
+    faults: u64,
+}
+
+enum Form {
+    Xel(Box<xel::Reader<BufReader<File>>>),
+    Xml(Box<xml::Reader<File>>),
+}
+
+impl EventReader {
+    /// Opens a file of this kind; of an event file only events with one of `names` are decoded, all if there are none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn open(path: &Path, kind: Kind, names: &[String]) -> Result<Self, Failure> {
+        let unable = |cause: String| Failure::unable(format!("{}: {cause}", path.display()));
+        let file = File::open(path).map_err(|cause| unable(format!("cannot be read: {cause}")))?;
+        let form = match kind {
+            Kind::Xel => {
+                let reader = xel::Reader::new(BufReader::new(file)).map_err(|fault| unable(fault.to_string()))?;
+                Form::Xel(Box::new(reader.only(names)))
+            }
+            Kind::Xml => Form::Xml(Box::new(xml::Reader::new(file))),
+            Kind::ErrorLog => return Err(unable("is an error log, which holds no events".to_owned())),
+        };
+        Ok(Self { path: path.to_owned(), form, faults: 0 })
+    }
+
+    /// Faults so far.
+    pub(crate) fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    /// What ring buffers in the file say is missing.
+    pub(crate) fn ring_buffer(&self) -> RingBuffer {
+        match &self.form {
+            Form::Xel(_) => RingBuffer::default(),
+            Form::Xml(reader) => reader.ring_buffer(),
+        }
+    }
+
+    fn next(&mut self) -> Option<Result<Event, String>> {
+        match &mut self.form {
+            Form::Xel(reader) => reader.next().map(|next| next.map_err(|fault| fault.to_string())),
+            Form::Xml(reader) => reader.next().map(|next| next.map_err(|fault| fault.to_string())),
+        }
+    }
+
+    /// Hands over each event, and passes over faults.
+    pub(crate) fn each_quietly(&mut self, event: impl FnMut(Event) -> std::io::Result<()>) -> std::io::Result<()> {
+        std::iter::from_fn(|| self.next()).flatten().try_for_each(event)
+    }
+
+    /// Hands over each event. `fault` gets the first faults as text, after they are reported.
+    pub(crate) fn each(
+        &mut self,
+        mut event: impl FnMut(Event) -> std::io::Result<()>,
+        mut fault: impl FnMut(&str),
+    ) -> std::io::Result<()> {
+        while let Some(next) = self.next() {
+            match next {
+                Ok(next) => event(next)?,
+                Err(text) => {
+                    self.faults += 1;
+                    if self.faults <= SHOWN_FAULTS {
+                        let text = format!("{}: {text}", self.path.display());
+                        warn(&text);
+                        fault(&text);
+                    }
+                }
+            }
+        }
+        if self.faults > SHOWN_FAULTS {
+            warn(format!("{}: {} more faults of this kind", self.path.display(), self.faults - SHOWN_FAULTS));
+        }
+        let ring = self.ring_buffer();
+        if ring.is_truncated || ring.dropped > 0 {
+            warn(format!(
+                "{}: the ring buffer {}{} events were dropped: events are missing here, and ends or begins with them; \
+                 an event file keeps all",
+                self.path.display(),
+                if ring.is_truncated { "was truncated when it was read, " } else { "" },
+                ring.dropped
+            ));
+        }
+        Ok(())
+    }
+}

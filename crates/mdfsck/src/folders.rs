@@ -1,0 +1,34 @@
+//! Files named on the command line, one by one or by their folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The files named, and those in the folders named that are wanted, by name. `what` says what these are.
+///
+/// # Errors
+/// If a folder cannot be read, or holds no such file.
+pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?.path();
+            if entry.is_file() && is_wanted(&entry) {
+                found.push(entry);
+            }
+        }
+        if found.is_empty() {
+            return Err(Failure::unable(format!("{}: no {what} in this folder", path.display())));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
+}
