@@ -4,6 +4,7 @@
 //! Each change of a page appends a log record and sets the page's LSN, as the engine does, so that the truth is known:
 //! what recovery must make of the files. Written from the facts of the log format; it shares no code with the reader.
 
+mod accident;
 mod chain;
 mod checkpoint;
 mod engine;
@@ -31,6 +32,7 @@ use crate::ids::PageId;
 use crate::page::PageVerify;
 use crate::random::{Random, mix};
 use crate::version::Version;
+pub use accident::LostWrite;
 pub use chain::{Chain, ChainOptions, ChainSet, Commit, RowChange, SetKind};
 use engine::Engine;
 use setup::Base;

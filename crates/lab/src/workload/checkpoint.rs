@@ -24,6 +24,13 @@ const OPEN_BYTES: usize = 80;
 /// Context of the record that marks a checkpoint's write of the boot page.
 const BOOT_WRITE: u8 = 23;
 
+/// Where redo starts, by the boot page's record.
+pub(super) fn redo_start(record: &[u8]) -> Lsn {
+    let number =
+        |at: usize, bytes: usize| record[at..at + bytes].iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
+    Lsn(number(REDO_LSN, 4), number(REDO_LSN + 4, 4), number(REDO_LSN + 8, 2) as u16)
+}
+
 impl Engine<'_> {
     /// The log of a database that was shut down in order and is started: a checkpoint, then the status changes.
     pub(super) fn start(&mut self) -> Step {

@@ -1,6 +1,8 @@
 //! The log that a workload writes: records go to blocks, blocks to virtual log files (VLFs), which are used again once
 //! nothing needs what they hold.
 
+use std::ops::Range;
+
 use crate::backup::tape::put;
 use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;
@@ -25,6 +27,15 @@ struct Vlf {
     blocks: Vec<u8>,
 }
 
+/// A block that was written.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// Where it lies in the log file.
+    pub(super) place: Range<usize>,
+    /// Records in the log before it.
+    pub(super) records_before: u64,
+}
+
 /// Log records, block by block.
 #[derive(Clone, Debug)]
 pub(super) struct Journal {
@@ -38,6 +49,8 @@ pub(super) struct Journal {
     records: Vec<Vec<u8>>,
     used: usize,
     previous: usize,
+    /// Blocks with records in the current VLF.
+    written: Vec<Written>,
     /// Ticks since midnight of the first day.
     ticks: u64,
     /// Records so far, and after how many the run ends.
@@ -63,6 +76,7 @@ impl Journal {
             records: Vec::new(),
             used: 0,
             previous: 0,
+            written: Vec::new(),
             ticks: 9 * 3600 * 300,
             count: 0,
             limit: u64::MAX,
@@ -127,6 +141,16 @@ impl Journal {
         bytes
     }
 
+    /// The sequence number of the oldest VLF that still holds log.
+    pub(super) fn oldest(&self) -> u32 {
+        self.vlfs.iter().filter(|vlf| vlf.uses > 0).map(|vlf| vlf.sequence).min().unwrap_or_default()
+    }
+
+    /// The blocks of the newest VLF.
+    pub(super) fn newest_blocks(&self) -> &[Written] {
+        &self.written
+    }
+
     /// The blocks from the one with this LSN on, and where they lie in the log file.
     pub(super) fn copy(&self, from: Lsn) -> (Vec<u8>, Vec<Part>) {
         let newest = self.vlfs[self.current].sequence;
@@ -168,6 +192,11 @@ impl Journal {
         let place = BlockPlace { lsn, previous: self.previous, parity: parity(vlf.uses), time };
         let block = block(self.form, &place, records, least);
         put(&mut vlf.blocks, self.end, &block);
+        if !records.is_empty() {
+            let at = (HEADER_PAGE + self.current as u64 * self.vlf_bytes + HEADER_PAGE) as usize + self.end;
+            let records_before = self.count - records.len() as u64;
+            self.written.push(Written { place: at..at + block.len(), records_before });
+        }
         self.end += block.len();
         self.previous = block.len();
     }
@@ -189,5 +218,6 @@ impl Journal {
         let vlf = &mut self.vlfs[self.current];
         (vlf.sequence, vlf.uses) = (sequence, vlf.uses + 1);
         self.end = 0;
+        self.written.clear();
     }
 }

@@ -18,11 +18,13 @@ pub(super) struct Pool {
     frames: BTreeMap<PageId, Frame>,
     /// Changed pages that are not on disk yet, with the LSN of the first change.
     dirty: BTreeMap<PageId, Lsn>,
+    /// What was on disk before a page was written, oldest first.
+    earlier: BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>>,
 }
 
 impl Pool {
     pub(super) fn new(disk: Vec<FilePages>) -> Self {
-        Self { disk, frames: BTreeMap::new(), dirty: BTreeMap::new() }
+        Self { disk, frames: BTreeMap::new(), dirty: BTreeMap::new(), earlier: BTreeMap::new() }
     }
 
     /// Pages of a file.
@@ -59,10 +61,19 @@ impl Pool {
         &self.dirty
     }
 
+    /// What was on disk before a page was written, oldest first.
+    pub(super) fn earlier(&self) -> &BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>> {
+        &self.earlier
+    }
+
     /// Writes a page to disk.
     pub(super) fn flush(&mut self, id: PageId) {
         if let Some(frame) = self.frames.get(&id) {
-            self.disk[file_index(id.file)][id.page as usize] = Arc::from(frame.bytes());
+            let place = &mut self.disk[file_index(id.file)][id.page as usize];
+            let before = std::mem::replace(place, Arc::from(frame.bytes()));
+            if Frame::read(&before).lsn() < frame.lsn() {
+                self.earlier.entry(id).or_default().push(before);
+            }
         }
         self.dirty.remove(&id);
     }

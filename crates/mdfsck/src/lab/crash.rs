@@ -45,6 +45,10 @@ pub(crate) struct CrashArguments {
     #[arg(long, conflicts_with_all = ["open", "after"])]
     clean: bool,
 
+    /// Put an older image of one page in its place, as a disk leaves it that lost a write
+    #[arg(long)]
+    lost_write: bool,
+
     /// Which changed pages are on disk
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
     flush: Written,
@@ -80,14 +84,32 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
         Written::Some => Flush::Some(arguments.seed),
         Written::All => Flush::All,
     };
-    let crashed = Workload::new(spec).map_err(Failure::unable)?.crash(stop, flush);
+    let workload = Workload::new(spec).map_err(Failure::unable)?;
+    let (crashed, lost) = if arguments.lost_write {
+        let lost = workload.with_lost_write(stop, None, arguments.seed);
+        let (crashed, lost) =
+            lost.ok_or_else(|| Failure::unable("no page was written twice: more transactions are needed"))?;
+        (crashed, Some(lost))
+    } else {
+        (workload.crash(stop, flush), None)
+    };
     let dir = &arguments.dir;
     let description = dir.join("truth.json");
     if description.exists() {
         return Err(refused(&description, &"already exists"));
     }
     let files = crashed.write(dir).map_err(Failure::unable)?;
-    let text = format!("{}\n", truth(&crashed.truth));
+    let mut line = truth(&crashed.truth);
+    if let Some(lost) = &lost {
+        line["lost_write"] = json!({
+            "page": format!("{}:{}", lost.page.file, lost.page.page),
+            "page_type": lost.page_type,
+            "on_disk": lost.on_disk,
+            "last": lost.last,
+            "in_log": lost.is_in_log,
+        });
+    }
+    let text = format!("{line}\n");
     std::fs::write(&description, text).map_err(|cause| refused(&description, &cause))?;
     let truth = &crashed.truth;
     output::print(|out| {
@@ -95,7 +117,12 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
             writeln!(out, "{}", file.display())?;
         }
         let (records, missing, open) = (truth.records, truth.missing.len(), truth.open.len());
-        writeln!(out, "  {records} log records, {missing} changed pages not on disk, {open} transactions open")
+        writeln!(out, "  {records} log records, {missing} changed pages not on disk, {open} transactions open")?;
+        if let Some(lost) = &lost {
+            let (file, page) = (lost.page.file, lost.page.page);
+            writeln!(out, "  page ({file}:{page}) lost a write: it is of {} and not of {}", lost.on_disk, lost.last)?;
+        }
+        Ok(())
     })?;
     Ok(0)
 }

@@ -1,0 +1,77 @@
+//! What else happens when a server stops: a page that the disk never wrote, and log blocks that were under way.
+
+use super::checkpoint::{BOOT_PAGE, redo_start};
+use super::{Crashed, Flush, Stop, Workload};
+use crate::disk::file_index;
+use crate::ids::{PAGE, PageId};
+use crate::random::{Random, mix};
+use crate::space::ALLOCATED;
+
+/// A page that lies on disk as it was before its last write, with a good checksum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostWrite {
+    /// The page.
+    pub page: PageId,
+    /// Its type.
+    pub page_type: u8,
+    /// Its LSN on disk, as text.
+    pub on_disk: String,
+    /// The LSN that it should have: that of its last record, which is older than the start of redo.
+    pub last: String,
+    /// Whether that record is still in the log.
+    pub is_in_log: bool,
+}
+
+/// Blocks at the end of the log of which one may be missing.
+const MOST_UNDER_WAY: u64 = 8;
+
+impl Workload {
+    /// A crash, or a shutdown, of a database that lost a write before: of a page of this type, if one is named. None if no
+    /// such page was written twice.
+    pub fn with_lost_write(&self, stop: Stop, page_type: Option<u8>, seed: u64) -> Option<(Crashed, LostWrite)> {
+        let mut engine = self.run(stop);
+        let start = redo_start(&engine.pool.frame(BOOT_PAGE).records[0]);
+        let oldest = engine.journal.oldest();
+        let mut found = Vec::new();
+        for (page, images) in engine.pool.earlier().clone() {
+            let frame = engine.pool.frame(page);
+            let (kind, last) = (frame.kind(), frame.lsn());
+            let is_settled = last < start && !engine.pool.dirty().contains_key(&page) && page != BOOT_PAGE;
+            if is_settled && page_type.is_none_or(|wanted| wanted == kind) && engine.pfs(page) & ALLOCATED != 0 {
+                found.push((page, kind, last, images));
+            }
+        }
+        let mut dice = Random::new(mix(seed ^ self.spec.seed));
+        let (page, page_type, last, images) = found.get(dice.below(found.len() as u64) as usize)?;
+        let image = images.get(dice.below(images.len() as u64) as usize)?;
+        let mut crashed = self.crash(stop, Flush::Some(seed));
+        let from = page.page as usize * PAGE;
+        crashed.files[file_index(page.file)].1[from..from + PAGE].copy_from_slice(&image[..]);
+        let on_disk = super::frame::Frame::read(image).lsn();
+        let lost = LostWrite {
+            page: *page,
+            page_type: *page_type,
+            on_disk: on_disk.to_string(),
+            last: last.to_string(),
+            is_in_log: last.0 >= oldest,
+        };
+        Some((crashed, lost))
+    }
+
+    /// A crash after about so many records, while blocks of the log were written side by side: one of them is not there,
+    /// those after it are. The log ends before it.
+    pub fn with_blocks_under_way(&self, records: u64, seed: u64) -> Option<Crashed> {
+        let mut engine = self.run(Stop::After(records));
+        engine.journal.close();
+        let blocks = engine.journal.newest_blocks();
+        let mut dice = Random::new(mix(seed ^ self.spec.seed));
+        let count = blocks.len() as u64;
+        let back = 2 + dice.below(MOST_UNDER_WAY.min(count.checked_sub(2)?));
+        let missing = blocks.get((count - back) as usize)?.clone();
+        let mut crashed = self.crash(Stop::After(missing.records_before), Flush::Some(seed));
+        let mut log = engine.journal.file(&self.base.log_header());
+        log[missing.place].fill(0);
+        crashed.log.1 = log;
+        Some(crashed)
+    }
+}
