@@ -84,6 +84,8 @@ pub(super) struct Transaction {
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
     /// Each change with the record before it in this transaction.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
+    /// Pages that it changed.
+    pub(super) pages: BTreeSet<PageId>,
     /// Rows that nobody else may touch: table and number.
     pub(super) locked: BTreeSet<(usize, u64)>,
     /// Bytes that must stay free on pages, so that it can be taken back.
@@ -110,6 +112,7 @@ impl<'a> Engine<'a> {
         let frame = self.pool.frame(page);
         if let Some(transaction) = transaction {
             let previous = std::mem::replace(&mut transaction.last, lsn);
+            transaction.pages.insert(page);
             if let Some(before) = &mut transaction.before {
                 before.entry(page).or_insert_with(|| frame.clone());
             } else if matches!(by, By::Rollback(..)) {
@@ -187,6 +190,7 @@ impl<'a> Engine<'a> {
             is_prepared: false,
             before: changes_structure.then(BTreeMap::new),
             undo: Vec::new(),
+            pages: BTreeSet::new(),
             locked: BTreeSet::new(),
             reserved: BTreeMap::new(),
             ghosts: BTreeSet::new(),
@@ -277,8 +281,16 @@ impl<'a> Engine<'a> {
                 self.take_back(number, previous, undo)?;
             }
         }
+        // The fullness of a page is logged after its change, and not taken back.
+        let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
         while let Some(&number) = self.open.keys().next() {
             self.roll_back(number)?;
+        }
+        for page in pages {
+            let unit = self.pool.frame(page).unit();
+            if self.rowsets.iter().any(|rowset| rowset.unit == unit && rowset.is_heap) {
+                self.set_fullness(page)?;
+            }
         }
         Ok(())
     }
