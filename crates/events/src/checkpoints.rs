@@ -2,21 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Clock, Event, Moment};
+use crate::{Event, Moment};
 
 /// Events that are paired, some 64 bytes each: a year of one checkpoint a minute in eight databases.
 pub const MAX_MARKS: usize = 8_000_000;
-
-/// Where checkpoints were read from. Each source has its own totals, as several tell of the same checkpoints.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Source {
-    /// Extended Events, in UTC.
-    Events,
-    /// Trace flag 3502 in the error log.
-    ErrorLog,
-    /// The transaction log at this position among those that were given.
-    Log(usize),
-}
 
 /// A checkpoint that begins or ends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -119,17 +108,6 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
     paired
 }
 
-/// Which checkpoints a total is of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Period {
-    /// All.
-    All,
-    /// Those that began before a change.
-    Before,
-    /// The others.
-    After,
-}
-
 /// Sums of checkpoints of one database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Totals {
@@ -200,26 +178,6 @@ pub fn by_hour<'a>(checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> BTr
         hours.entry(checkpoint.began.hour()).or_default().push(checkpoint);
     }
     hours.into_iter().filter_map(|(hour, of)| Some((hour, Totals::of(of)?))).collect()
-}
-
-/// A change at a moment: what came before and what after is added up apart.
-pub fn split(checkpoints: &[Checkpoint], at: Moment) -> [(Period, Option<Totals>); 2] {
-    let before = |checkpoint: &&Checkpoint| checkpoint.began < at;
-    [
-        (Period::Before, Totals::of(checkpoints.iter().filter(before))),
-        (Period::After, Totals::of(checkpoints.iter().filter(|checkpoint| !before(checkpoint)))),
-    ]
-}
-
-/// The clock of a source's times, as far as the source alone says.
-impl Source {
-    /// Whose clock its times are of, if it does not say otherwise.
-    pub fn clock(&self) -> Clock {
-        match self {
-            Self::Events => Clock::Utc,
-            Self::ErrorLog | Self::Log(_) => Clock::Local,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -305,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_of_all_and_of_both_sides_of_a_change() {
+    fn totals_are_of_all_and_of_each_hour() {
         let found = pair(vec![
             mark(5, 0, false, None),
             mark(5, 10, true, None),
@@ -319,9 +277,9 @@ mod tests {
             (all.count, all.avg_ms(), all.max_ms(), all.total_ms(), all.per_hour()),
             (3, 14.0, 30.0, 42.0, Some(1.0))
         );
-        let [(_, before), (_, after)] = split(&found.checkpoints, Moment(3_600_000 * Moment::MILLISECOND));
-        assert_eq!((before.unwrap().count, after.unwrap().total_ms()), (1, 32.0));
-        assert_eq!((before.unwrap().per_hour(), by_hour(&found.checkpoints).len()), (None, 3));
+        assert_eq!(Totals::of(&found.checkpoints[..1]).unwrap().per_hour(), None);
+        let hours: Vec<u64> = by_hour(&found.checkpoints).values().map(|totals| totals.count).collect();
+        assert_eq!(hours, [1, 1, 1]);
         assert_eq!(Totals::of([]), None);
     }
 }

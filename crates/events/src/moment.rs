@@ -104,10 +104,20 @@ impl Moment {
         Self(self.0 - self.0.rem_euclid(3600 * SECOND))
     }
 
-    /// As ISO 8601, in the words of its clock: `2016-07-09T03:30:14.023Z`, local time without the Z.
+    /// The nearest whole millisecond.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let half = self.0.saturating_add(Self::MILLISECOND / 2);
+        Self(half - half.rem_euclid(Self::MILLISECOND))
+    }
+
+    /// As ISO 8601, in the words of its clock: `2016-07-09T03:30:14.023Z`. Local time has no Z, and milliseconds, as the
+    /// logs that have it know no more.
     pub fn iso(self, clock: Clock) -> String {
-        let text = self.to_string().replacen(' ', "T", 1);
-        if clock == Clock::Utc { text + "Z" } else { text }
+        match clock {
+            Clock::Utc => self.to_string().replacen(' ', "T", 1) + "Z",
+            Clock::Local => self.rounded().to_string().replacen(' ', "T", 1),
+        }
     }
 }
 
@@ -161,6 +171,9 @@ mod tests {
         let (west, _) = Moment::parse("2016-07-08T19:30:14.023-08:00").unwrap();
         assert_eq!(west, east);
         assert_eq!(Moment::of_datetime(300, 0), Moment::of(1900, 1, 1, SECOND));
+        // As SQL Server prints them.
+        let texts = [1, 2, 299].map(|ticks| Moment::of_datetime(ticks, 0).unwrap().iso(Clock::Local));
+        assert_eq!(texts.map(|text| text[20..].to_owned()), ["003", "007", "997"]);
     }
 
     #[test]

@@ -143,6 +143,13 @@ impl<'a> Boot<'a> {
         self.datetime(const { at("dbi_modDate", 8) })
     }
 
+    /// The target recovery time in seconds, by which indirect checkpoints go; `None` if checkpoints are automatic.
+    pub fn target_recovery_seconds(&self) -> Option<u32> {
+        const FIRST_VERSION: u16 = 706;
+        let seconds = self.u32(const { at("dbi_targetRecoveryTime", 4) });
+        (self.version() >= FIRST_VERSION && seconds > 0).then_some(seconds)
+    }
+
     /// Engine build that wrote it last: major, minor, build.
     pub fn engine_build(&self) -> (u8, u8, u16) {
         let build = self.u32(const { at("dbi_engineBuild", 4) });

@@ -12,8 +12,8 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    BenchArguments, ChainArguments, EventsArguments, EventsFormat, ExplainArguments, ExtractArguments, InfoArguments,
-    LintArguments, LogArguments, PageArguments, TablesArguments,
+    BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat, ExplainArguments,
+    ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
 };
 
 use crate::failure::Failure;
@@ -78,6 +78,13 @@ pub(crate) enum Command {
     /// by one. Every block is verified.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
+
+    /// Show how long checkpoints took, by database and over time
+    ///
+    /// Reads event files (.xel) and events as XML with checkpoint_begin and checkpoint_end, error logs, transaction logs, and
+    /// the target recovery time in data files and backups. Files are told apart by content.
+    #[command(after_long_help = CHECKPOINTS_EXAMPLES)]
+    Checkpoints(CheckpointsArguments),
 
     /// Show Extended Events as JSON or CSV
     ///

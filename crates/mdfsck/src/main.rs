@@ -3,6 +3,7 @@
 mod bench;
 mod chain;
 mod check;
+mod checkpoints;
 mod cli;
 #[cfg(feature = "lab")]
 mod demo;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
         Command::Log(arguments) => self::log::run(&arguments),
+        Command::Checkpoints(arguments) => self::checkpoints::run(&arguments),
         Command::Events(arguments) => self::events::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),

@@ -5,6 +5,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod catalog;
+pub(crate) mod checkpoints;
 pub(crate) mod cost;
 pub(crate) mod events;
 pub(crate) mod lines;

@@ -8,6 +8,7 @@
 
 pub mod backups;
 pub mod chains;
+pub mod checkpoints;
 pub mod columns;
 pub mod estimate;
 pub mod events;

@@ -68,6 +68,8 @@ fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
     "dbi_svcBrokerGUID", "service broker guid", At(0x2B4), B(16), Guid, [], "identity of the database's broker";
     "dbi_nextAllocUnit", "next allocation unit", At(0x2E0), B(8), Hex, [],
         "the next allocation unit or rowset id is this << 16; beyond the record in 2005";
+    "dbi_targetRecoveryTime", "target recovery time", At(0x5C0), B(4), Unsigned, [],
+        "seconds, from 706 on; 0 = automatic checkpoints; DBINFO does not print it, the name is made up here";
 }
 
 fields! { FILE_HEADER: FileHeader, "docs/format/boot-and-file-headers.md#file-header";

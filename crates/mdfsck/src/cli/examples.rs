@@ -64,6 +64,22 @@ Examples:
   mdfsck log --json sales_log.ldf | jq 'select(.kind == \"checkpoint\" and .ms > 1000)'
           checkpoints that took longer than a second";
 
+pub(super) const CHECKPOINTS_EXAMPLES: &str = "\
+Events and error logs name databases by their ids; the primary data file of a database gives its name. Events are in UTC, error \
+logs say how far they are from it, transaction logs have the server's local time.
+
+Exit status: 0 all files were read, 4 a file cannot be read, 16 a file is cut off or damaged, or a change cannot be compared.
+
+Examples:
+  mdfsck checkpoints checkpoints_0_*.xel ERRORLOG ERRORLOG.1 sales.mdf
+          checkpoints of all databases, the slow ones with their writes
+  mdfsck checkpoints --change Sales=2016-07-09T03:30Z trace.xel sales.mdf
+          before and after the target recovery time was changed
+  mdfsck checkpoints sales_log.ldf
+          the checkpoints that are still in the transaction log
+  mdfsck checkpoints --json trace.xel | jq 'select(.kind == \"checkpoint\" and .ms > 1000)'
+          checkpoints that took longer than a second";
+
 pub(super) const EVENTS_EXAMPLES: &str = "\
 Exit status: 0 all events were read, 4 a file cannot be read, 16 a file is cut off or damaged, or has values of unknown types.
 

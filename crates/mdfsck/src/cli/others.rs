@@ -145,6 +145,21 @@ pub(crate) struct LogArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct CheckpointsArguments {
+    /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold them
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Compare before and after a change of a database at this time in UTC; repeatable
+    #[arg(long, value_name = "DB=TIMEZ", value_parser = crate::checkpoints::change)]
+    pub(crate) change: Vec<crate::checkpoints::Change>,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct EventsArguments {
     /// Event files (.xel), exports of events as XML, or folders that hold them
     #[arg(value_name = "PATH", required = true)]

@@ -275,8 +275,16 @@ fn events(lines: &mut Lines) {
     let ends = story.checkpoints.len() + story.unpaired_ends as usize;
     assert_eq!(lines.of_kind("event").count(), 2 * ends);
     assert!(lines.of_kind("event").all(|line| line["fields"]["database_id"].is_number()));
+    let log = folder.path().join("ERRORLOG");
+    fs::write(&log, story.error_log(5000, 60)).unwrap();
+    let paths = [file.clone(), log, small(folder.path())[0].clone()];
+    assert_eq!(lines.run(&["checkpoints", "--json", "--change", "5=2016-07-09T03:10Z"], &paths), 0);
+    for kind in ["flush", "database", "checkpoint_hour"] {
+        lines.must_have(kind);
+    }
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
+    assert_eq!(lines.run(&["checkpoints", "--json"], std::slice::from_ref(&file)), 16);
     assert_eq!(lines.run(&["events", "--json"], &[file]), 16);
     assert!(lines.of_kind("error").any(|line| line["text"].as_str().unwrap().contains("is cut off at byte")));
 }

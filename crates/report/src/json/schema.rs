@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{backup, catalog, events, lines, log};
+use super::{backup, catalog, checkpoints, events, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -21,6 +21,7 @@ enum AnyLine {
     Line(lines::Line<'static>),
     Log(log::LogLine<'static>),
     Events(events::EventLine<'static>),
+    Checkpoints(checkpoints::CheckpointsLine<'static>),
     Media(backup::Media<'static>),
     Chains(backup::Chains<'static>),
     Database(catalog::Database<'static>),
@@ -28,8 +29,12 @@ enum AnyLine {
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 3] =
-    [("Line", ""), ("LogLine", " of `mdfsck log`"), ("EventLine", " of `mdfsck events`")];
+const KINDS_OF_LINES: [(&str, &str); 4] = [
+    ("Line", ""),
+    ("LogLine", " of `mdfsck log`"),
+    ("EventLine", " of `mdfsck events`"),
+    ("CheckpointsLine", " of `mdfsck checkpoints`"),
+];
 
 /// Lines that have no field `kind`, by the name of their type.
 const WITHOUT_KIND: [(&str, &str); 2] = [("Database", "mdfsck info"), ("Table", "mdfsck tables")];
