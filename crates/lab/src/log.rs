@@ -60,6 +60,7 @@ pub(crate) mod operation {
     pub(crate) const HOBT_DELTA: u8 = 140;
     pub(crate) const BEGIN_CHECKPOINT: u8 = 150;
     pub(crate) const TRANSACTIONS_AT_CHECKPOINT: u8 = 152;
+    pub(crate) const CREATE_ALLOCATION_CHAIN: u8 = 176;
     pub(crate) const END_CHECKPOINT: u8 = 153;
 }
 
@@ -129,8 +130,13 @@ fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> 
 }
 
 /// Operations whose records have no elements, not even their number.
-const WITHOUT_ELEMENTS: [u8; 4] =
-    [operation::COUNT_DELTA, operation::ROOT_CHANGE, operation::HOBT_DELTA, operation::BEGIN_CHECKPOINT];
+const WITHOUT_ELEMENTS: [u8; 5] = [
+    operation::COUNT_DELTA,
+    operation::ROOT_CHANGE,
+    operation::HOBT_DELTA,
+    operation::BEGIN_CHECKPOINT,
+    operation::CREATE_ALLOCATION_CHAIN,
+];
 
 /// Sets the length of a record's fixed part and appends the elements. Records start at multiples of eight.
 pub(crate) fn assemble(fixed: Vec<u8>, elements: &[impl AsRef<[u8]>]) -> Vec<u8> {

@@ -9,6 +9,7 @@ mod chain;
 mod checkpoint;
 mod engine;
 mod entry;
+mod first_page;
 mod frame;
 mod heap;
 mod journal;
@@ -154,6 +155,8 @@ pub struct OpenTransaction {
     pub begin: String,
     /// It changes a structure, and is taken back as a whole.
     pub is_system: bool,
+    /// It gave a table its first page. The extent was allocated by a transaction of its own, and goes with it all the same.
+    pub creates_chain: bool,
     /// It is in doubt: ready to commit, which is decided elsewhere. The truth takes it back.
     pub is_prepared: bool,
 }
@@ -213,6 +216,7 @@ impl Workload {
             number,
             begin: transaction.begin.to_string(),
             is_system: transaction.before.is_some(),
+            creates_chain: transaction.new_chain.is_some(),
             is_prepared: transaction.is_prepared,
         });
         let open: Vec<OpenTransaction> = open.collect();

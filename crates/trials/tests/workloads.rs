@@ -72,6 +72,22 @@ fn the_truth_after_a_crash_is_sound_wherever_it_happens() {
 }
 
 #[test]
+fn the_truth_is_sound_where_the_creator_of_an_allocation_chain_is_taken_back() {
+    let mut found = 0;
+    for seed in 0..4 {
+        let workload = Workload::new(spec(seed)).unwrap();
+        for records in (20..500).step_by(20) {
+            let crashed = workload.crash(Stop::After(records), Flush::All);
+            if crashed.truth.open.iter().any(|open| open.creates_chain) {
+                prove_sound(&crashed.truth.files, &crashed, &format!("{:?} {records}", spec(seed)));
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
+#[test]
 fn the_log_is_read_to_the_last_record() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 0..seeds() {

@@ -13,6 +13,7 @@ use crate::ids::{PageId, UnitId};
 use crate::log::{assemble, operation};
 use crate::page::{Lsn, PageVerify, page_type};
 use crate::random::Random;
+use crate::space::ALLOCATED;
 
 /// A running database.
 #[derive(Clone)]
@@ -69,6 +70,8 @@ pub(super) enum Undo {
     HeapModify(usize, PageId, u16, Edit),
     /// A bit of a map gets this value: context, page, unit and number of the bit.
     Bit(u8, PageId, Option<UnitId>, u32, bool),
+    /// A page pointer in the catalog's row of a rowset's unit gets this value.
+    Pointer(usize, usize, PageId),
     /// The PFS byte of a rowset's page gets this value: the page is allocated, or free.
     Pfs(usize, PageId, u8),
 }
@@ -84,6 +87,8 @@ pub(super) struct Transaction {
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
     /// Each change with the record before it in this transaction.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
+    /// The rowset to which it gave its first page, and the extent of that. Others stay away until it ends.
+    pub(super) new_chain: Option<(usize, u32)>,
     /// Pages that it changed.
     pub(super) pages: BTreeSet<PageId>,
     /// Rows that nobody else may touch: table and number.
@@ -190,6 +195,7 @@ impl<'a> Engine<'a> {
             is_prepared: false,
             before: changes_structure.then(BTreeMap::new),
             undo: Vec::new(),
+            new_chain: None,
             pages: BTreeSet::new(),
             locked: BTreeSet::new(),
             reserved: BTreeMap::new(),
@@ -263,6 +269,9 @@ impl<'a> Engine<'a> {
         }
         for at in 0..self.rowsets.len() {
             let (iam, mut extents) = (self.rowsets[at].iam, self.rowsets[at].extents.clone());
+            if iam == PageId::NONE {
+                continue;
+            }
             extents.retain(|&extent| self.bit(iam, extent));
             self.rowsets[at].extents = extents;
         }
@@ -283,12 +292,18 @@ impl<'a> Engine<'a> {
         }
         // The fullness of a page is logged after its change, and not taken back.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
+        let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
         while let Some(&number) = self.open.keys().next() {
             self.roll_back(number)?;
         }
+        for &(rowset, extent) in &chains {
+            self.drop_chain(rowset, extent)?;
+        }
         for page in pages {
             let unit = self.pool.frame(page).unit();
-            if self.rowsets.iter().any(|rowset| rowset.unit == unit && rowset.is_heap) {
+            if self.rowsets.iter().any(|rowset| rowset.unit == unit && rowset.is_heap)
+                && self.pfs(page) & ALLOCATED != 0
+            {
                 self.set_fullness(page)?;
             }
         }

@@ -14,6 +14,7 @@ pub(super) mod context {
     pub(crate) const INDEX_INTERIOR: u8 = 4;
     pub(crate) const TEXT_MIX: u8 = 5;
     pub(crate) const GAM: u8 = 8;
+    pub(crate) const SGAM: u8 = 9;
     pub(crate) const IAM: u8 = 10;
     pub(crate) const PFS: u8 = 11;
     pub(crate) const MARK_AS_GHOST: u8 = 19;

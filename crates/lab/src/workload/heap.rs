@@ -48,6 +48,7 @@ impl Engine<'_> {
         }
         let page = match found {
             Some(page) => page,
+            None if self.rowsets[rowset].iam == PageId::NONE => self.add_first_page(by, rowset)?,
             None => self.add_heap_page(rowset)?,
         };
         let slot = self.free_slot(page);

@@ -17,7 +17,7 @@ pub(super) fn schema(version: Version, seed: u64, verify: PageVerify, rows: u64,
         verify,
         seed,
         filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
-        tables: vec![accounts(rows), tickets(rows), visits(rows), readings(rows), documents(20 + rows / 10)],
+        tables: vec![accounts(rows), tickets(rows), visits(rows), readings(rows), documents(20 + rows / 10), queue()],
         least_pages: LEAST_PAGES + (2 * transactions as u32).min(1 << 20),
     }
 }
@@ -107,6 +107,18 @@ fn documents(rows: u64) -> Table {
         clustered: Some(Index::on("pk_documents", &[0]).primary_key()),
         indexes: vec![Index::on("ix_documents_pages", &[1])],
         rows,
+        ..Table::default()
+    }
+}
+
+/// A heap that has no page yet.
+fn queue() -> Table {
+    Table {
+        name: "queue".to_owned(),
+        columns: vec![
+            Column::new("message_id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
+            Column::new("message", SqlType::varchar(200), text(5, 180)),
+        ],
         ..Table::default()
     }
 }

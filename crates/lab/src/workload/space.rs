@@ -13,8 +13,9 @@ use crate::space::{ALLOCATED, GHOSTS, fullness};
 const MAP_HEADER: usize = 4;
 /// The slot of the bitmap on GAM, differential and IAM pages; PFS pages have one record only.
 const MAP_SLOT: u16 = 1;
-/// The first GAM page.
-const GAM_PAGE: u32 = 2;
+/// The first GAM and SGAM pages.
+pub(super) const GAM_PAGE: PageId = PageId::new(1, 2);
+pub(super) const SGAM_PAGE: PageId = PageId::new(1, 3);
 /// Bit of a PFS byte: the page has ghosts.
 const GHOST_BIT: u32 = 3;
 
@@ -67,7 +68,7 @@ impl Engine<'_> {
     }
 
     /// Sets the PFS byte of a rowset's page: it is allocated, or becomes free.
-    fn set_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
+    pub(super) fn set_pfs(&mut self, by: By, rowset: usize, page: PageId, value: u8) -> Step {
         let (map, at) = (pfs_page(page), pfs_offset(page));
         let (old, owner) = (self.pfs(page), Some(self.rowsets[rowset].unit));
         let mut entry = Entry { owner, ..Entry::bytes(context::PFS, (map, 0), at, vec![old], &[value]) };
@@ -171,7 +172,7 @@ impl Engine<'_> {
     }
 
     /// Notes in the log that a unit has more or fewer pages.
-    fn note_pages(&mut self, by: By, rowset: usize, pages: i64) -> Step {
+    pub(super) fn note_pages(&mut self, by: By, rowset: usize, pages: i64) -> Step {
         let id = self.rowsets[rowset].id;
         let mut note = vec![0; 64];
         note[0x18..0x20].copy_from_slice(&id.to_le_bytes());
@@ -181,27 +182,40 @@ impl Engine<'_> {
     }
 
     fn free_page(&mut self, by: By, extent: u32) -> Option<PageId> {
-        let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
-        let mut free = pages.into_iter().filter(|page| !page.page.is_multiple_of(PFS_INTERVAL));
-        free.find(|&page| self.pfs(page) & ALLOCATED == 0 && !self.is_page_held(by, page))
+        self.free_pages(by, extent).first().copied()
     }
 
-    /// Takes the first free extent of the file; returns its first page.
+    /// The pages of an extent that may be allocated.
+    pub(super) fn free_pages(&mut self, by: By, extent: u32) -> Vec<PageId> {
+        let pages = (extent * EXTENT..(extent + 1) * EXTENT).map(|page| PageId::new(1, page));
+        let free = pages.into_iter().filter(|page| !page.page.is_multiple_of(PFS_INTERVAL));
+        free.filter(|&page| self.pfs(page) & ALLOCATED == 0 && !self.is_page_held(by, page)).collect()
+    }
+
+    /// Takes an extent for a rowset, and notes it in its IAM page; returns its first page.
     fn allocate_extent(&mut self, by: By, rowset: usize) -> Step<PageId> {
-        let (owner, iam) = (Some(self.rowsets[rowset].unit), self.rowsets[rowset].iam);
-        let gam = PageId::new(1, GAM_PAGE);
-        let last = self.pool.pages(1) / EXTENT;
-        // A workload's file is large enough; if not, it ends as if the disk were full.
-        let extent = (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(gam, extent));
-        let Some(extent) = extent else { return Err(super::journal::Halt) };
-        self.set_bit(by, context::GAM, (gam, owner), extent, false)?;
-        let first = PageId::new(1, extent * EXTENT);
-        let entry = Entry::bytes(context::PFS, (pfs_page(first), 0), pfs_offset(first), vec![0; 8], &[0; 8]);
-        self.change(by, Entry { owner, ..entry }, Undo::Nothing, |_| ())?;
+        let iam = self.rowsets[rowset].iam;
+        let (extent, first) = self.take_extent(by, rowset)?;
         self.set_bit(by, context::IAM, (iam, None), extent, true)?;
         self.rowsets[rowset].extents.push(extent);
         self.rowsets[rowset].counts.reserved += i64::from(EXTENT);
         Ok(first)
+    }
+
+    /// Takes the first free extent of the file; returns it and its first page.
+    pub(super) fn take_extent(&mut self, by: By, rowset: usize) -> Step<(u32, PageId)> {
+        let owner = Some(self.rowsets[rowset].unit);
+        let last = self.pool.pages(1) / EXTENT;
+        // A workload's file is large enough; if not, it ends as if the disk were full.
+        let extent =
+            (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(GAM_PAGE, extent));
+        let Some(extent) = extent else { return Err(super::journal::Halt) };
+        self.set_bit(by, context::GAM, (GAM_PAGE, owner), extent, false)?;
+        let first = PageId::new(1, extent * EXTENT);
+        let old = (0..8).map(|page| self.pfs(PageId::new(1, first.page + page))).collect::<Vec<u8>>();
+        let entry = Entry::bytes(context::PFS, (pfs_page(first), 0), pfs_offset(first), old.clone(), &old);
+        self.change(by, Entry { owner, ..entry }, Undo::Nothing, |_| ())?;
+        Ok((extent, first))
     }
 
     /// Makes a page anew.
@@ -223,7 +237,7 @@ impl Engine<'_> {
     }
 
     /// What FORMAT_PAGE has in place of the page's LSN is the record before it in the same transaction.
-    fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
+    pub(super) fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
         let page = entry.page;
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get(&number)

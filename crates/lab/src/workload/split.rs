@@ -2,13 +2,12 @@
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
+use super::first_page::ROOT_PAGE;
 use super::frame::{NEXT, PREVIOUS};
 use super::journal::Step;
 use super::tree::Place;
 use crate::ids::PageId;
 
-/// Place of the root pointer in a row of sysallocunits.
-const ROOT_OFFSET: usize = 0x21;
 /// Room that a non-leaf page needs before the page below it splits: the longest entry.
 const ENTRY_ROOM: usize = 120;
 
@@ -43,13 +42,9 @@ impl Engine<'_> {
         let first = self.pool.frame(old).records[0].clone();
         let target = &self.rowsets[rowset];
         let entry = target.keys.entry(&first, level - 1, old);
-        let (id, unit, row) = (target.id, target.unit, target.unit_row);
-        let insert = Entry::insert(context::INDEX_INTERIOR, (page, 0), id, 0, &entry, Vec::new());
+        let insert = Entry::insert(context::INDEX_INTERIOR, (page, 0), target.id, 0, &entry, Vec::new());
         self.change(by, insert, Undo::Nothing, |frame| frame.records.push(entry))?;
-        let change = Entry::root_change(row, id, unit, (page, old), ROOT_OFFSET as u32);
-        self.change(by, change, Undo::Nothing, |frame| {
-            frame.records[usize::from(row.1)][ROOT_OFFSET..ROOT_OFFSET + 6].copy_from_slice(&page.bytes());
-        })?;
+        self.change_pointer(by, rowset, ROOT_PAGE, page)?;
         self.change(by, Entry::bracket(context::INDEX_INTERIOR, page, false), Undo::Nothing, |_| ())?;
         self.commit(number)?;
         self.rowsets[rowset].root = page;

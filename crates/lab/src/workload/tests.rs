@@ -198,7 +198,7 @@ fn virtual_log_files_are_used_again() {
 fn the_log_has_records_of_each_kind() {
     let mut kinds = BTreeSet::new();
     for seed in 0..6 {
-        let spec = Spec { transactions: 500, rows: [20, 300][seed as usize % 2], vlfs: 20, ..spec(seed) };
+        let spec = Spec { transactions: 500, rows: [20, 300][seed as usize % 2], vlfs: 80, ..spec(seed) };
         let crashed = Workload::new(spec).unwrap().crash(Stop::WithoutOpen, Flush::Some(seed));
         for record in read::records(&crashed.log.1, true) {
             kinds.insert((record.operation(), read::word(&record.bytes, 0x0E) & 1 == 1));
@@ -247,6 +247,7 @@ fn the_log_has_records_of_each_kind() {
         ((13, 2), forward),
         ((13, 3), forward),
         ((1, 4), forward),
+        ((1, 10), forward),
         ((18, 2), forward),
         ((19, 2), forward),
         ((22, 2), forward),
@@ -255,6 +256,7 @@ fn the_log_has_records_of_each_kind() {
         ((130, 0), forward),
         ((131, 0), forward),
         ((150, 0), forward),
+        ((176, 0), forward),
         ((152, 0), forward),
         ((152, 23), forward),
         ((153, 0), forward),

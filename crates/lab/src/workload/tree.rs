@@ -175,6 +175,7 @@ impl Engine<'_> {
                 self.edit_row(by, rowset, place, edit.inverse())
             }
             Undo::Bit(context, map, owner, bit, value) => self.set_bit(by, context, (map, owner), bit, value),
+            Undo::Pointer(rowset, at, page) => self.change_pointer(by, rowset, at, page),
             Undo::Pfs(rowset, page, value) => self.take_back_pfs(by, rowset, page, value),
             Undo::HeapInsert(rowset, page, slot) => self.remove_from_heap(by, rowset, (page, slot)),
             Undo::HeapDelete(rowset, page, slot, record) => {

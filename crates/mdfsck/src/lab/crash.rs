@@ -135,6 +135,7 @@ pub(super) fn truth(truth: &Truth) -> Value {
             "begin": open.begin,
             "system": open.is_system,
             "prepared": open.is_prepared,
+            "creates_chain": open.creates_chain,
         })
     });
     let missing = truth.missing.iter().map(|page| format!("{}:{}", page.file, page.page));

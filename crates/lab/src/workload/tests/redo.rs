@@ -85,6 +85,7 @@ fn formatted(page: PageId, record: &Record, verify: PageVerify) -> Frame {
     if bytes[0x30] == page_type::IAM {
         let mut head = vec![0; 94];
         head[2] = 0x5E;
+        head[44..46].copy_from_slice(&page.file.to_le_bytes());
         frame.records = vec![head, [&[0, 0, 0x38, 0x1F][..], &[0; 7988]].concat()];
     }
     frame
