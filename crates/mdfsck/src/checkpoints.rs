@@ -1,7 +1,7 @@
 //! `mdfsck checkpoints`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,8 @@ use source::{FileKind, read_fully_at};
 use crate::cli::CheckpointsArguments;
 use crate::event_files::{Content, EventReader, content};
 use crate::failure::{Failure, warn};
-use crate::{folders, output};
+use crate::folders;
+use crate::output::{self, Target};
 
 /// Events that are read.
 const EVENTS: [&str; 2] = ["checkpoint_begin", "checkpoint_end"];
@@ -45,6 +46,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
     let is_wanted = |path: &Path| content(path).is_ok_and(|content| content != Content::Other);
     let paths = folders::files(&arguments.paths, "file that tells of checkpoints", is_wanted)?;
+    let page = arguments.html.as_deref().map(|path| page_target(path, &paths)).transpose()?;
     let mut read = Read::default();
     for path in &paths {
         if let Err(failure) = read.file(path, arguments.paths.contains(path)) {
@@ -59,11 +61,23 @@ pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
         }
     }
     let (report, status) = read.report(&arguments.change);
+    if let Some(target) = page {
+        target.write(|out| out.write_all(report.html().as_bytes()))?;
+    }
     output::print(|out| match arguments.json {
         true => report.write_json(out),
         false => report.write_text(out),
     })?;
     Ok(status)
+}
+
+/// Where the page goes: not over a file that is read.
+fn page_target(path: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
+    let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
+    match inputs.iter().any(same) {
+        true => Err(Failure::usage(format!("--html {}: is one of the files to be read", path.display()))),
+        false => Target::at(path),
+    }
 }
 
 /// The log files of one database, by id.

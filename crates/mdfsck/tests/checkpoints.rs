@@ -243,6 +243,28 @@ fn events_of_the_story_as_a_table() {
 }
 
 #[test]
+fn the_page_is_written_whole_and_never_over_an_input() {
+    let files = Files::new(8);
+    let (xel, page) = (files.xel(), files.folder.path().join("page.html"));
+    let argument = format!("--html={}", page.display());
+    let (status, _, errors) =
+        run(&["checkpoints", "--change=5=2016-07-09T03:30Z", &argument], std::slice::from_ref(&xel));
+    assert_eq!((status, errors.as_str()), (0, ""));
+    let html = fs::read_to_string(&page).unwrap();
+    // Three databases: a chart and a heat map each.
+    assert_eq!((html.matches("<svg").count(), html.matches("</svg>").count()), (6, 6));
+    assert!(
+        html.contains("<h2>Before and after a change</h2>") && html.contains("<title>change: 2016-07-09 03:30:00.000")
+    );
+    let before = fs::read(&xel).unwrap();
+    let (status, _, errors) = run(&["checkpoints", &format!("--html={}", xel.display())], std::slice::from_ref(&xel));
+    assert!(status == 8 && errors.contains("is one of the files to be read"), "{errors}");
+    assert_eq!(fs::read(&xel).unwrap(), before);
+    let nowhere = format!("--html={}/missing/page.html", files.folder.path().display());
+    assert_eq!(run(&["checkpoints", &nowhere], &[xel]).0, 4);
+}
+
+#[test]
 fn text_is_for_people() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("one.xml");

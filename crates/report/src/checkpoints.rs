@@ -1,6 +1,8 @@
 //! Checkpoints: `mdfsck checkpoints`.
 
+mod html;
 mod json;
+mod tables;
 mod text;
 
 use events::checkpoints::{Checkpoint, Totals, ms};

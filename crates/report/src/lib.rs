@@ -13,6 +13,7 @@ pub mod columns;
 pub mod estimate;
 pub mod events;
 pub mod explain;
+pub mod html;
 pub mod info;
 pub mod json;
 pub mod limits;

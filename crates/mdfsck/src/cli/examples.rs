@@ -75,6 +75,8 @@ Examples:
           checkpoints of all databases, the slow ones with their writes
   mdfsck checkpoints --change Sales=2016-07-09T03:30Z trace.xel sales.mdf
           before and after the target recovery time was changed
+  mdfsck checkpoints --html checkpoints.html /var/opt/mssql/log
+          a page with charts: durations over time, checkpoints per hour
   mdfsck checkpoints sales_log.ldf
           the checkpoints that are still in the transaction log
   mdfsck checkpoints --json trace.xel | jq 'select(.kind == \"checkpoint\" and .ms > 1000)'

@@ -155,8 +155,12 @@ pub(crate) struct CheckpointsArguments {
     pub(crate) change: Vec<crate::checkpoints::Change>,
 
     /// Print one JSON object per line
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
+
+    /// Write a page with charts to FILE
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Args)]
