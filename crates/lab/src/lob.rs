@@ -10,9 +10,9 @@ const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// Data bytes of one fragment.
 pub(crate) const FRAGMENT: usize = 8040;
 /// Links of a root, in the row or as a record.
-const ROOT_LINKS: usize = 5;
+pub(crate) const ROOT_LINKS: usize = 5;
 /// Links of a tree node.
-const NODE_LINKS: usize = 501;
+pub(crate) const NODE_LINKS: usize = 501;
 /// Longest value of the lab: one tree node below the root.
 pub(crate) const LONGEST: usize = FRAGMENT * NODE_LINKS;
 /// text values up to this length are in their root record.
@@ -21,7 +21,7 @@ const SMALL: usize = 64;
 const ROOT_RECORD: usize = 84;
 
 const SMALL_ROOT: u16 = 0;
-const NODE: u16 = 2;
+pub(crate) const NODE: u16 = 2;
 pub(crate) const DATA: u16 = 3;
 const LARGE_ROOT: u16 = 5;
 

@@ -13,6 +13,7 @@ pub(super) mod context {
     pub(crate) const INDEX_LEAF: u8 = 3;
     pub(crate) const INDEX_INTERIOR: u8 = 4;
     pub(crate) const TEXT_MIX: u8 = 5;
+    pub(crate) const TEXT_TREE: u8 = 6;
     pub(crate) const GAM: u8 = 8;
     pub(crate) const SGAM: u8 = 9;
     pub(crate) const IAM: u8 = 10;
@@ -246,12 +247,17 @@ impl Edit {
 
     /// The whole row.
     pub(super) fn whole(old: &[u8], new: &[u8]) -> Self {
-        Self(vec![Piece { old_at: 0, new_at: 0, old: old.to_vec(), new: new.to_vec() }])
+        Self::bytes(0, old, new)
     }
 
     /// Bytes that are added at an offset.
     pub(super) fn addition(at: usize, new: &[u8]) -> Self {
-        Self(vec![Piece { old_at: at, new_at: at, old: Vec::new(), new: new.to_vec() }])
+        Self::bytes(at, &[], new)
+    }
+
+    /// Bytes that others replace at an offset.
+    pub(super) fn bytes(at: usize, old: &[u8], new: &[u8]) -> Self {
+        Self(vec![Piece { old_at: at, new_at: at, old: old.to_vec(), new: new.to_vec() }])
     }
 
     /// Whether nothing changes.

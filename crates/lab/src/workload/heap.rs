@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::engine::{By, Engine, Undo};
-use super::entry::{Edit, Entry};
+use super::entry::{Edit, Entry, context};
 use super::journal::Step;
 use super::key::row_id;
 use crate::ids::{PageId, RowId};
+use crate::page::page_type;
 use crate::record::{self, Kind};
 use crate::row::Row;
 
@@ -83,7 +84,7 @@ impl Engine<'_> {
 
     pub(super) fn put_in_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16), record: &[u8]) -> Step {
         let lock = self.lock(rowset, &[]);
-        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let (id, context) = (self.rowsets[rowset].id, self.heap_context(rowset, page));
         let mut entry = Entry::insert(context, (page, slot), id, 0, record, lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
@@ -100,7 +101,7 @@ impl Engine<'_> {
     pub(super) fn remove_from_heap(&mut self, by: By, rowset: usize, (page, slot): (PageId, u16)) -> Step {
         let image = self.pool.frame(page).records[usize::from(slot)].clone();
         let lock = self.lock(rowset, &[]);
-        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let (id, context) = (self.rowsets[rowset].id, self.heap_context(rowset, page));
         let mut entry = Entry::delete(context, (page, slot), id, &image, lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
@@ -124,7 +125,7 @@ impl Engine<'_> {
             new[2..4].copy_from_slice(&length.to_le_bytes());
         }
         let lock = self.lock(rowset, &[]);
-        let (id, context) = (self.rowsets[rowset].id, self.rowsets[rowset].context(0));
+        let (id, context) = (self.rowsets[rowset].id, self.heap_context(rowset, page));
         let mut entry = edit.entry(context, (page, slot), id, Vec::new(), lock);
         if matches!(by, By::Rollback(..)) {
             entry = entry.compensating();
@@ -137,6 +138,11 @@ impl Engine<'_> {
         self.count_rows(rowset, rows);
         self.reserve(by, page, freed);
         self.set_fullness(page)
+    }
+
+    fn heap_context(&mut self, rowset: usize, page: PageId) -> u8 {
+        let is_tree = self.pool.frame(page).kind() == page_type::TEXT_TREE;
+        if is_tree { context::TEXT_TREE } else { self.rowsets[rowset].context(0) }
     }
 
     /// Values of rows are no rows.

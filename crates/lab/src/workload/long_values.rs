@@ -5,12 +5,21 @@ use super::entry::Edit;
 use super::journal::Step;
 use super::key::row_id;
 use crate::ids::{PageId, RowId};
-use crate::lob::{DATA, FRAGMENT, ROOT_POINTER, header, pointer};
+use crate::lob::{DATA, FRAGMENT, NODE, NODE_LINKS, ROOT_LINKS, ROOT_POINTER, header, pointer};
+use crate::page::page_type;
 use crate::space::{MIXED, fullness};
 
+/// PFS class of a full page.
+const FULL: u8 = 4;
 /// Bytes of a root in front of its links, and of a link: the end of what it leads to, and where that is.
 const ROOT_HEADER: usize = 12;
+const ROOT_LEVEL: usize = 2;
 const LINK: usize = 12;
+
+/// A tree node: its links follow the header, and their number stands in it.
+const NODE_HEADER: usize = 20;
+const NODE_COUNT: usize = 16;
+const NODE_LINK: usize = 16;
 
 impl Engine<'_> {
     /// Stores a value, and returns the root for its row.
@@ -22,60 +31,99 @@ impl Engine<'_> {
             end += fragment.len() as u64;
             links.push((end, self.store_fragment(by, rowset, blob, fragment)?));
         }
-        Ok(pointer(ROOT_POINTER, 0, blob, &links))
+        if links.len() <= ROOT_LINKS {
+            return Ok(pointer(ROOT_POINTER, 0, blob, &links));
+        }
+        let node = self.store_node(by, rowset, blob, &links)?;
+        Ok(pointer(ROOT_POINTER, 1, blob, &[(end, node)]))
     }
 
-    /// Its header comes first and then grows. Pages are allocated by the user's transaction itself.
+    /// Its header comes first and then grows.
     fn store_fragment(&mut self, by: By, rowset: usize, blob: u64, fragment: &[u8]) -> Step<RowId> {
-        let mut start = header(blob, DATA);
+        let start = with_length(header(blob, DATA));
         let bytes = start.len() + fragment.len();
-        let length = start.len() as u16;
-        start[2..4].copy_from_slice(&length.to_le_bytes());
-        let pages = self.rowsets[rowset].pages.clone();
-        let mut found = None;
-        for page in pages.into_iter().rev() {
-            if found.is_none() && self.room(page) >= bytes + 2 && !self.is_page_held(by, page) {
-                found = Some(page);
-            }
-        }
-        let page = match found {
-            Some(page) => page,
-            None => self.add_page(by, rowset, bytes)?,
-        };
+        let page = self.text_page(by, rowset, page_type::TEXT_MIX, bytes)?;
         let slot = self.free_slot(page);
         self.put_in_heap(by, rowset, (page, slot), &start)?;
         self.edit_in_heap(by, rowset, (page, slot), Edit::addition(start.len(), fragment))?;
         Ok(RowId { page, slot })
     }
 
-    fn add_page(&mut self, by: By, rowset: usize, bytes: usize) -> Step<PageId> {
-        // The last fragment of a value gets its fullness later.
-        let full = fullness(bytes + 2);
-        let page = self.allocate(by, rowset, if full == 4 { full } else { 0 })?;
-        self.format(by, rowset, page, 0, Default::default())?;
+    /// A node begins with as many links as a root has; each further one is two changes.
+    fn store_node(&mut self, by: By, rowset: usize, blob: u64, links: &[(u64, RowId)]) -> Step<RowId> {
+        let link = |(end, at): &(u64, RowId)| [end.to_le_bytes(), at.bytes()].concat();
+        let (first, rest) = links.split_at(ROOT_LINKS);
+        let mut node = header(blob, NODE);
+        node.extend((NODE_LINKS as u16).to_le_bytes());
+        node.extend((first.len() as u16).to_le_bytes());
+        node.extend(0u16.to_le_bytes());
+        node.extend(first.iter().flat_map(link));
+        let node = with_length(node);
+        let page = self.text_page(by, rowset, page_type::TEXT_TREE, NODE_HEADER + links.len() * NODE_LINK)?;
+        let slot = self.free_slot(page);
+        self.put_in_heap(by, rowset, (page, slot), &node)?;
+        for (number, further) in (first.len()..).zip(rest) {
+            let (old, new) = ((number as u16).to_le_bytes(), (number as u16 + 1).to_le_bytes());
+            self.edit_in_heap(by, rowset, (page, slot), Edit::bytes(NODE_COUNT, &old, &new))?;
+            let end = NODE_HEADER + number * NODE_LINK;
+            self.edit_in_heap(by, rowset, (page, slot), Edit::addition(end, &link(further)))?;
+        }
+        Ok(RowId { page, slot })
+    }
+
+    /// A page of this type with so much room. Pages are allocated by the user's transaction itself.
+    fn text_page(&mut self, by: By, rowset: usize, kind: u8, bytes: usize) -> Step<PageId> {
+        let pages = self.rowsets[rowset].pages.clone();
+        let fits = |page: &PageId| {
+            let has_room = self.pool.frame(*page).kind() == kind && self.room(*page) >= bytes + 2;
+            has_room && !self.is_page_held(by, *page)
+        };
+        if let Some(page) = pages.into_iter().rev().find(fits) {
+            return Ok(page);
+        }
+        // Tree pages count as full; the last fragment of a value gets its fullness later.
+        let is_full = kind == page_type::TEXT_TREE || fullness(bytes + 2) == FULL;
+        let page = self.allocate(by, rowset, if is_full { FULL } else { 0 })?;
+        self.format_as(by, rowset, page, (kind, 0), Default::default())?;
         self.rowsets[rowset].pages.push(page);
         Ok(page)
     }
 
     /// Frees a value: pages that have nothing else, and fragments of others.
     pub(super) fn free_value(&mut self, by: By, rowset: usize, root: &[u8]) -> Step {
+        let is_tree = root[ROOT_LEVEL] > 0;
         for link in root[ROOT_HEADER..].chunks_exact(LINK) {
             let at = row_id(&link[4..]);
-            let others = self.pool.frame(at.page).records.iter().filter(|record| !record.is_empty()).count() - 1;
-            // A page of a mixed extent stays, as its IAM page names it.
-            let can_go =
-                self.pfs(at.page) & MIXED == 0 && !self.is_page_held(by, at.page) && self.nobody_needs(at.page);
-            if others == 0 && can_go {
-                self.free(by, rowset, at.page)?;
-            } else {
-                self.remove_from_heap(by, rowset, (at.page, at.slot))?;
+            if is_tree {
+                let node = self.pool.frame(at.page).records[usize::from(at.slot)].clone();
+                for link in node[NODE_HEADER..].chunks_exact(NODE_LINK) {
+                    self.free_fragment(by, rowset, row_id(&link[8..]))?;
+                }
             }
+            self.free_fragment(by, rowset, at)?;
         }
         Ok(())
     }
 
+    fn free_fragment(&mut self, by: By, rowset: usize, at: RowId) -> Step {
+        let others = self.pool.frame(at.page).records.iter().filter(|record| !record.is_empty()).count() - 1;
+        // A page of a mixed extent stays, as its IAM page names it.
+        let can_go = self.pfs(at.page) & MIXED == 0 && !self.is_page_held(by, at.page) && self.is_unneeded(at.page);
+        if others == 0 && can_go {
+            return self.free(by, rowset, at.page);
+        }
+        self.remove_from_heap(by, rowset, (at.page, at.slot))
+    }
+
     /// Whether no open transaction may bring a fragment back to a page.
-    fn nobody_needs(&self, page: PageId) -> bool {
+    fn is_unneeded(&self, page: PageId) -> bool {
         !self.open.values().any(|transaction| transaction.reserved.get(&page).is_some_and(|&bytes| bytes > 0))
     }
+}
+
+/// A fragment whose length stands in it.
+fn with_length(mut record: Vec<u8>) -> Vec<u8> {
+    let length = record.len() as u16;
+    record[2..4].copy_from_slice(&length.to_le_bytes());
+    record
 }

@@ -18,7 +18,7 @@ pub(super) fn schema(version: Version, seed: u64, verify: PageVerify, rows: u64,
         seed,
         filegroups: vec![Filegroup { name: "PRIMARY".to_owned(), files: 1 }],
         tables: vec![accounts(rows), tickets(rows), visits(rows), readings(rows), documents(20 + rows / 10), queue()],
-        least_pages: LEAST_PAGES + (2 * transactions as u32).min(1 << 20),
+        least_pages: LEAST_PAGES + (4 * transactions as u32).min(1 << 20),
     }
 }
 
@@ -102,7 +102,7 @@ fn documents(rows: u64) -> Table {
             Column::new("document_id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
             Column::new("pages", SqlType::INT, Values::Uniform { low: 1, high: 90 }),
             Column::new("title", SqlType::varchar(40), text(3, 40)),
-            Column::new("body", SqlType::VARCHAR_MAX, text(10, 20_000)).nullable(10),
+            Column::new("body", SqlType::VARCHAR_MAX, text(10, 48_000)).nullable(10),
         ],
         clustered: Some(Index::on("pk_documents", &[0]).primary_key()),
         indexes: vec![Index::on("ix_documents_pages", &[1])],

@@ -98,7 +98,9 @@ impl Base {
         let mut rows: BTreeMap<(u64, u64), (PageId, u16)> = BTreeMap::new();
         for id in pool.ids() {
             let frame = pool.frame(id);
-            if !matches!(frame.kind(), page_type::DATA | page_type::INDEX | page_type::TEXT_MIX) || frame.level() > 0 {
+            if !matches!(frame.kind(), page_type::DATA | page_type::INDEX | page_type::TEXT_MIX | page_type::TEXT_TREE)
+                || frame.level() > 0
+            {
                 continue;
             }
             let unit = frame.unit();

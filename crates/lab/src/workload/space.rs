@@ -121,6 +121,10 @@ impl Engine<'_> {
 
     /// Brings the fullness of a heap page in line with its rows.
     pub(super) fn set_fullness(&mut self, page: PageId) -> Step {
+        if self.pool.frame(page).kind() == page_type::TEXT_TREE {
+            // Always full.
+            return Ok(());
+        }
         let old = self.pfs(page);
         let new = old & !7 | fullness(self.pool.frame(page).filled());
         if new == old {
@@ -218,17 +222,31 @@ impl Engine<'_> {
         Ok((extent, first))
     }
 
-    /// Makes a page anew.
+    /// Makes a page of rows anew.
     pub(super) fn format(&mut self, by: By, rowset: usize, page: PageId, level: u8, links: (PageId, PageId)) -> Step {
+        let is_data = level == 0 && self.rowsets[rowset].is_base;
+        let kind = if is_data { page_type::DATA } else { page_type::INDEX };
+        self.format_as(by, rowset, page, (kind, level), links)
+    }
+
+    /// Makes a page of this type anew.
+    pub(super) fn format_as(
+        &mut self,
+        by: By,
+        rowset: usize,
+        page: PageId,
+        (kind, level): (u8, u8),
+        links: (PageId, PageId),
+    ) -> Step {
         let target = &self.rowsets[rowset];
         let layout = &target.keys.layout;
-        let (kind, fixed) = match level {
-            0 if target.is_lob => (page_type::TEXT_MIX, 0),
-            0 if target.is_base => (page_type::DATA, layout.leaf_fixed),
-            0 => (page_type::INDEX, layout.leaf_fixed),
-            _ => (page_type::INDEX, layout.inner_fixed),
+        let (fixed, context) = match (kind, level) {
+            (page_type::TEXT_MIX, _) => (0, context::TEXT_MIX),
+            (page_type::TEXT_TREE, _) => (0, context::TEXT_TREE),
+            (_, 0) => (layout.leaf_fixed, target.context(0)),
+            _ => (layout.inner_fixed, target.context(level)),
         };
-        let (unit, context) = (target.unit, target.context(level));
+        let unit = target.unit;
         let mut fresh = Frame::fresh(page, (kind, level), unit, fixed, self.verify);
         fresh.set_header(super::frame::PREVIOUS, &links.0.bytes());
         fresh.set_header(super::frame::NEXT, &links.1.bytes());
