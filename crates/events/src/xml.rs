@@ -1,6 +1,6 @@
 //! Events as XML (docs/format/events.md#xml): what `sys.fn_xe_file_target_read_file` returns, ring buffers, exports of SSMS.
 //!
-//! There may be any number of roots, and other text between them. No entity is expanded but the five of XML and characters
+//! There may be any number of roots, other text between them, and the doubled quotes of CSV. No entity is expanded but the five of XML and characters
 //! by number; document types are passed over.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -46,9 +46,12 @@ pub enum Fault {
     },
 }
 
+/// Text in UTF-8, as the tokens are made of it.
+type Text<R> = Bounded<BufReader<CsvQuotes<BufReader<Utf8<R>>>>>;
+
 /// Reads events, in their order.
 pub struct Reader<R: Read> {
-    tokens: quick_xml::Reader<Bounded<BufReader<Utf8<R>>>>,
+    tokens: quick_xml::Reader<Text<R>>,
     token: Vec<u8>,
     depth: usize,
     events: u64,
@@ -68,7 +71,7 @@ pub struct RingBuffer {
 impl<R: Read> Reader<R> {
     /// Reads what `input` holds, in UTF-8 or UTF-16.
     pub fn new(input: R) -> Self {
-        let text = BufReader::new(Utf8::new(input));
+        let text = BufReader::new(CsvQuotes::new(BufReader::new(Utf8::new(input))));
         let tokens =
             quick_xml::Reader::from_reader(Bounded { input: text, left: MAX_BETWEEN_BYTES, is_exceeded: false });
         Self { tokens, token: Vec::new(), depth: 0, events: 0, is_done: false, ring_buffer: RingBuffer::default() }
@@ -351,5 +354,44 @@ impl<R: BufRead> BufRead for Bounded<R> {
     fn consume(&mut self, count: usize) {
         self.left = self.left.saturating_sub(count as u64);
         self.input.consume(count);
+    }
+}
+
+/// Input without the doubled quotes that events have in a column of a CSV file.
+struct CsvQuotes<R> {
+    input: R,
+    /// Whether they are doubled; `None` before the first bytes.
+    are_doubled: Option<bool>,
+    /// The byte before was a quote that was passed on.
+    after_quote: bool,
+}
+
+impl<R: BufRead> CsvQuotes<R> {
+    fn new(input: R) -> Self {
+        Self { input, are_doubled: None, after_quote: false }
+    }
+}
+
+impl<R: BufRead> Read for CsvQuotes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let bytes = self.input.fill_buf()?;
+            let (are_doubled, taken) = (&mut self.are_doubled, bytes.len().min(buffer.len()));
+            let are_doubled =
+                *are_doubled.get_or_insert_with(|| bytes.windows(14).any(|part| part == b"<event name=\"\""));
+            let mut count = 0;
+            for byte in bytes.iter().take(taken) {
+                let is_second = are_doubled && *byte == b'"' && self.after_quote;
+                self.after_quote = *byte == b'"' && !is_second;
+                if !is_second && let Some(place) = buffer.get_mut(count) {
+                    *place = *byte;
+                    count += 1;
+                }
+            }
+            self.input.consume(taken);
+            if count > 0 || taken == 0 {
+                return Ok(count);
+            }
+        }
     }
 }

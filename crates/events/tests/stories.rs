@@ -5,8 +5,13 @@ use events::checkpoints::{Mark, Paired, pair};
 use events::{Clock, Event, Kind, error_log, identify, xel, xml};
 use lab::events::{Story, TextEncoding, XmlForm};
 
-const FORMS: [XmlForm; 4] =
-    [XmlForm::Rows, XmlForm::Column, XmlForm::Exported, XmlForm::RingBuffer { truncated: true, dropped: 12 }];
+const FORMS: [XmlForm; 5] = [
+    XmlForm::Rows,
+    XmlForm::Column,
+    XmlForm::Csv,
+    XmlForm::Exported,
+    XmlForm::RingBuffer { truncated: true, dropped: 12 },
+];
 
 fn stories() -> impl Iterator<Item = Story> {
     (0..6).map(|seed| Story::new(seed, 7, 40, seed % 2 == 0))
@@ -166,7 +171,7 @@ fn a_cut_export_gives_the_events_before_the_cut() {
             let (found, is_faulty) = before_fault(xml::Reader::new(part.as_bytes()));
             assert_eq!(found, all[..found.len()]);
             let is_whole = found.len() == part.matches("<event ").count();
-            let is_between = matches!(form, XmlForm::Rows | XmlForm::Column)
+            let is_between = matches!(form, XmlForm::Rows | XmlForm::Column | XmlForm::Csv)
                 || !part.contains("<events>") && !part.contains("<Ring");
             assert!(is_faulty || (is_whole && is_between), "{form:?} {length}");
         }

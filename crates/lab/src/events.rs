@@ -52,6 +52,8 @@ pub enum XmlForm {
     Rows,
     /// The same under the name of the column, with a number of rows after it, as query tools write it.
     Column,
+    /// The same as CSV: in quotes, those inside doubled.
+    Csv,
     /// In one element, as SSMS exports them.
     Exported,
     /// A ring buffer, with the type of each value.
@@ -181,6 +183,10 @@ impl Story {
         match form {
             XmlForm::Rows => events.join("\n") + "\n",
             XmlForm::Column => format!("event_data\n----------\n{}\n\n({count} rows affected)\n", events.join("\n")),
+            XmlForm::Csv => {
+                let cells = events.iter().map(|event| format!("\"{}\",7\r\n", event.replace('"', "\"\"")));
+                "event_data,offset\r\n".to_owned() + &cells.collect::<String>()
+            }
             XmlForm::Exported => {
                 format!("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<!-- & -->\n<events>{}</events>", events.concat())
             }

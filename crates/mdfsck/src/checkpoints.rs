@@ -44,12 +44,20 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 }
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
-    let is_wanted = |path: &Path| content(path).is_ok_and(|content| content != Content::Other);
+    // Of a folder no backups: some of them have no boot page, and reading them takes time.
+    let is_wanted = |path: &Path| {
+        let wanted = |kind: &FileKind| matches!(kind, FileKind::Log | FileKind::Data { file_id: 1, .. });
+        content(path).is_ok_and(|content| match content {
+            Content::Events(_) => true,
+            Content::Database(kind) => wanted(&kind),
+            Content::Other => false,
+        })
+    };
     let paths = folders::files(&arguments.paths, "file that tells of checkpoints", is_wanted)?;
     let page = arguments.html.as_deref().map(|path| page_target(path, &paths)).transpose()?;
     let mut read = Read::default();
     for path in &paths {
-        if let Err(failure) = read.file(path, arguments.paths.contains(path)) {
+        if let Err(failure) = read.file(path) {
             read.fail(failure);
         }
     }
@@ -107,19 +115,17 @@ impl Read {
     }
 
     /// Reads a file, by its content; logs are kept for later.
-    fn file(&mut self, path: &Path, is_named: bool) -> Result<(), Failure> {
+    fn file(&mut self, path: &Path) -> Result<(), Failure> {
         match content(path)? {
             Content::Events(Kind::ErrorLog) => self.error_log(path),
             Content::Events(kind) => self.events(path, kind),
             Content::Database(FileKind::Log) => self.log_file(path),
             Content::Database(FileKind::Data { file_id: 1, .. }) => self.data_file(path),
             Content::Database(FileKind::Data { .. }) => {
-                if is_named {
-                    warn(format!(
-                        "{}: is a secondary data file, which says nothing of checkpoints; the primary one does",
-                        path.display()
-                    ));
-                }
+                warn(format!(
+                    "{}: is a secondary data file, which says nothing of checkpoints; the primary one does",
+                    path.display()
+                ));
                 Ok(())
             }
             Content::Database(_) => self.backup(path),
@@ -262,6 +268,9 @@ impl Read {
     fn report(mut self, changes: &[Change]) -> (CheckpointReport, u8) {
         self.report.databases.sort_unstable();
         self.report.databases.dedup();
+        if self.report.counts.unusable > 0 {
+            self.status |= Failure::INCOMPLETE;
+        }
         let events = std::mem::take(&mut self.marks);
         self.add(Source::Events, Clock::Utc, events);
         for (clock, marks) in std::mem::take(&mut self.traced) {
