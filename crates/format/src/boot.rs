@@ -38,6 +38,9 @@ const fn at(name: &str, bytes: u32) -> usize {
 /// The shortest record that holds every field read here; 2005 has 732 bytes.
 pub const MIN_RECORD_BYTES: usize = at("dbi_engineBuild", 4) + 4;
 
+/// SQL Server 2012.
+const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
+
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
@@ -110,6 +113,15 @@ impl<'a> Boot<'a> {
     /// LSN of the last checkpoint; above every page's LSN after a clean shutdown.
     pub fn checkpoint_lsn(&self) -> Lsn {
         self.lsn(const { at("dbi_checkptLSN", 10) })
+    }
+
+    /// Where redo starts: the last checkpoint, or the older LSN that databases from 2012 on name where a page that was changed
+    /// before it had not been written yet (docs/format/log.md#where-redo-starts).
+    pub fn redo_lsn(&self) -> Lsn {
+        let checkpoint = self.checkpoint_lsn();
+        let oldest = self.lsn(const { at("dbi_DirtyPageLSN", 10) });
+        let has_it = self.version() >= FIRST_WITH_DIRTY_PAGE_LSN && oldest != Lsn::default();
+        if has_it { oldest.min(checkpoint) } else { checkpoint }
     }
 
     /// dbi_dbccFlags: 2 = data purity is checked by default.

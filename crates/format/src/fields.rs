@@ -96,11 +96,23 @@ pub enum Structure {
     LogBeginCheckpoint,
     /// The log record that ends a checkpoint.
     LogEndCheckpoint,
+    /// The log record that makes a page anew.
+    LogFormatPage,
+    /// The log record that sets bits of an allocation map.
+    LogSetBits,
+    /// The log record that replaces a byte of a PFS page.
+    LogSetFreeSpace,
+    /// The log record that drops rows which moved to another page.
+    LogDeleteSplit,
+    /// The log record that sets counters of the catalog.
+    LogCountDelta,
+    /// The log record that replaces a page pointer of an allocation unit.
+    LogRootChange,
 }
 
 impl Structure {
     /// All structures.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 42] = [
         Self::PageHeader,
         Self::SlotArray,
         Self::Pfs,
@@ -137,6 +149,12 @@ impl Structure {
         Self::LogEndTransaction,
         Self::LogBeginCheckpoint,
         Self::LogEndCheckpoint,
+        Self::LogFormatPage,
+        Self::LogSetBits,
+        Self::LogSetFreeSpace,
+        Self::LogDeleteSplit,
+        Self::LogCountDelta,
+        Self::LogRootChange,
     ];
 
     /// Name for people and for documents.
@@ -178,6 +196,12 @@ impl Structure {
             Self::LogEndTransaction => "end of a transaction",
             Self::LogBeginCheckpoint => "begin of a checkpoint",
             Self::LogEndCheckpoint => "end of a checkpoint",
+            Self::LogFormatPage => "log record: a page made anew",
+            Self::LogSetBits => "log record: bits of a map",
+            Self::LogSetFreeSpace => "log record: a byte of a PFS page",
+            Self::LogDeleteSplit => "log record: rows that moved",
+            Self::LogCountDelta => "log record: counters",
+            Self::LogRootChange => "log record: page pointer of a unit",
         }
     }
 
@@ -220,6 +244,12 @@ impl Structure {
             Self::LogEndTransaction => log::LOG_END_TRANSACTION,
             Self::LogBeginCheckpoint => log::LOG_BEGIN_CHECKPOINT,
             Self::LogEndCheckpoint => log::LOG_END_CHECKPOINT,
+            Self::LogFormatPage => log::LOG_FORMAT_PAGE,
+            Self::LogSetBits => log::LOG_SET_BITS,
+            Self::LogSetFreeSpace => log::LOG_SET_FREE_SPACE,
+            Self::LogDeleteSplit => log::LOG_DELETE_SPLIT,
+            Self::LogCountDelta => log::LOG_COUNT_DELTA,
+            Self::LogRootChange => log::LOG_ROOT_CHANGE,
         }
     }
 }

@@ -4,12 +4,14 @@
 //! does. Reading files and following the log from block to block is the work of crate `log`.
 
 pub mod block;
+pub mod change;
 pub mod operation;
 pub mod record;
 mod time;
 pub mod vlf;
 
 pub use block::{Block, BlockFault, SECTOR_BYTES};
+pub use change::Change;
 pub use operation::Operation;
 pub use record::{LogRecord, PageChange, TransactionId};
 pub use time::LogTime;

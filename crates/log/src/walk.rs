@@ -100,6 +100,13 @@ impl<'l> Walk<'l> {
         }
     }
 
+    /// Starts at the block of `lsn`; `None` if the log does not reach back to it. That a block is there shows when it is read.
+    pub fn from(log: &'l Log, lsn: Lsn) -> Option<Self> {
+        let at = log.run().iter().position(|placed| placed.vlf.sequence == lsn.vlf)?;
+        let next = log.run().get(at)?.vlf.block_offset(lsn.block)?;
+        Some(Self { at, next, filled_from: next, ..Self::new(log) })
+    }
+
     /// The next block; `None` at the end, which [`Self::end`] then describes.
     ///
     /// # Errors

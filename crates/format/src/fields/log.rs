@@ -74,3 +74,40 @@ fields! { LOG_END_CHECKPOINT: LogEndCheckpoint, "docs/format/log.md#transactions
     "ended", "ended", At(0x18), B(8), DateTime, [], "local time of the server";
     "redoLSN", "redo from", At(0x20), B(10), Lsn, [], "its BEGIN_CKPT, or older: pages dirtied before were not written yet";
 }
+
+fields! { LOG_FORMAT_PAGE: LogFormatPage, "docs/format/log.md#changes";
+    "type", "page type", At(0x30), B(1), Unsigned, [], "of the new page";
+    "level", "level", At(0x32), B(1), Unsigned, [], "of the new page";
+    "previous", "previous page", At(0x34), B(6), PagePointer, [], "of the new page";
+    "pminlen", "pminlen", At(0x3A), B(2), Unsigned, [], "of the new page";
+    "next", "next page", At(0x3C), B(6), PagePointer, [], "of the new page";
+}
+
+fields! { LOG_SET_BITS: LogSetBits, "docs/format/log.md#changes";
+    "first", "first bit", At(0x30), B(2), Unsigned, [], "bit 0 is the first of the record, 32 the first after its header";
+    "count", "number of bits", At(0x32), B(2), Unsigned, [], "that are set or cleared";
+    "value", "value", At(0x34), B(1), Unsigned, [], "0 or 1";
+}
+
+fields! { LOG_SET_FREE_SPACE: LogSetFreeSpace, "docs/format/log.md#changes";
+    "offset", "offset", At(0x30), B(2), Unsigned, [], "in the record of the PFS page: 4 for its first page";
+    "new", "new byte", At(0x32), B(1), Unsigned, [], "of the page after it";
+    "old", "old byte", At(0x33), B(1), Unsigned, [], "before it";
+}
+
+fields! { LOG_DELETE_SPLIT: LogDeleteSplit, "docs/format/log.md#changes";
+    "receiver", "receiving page", At(0x30), B(6), PagePointer, [],
+        "its INSERT_ROWS comes before, in the same transaction; (0:0) in a reorganization";
+    "rows", "rows", At(0x36), B(2), Unsigned, [], "that are dropped from the slot on";
+}
+
+fields! { LOG_COUNT_DELTA: LogCountDelta, "docs/format/log.md#changes";
+    "values", "values", At(0x50), B(128), Bytes, [],
+        "eight of: i64 value, absolute; u32 offset in the row; u32 length, 0 for none";
+}
+
+fields! { LOG_ROOT_CHANGE: LogRootChange, "docs/format/log.md#changes";
+    "new", "new page", At(0x48), B(6), PagePointer, [], "that the pointer names after it";
+    "old", "old page", At(0x50), B(6), PagePointer, [], "before it";
+    "offset", "offset", At(0x58), B(4), Unsigned, [], "in the row of sysallocunits: first page, root or first IAM page";
+}

@@ -178,16 +178,10 @@ impl<'a> LogRecord<'a> {
 
     /// Transactions that were open at a checkpoint: of an XACT_CKPT of context 0; empty of all other records.
     pub fn open_transactions(&self) -> impl Iterator<Item = OpenTransaction> + use<'a> {
-        // A count, the size of an entry (56, 64 or 80 by release), then the entries.
-        const COUNT: usize = HEADER_BYTES;
-        const ENTRY_BYTES: usize = COUNT + 2;
-        const ENTRIES: usize = ENTRY_BYTES + 2;
-        let bytes = self.bytes;
+        // Each is an element, of 56, 64 or 80 bytes by release.
         let is_list = self.operation() == Operation::XACT_CKPT && self.context() == 0;
-        let count = if is_list { u16_at(bytes, COUNT).unwrap_or_default() } else { 0 };
-        let entry_bytes = usize::from(u16_at(bytes, ENTRY_BYTES).unwrap_or_default());
-        (0..usize::from(count)).map_while(move |index| {
-            let entry = bytes.get(ENTRIES + index * entry_bytes..)?.get(..entry_bytes)?;
+        let entries = is_list.then(|| self.elements()).into_iter().flatten();
+        entries.map_while(|entry| {
             Some(OpenTransaction {
                 id: TransactionId::read(entry, 0)?,
                 begin: Lsn::read(entry, 8)?,

@@ -1,0 +1,242 @@
+//! What a log record does to its page, as typed views (docs/format/log.md#changes).
+
+use super::operation::Operation;
+use super::record::LogRecord;
+use crate::bytes::{u8_at, u16_at, u32_at, u64_at};
+use crate::fields::{Structure, offset};
+use crate::ids::PageId;
+
+/// Context of the DELETE_ROWS that make a row a ghost.
+const MARK_AS_GHOST: u8 = 19;
+/// Bit of the length field of an INSERT_ROWS: the row overwrites the ghost in its slot.
+const OVER_GHOST: u16 = 2;
+/// Bytes of one value of a COUNT_DELTA.
+const COUNTER_BYTES: usize = 16;
+
+/// What a record does to its page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change<'a> {
+    /// The page is made anew.
+    Format(NewPage),
+    /// Rows are inserted from the slot on.
+    Insert {
+        /// The rows.
+        images: Vec<&'a [u8]>,
+        /// The row overwrites the ghost that is in its slot.
+        over_ghost: bool,
+    },
+    /// A row is deleted.
+    Delete {
+        /// It becomes a ghost.
+        marks_ghost: bool,
+        /// The row as it was; empty if it can be found on the page.
+        image: &'a [u8],
+    },
+    /// Bytes of a row are replaced.
+    ModifyRow(Piece<'a>),
+    /// Bytes of the page header are replaced.
+    ModifyHeader(Piece<'a>),
+    /// Several pieces of a row are replaced; offsets ascend.
+    ModifyColumns(Vec<Piece<'a>>),
+    /// Bits of an allocation map's record are set or cleared.
+    SetBits {
+        /// First bit of the record.
+        first: u16,
+        /// How many.
+        count: u16,
+        /// Set or clear.
+        value: bool,
+    },
+    /// A byte of a PFS page's record is replaced.
+    SetFreeSpace {
+        /// Where in the record.
+        offset: u16,
+        /// The byte after.
+        new: u8,
+        /// The byte before.
+        old: u8,
+    },
+    /// Rows from the slot on are dropped: they are on another page now.
+    DropMoved {
+        /// That page; (0:0) in a reorganization.
+        receiver: PageId,
+        /// How many.
+        rows: u16,
+    },
+    /// The ghost in the slot is removed.
+    Expunge,
+    /// The whole record in slot 0 is replaced.
+    ReplaceRecord {
+        /// The record before.
+        old: &'a [u8],
+        /// The record after.
+        new: &'a [u8],
+    },
+    /// Counters of a row of the catalog are set: offset in the row, value, bytes.
+    SetCounters(Vec<(u32, i64, u32)>),
+    /// A page pointer in a row of sysallocunits is replaced.
+    SetPointer {
+        /// Where in the row.
+        offset: u32,
+        /// The page after, 6 bytes as stored.
+        new: [u8; 6],
+        /// The page before.
+        old: [u8; 6],
+    },
+    /// The LSN alone changes.
+    Touch,
+}
+
+/// The header of a new page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewPage {
+    /// Page type.
+    pub kind: u8,
+    /// Level.
+    pub level: u8,
+    /// Left neighbor.
+    pub previous: PageId,
+    /// Right neighbor.
+    pub next: PageId,
+    /// Length of the fixed part of its records.
+    pub pminlen: u16,
+}
+
+/// Bytes that replace others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece<'a> {
+    /// Where the bytes before are.
+    pub old_offset: u16,
+    /// Where the bytes after are.
+    pub new_offset: u16,
+    /// How many bytes are replaced.
+    pub old_length: u16,
+    /// The bytes before; empty in compensation records.
+    pub before: &'a [u8],
+    /// The bytes after.
+    pub after: &'a [u8],
+}
+
+impl<'a> LogRecord<'a> {
+    /// What the record does to its page; `None` if it names none, or is not of the form that its operation has.
+    pub fn change(&self) -> Option<Change<'a>> {
+        let bytes = self.bytes();
+        let element = |index: usize| self.elements().nth(index);
+        Some(match self.operation() {
+            Operation::FORMAT_PAGE => Change::Format(self.new_page()?),
+            Operation::INSERT_ROWS => self.insert()?,
+            Operation::DELETE_ROWS => {
+                Change::Delete { marks_ghost: self.context() == MARK_AS_GHOST, image: element(0).unwrap_or_default() }
+            }
+            Operation::MODIFY_ROW => Change::ModifyRow(self.piece()?),
+            Operation::MODIFY_HEADER => Change::ModifyHeader(self.piece()?),
+            Operation::MODIFY_COLUMNS | Operation::SET_GAM_BITS => Change::ModifyColumns(self.pieces()?),
+            Operation::SET_BITS => {
+                const FIRST: usize = offset(Structure::LogSetBits, "first", 2);
+                const COUNT: usize = offset(Structure::LogSetBits, "count", 2);
+                const VALUE: usize = offset(Structure::LogSetBits, "value", 1);
+                let value = u8_at(bytes, VALUE)? != 0;
+                Change::SetBits { first: u16_at(bytes, FIRST)?, count: u16_at(bytes, COUNT)?, value }
+            }
+            Operation::SET_FREE_SPACE => {
+                const AT: usize = offset(Structure::LogSetFreeSpace, "offset", 2);
+                const NEW: usize = offset(Structure::LogSetFreeSpace, "new", 1);
+                const OLD: usize = offset(Structure::LogSetFreeSpace, "old", 1);
+                Change::SetFreeSpace { offset: u16_at(bytes, AT)?, new: u8_at(bytes, NEW)?, old: u8_at(bytes, OLD)? }
+            }
+            Operation::DELETE_SPLIT => {
+                const RECEIVER: usize = offset(Structure::LogDeleteSplit, "receiver", 6);
+                const ROWS: usize = offset(Structure::LogDeleteSplit, "rows", 2);
+                Change::DropMoved { receiver: PageId::read(bytes, RECEIVER)?, rows: u16_at(bytes, ROWS)? }
+            }
+            Operation::EXPUNGE_ROWS => Change::Expunge,
+            Operation::FILE_HDR_MODIFY => {
+                Change::ReplaceRecord { old: element(0).unwrap_or_default(), new: element(1)? }
+            }
+            Operation::COUNT_DELTA => Change::SetCounters(self.counters()?),
+            Operation::ROOT_CHANGE => {
+                const NEW: usize = offset(Structure::LogRootChange, "new", 6);
+                const OLD: usize = offset(Structure::LogRootChange, "old", 6);
+                const AT: usize = offset(Structure::LogRootChange, "offset", 4);
+                let pointer = |at: usize| bytes.get(at..)?.first_chunk::<6>().copied();
+                Change::SetPointer { offset: u32_at(bytes, AT)?, new: pointer(NEW)?, old: pointer(OLD)? }
+            }
+            Operation::INSYSXACT | Operation::PAGE_OPERATION_126 => Change::Touch,
+            _ => return None,
+        })
+    }
+
+    fn new_page(&self) -> Option<NewPage> {
+        const KIND: usize = offset(Structure::LogFormatPage, "type", 1);
+        const LEVEL: usize = offset(Structure::LogFormatPage, "level", 1);
+        const PREVIOUS: usize = offset(Structure::LogFormatPage, "previous", 6);
+        const NEXT: usize = offset(Structure::LogFormatPage, "next", 6);
+        const PMINLEN: usize = offset(Structure::LogFormatPage, "pminlen", 2);
+        let bytes = self.bytes();
+        Some(NewPage {
+            kind: u8_at(bytes, KIND)?,
+            level: u8_at(bytes, LEVEL)?,
+            previous: PageId::read(bytes, PREVIOUS)?,
+            next: PageId::read(bytes, NEXT)?,
+            pminlen: u16_at(bytes, PMINLEN)?,
+        })
+    }
+
+    fn offset_and_length(&self) -> Option<(u16, u16)> {
+        const OFFSET: usize = offset(Structure::LogPageRecord, "offset", 2);
+        const LENGTH: usize = offset(Structure::LogPageRecord, "length", 2);
+        Some((u16_at(self.bytes(), OFFSET)?, u16_at(self.bytes(), LENGTH)?))
+    }
+
+    fn insert(&self) -> Option<Change<'a>> {
+        let (_, length) = self.offset_and_length()?;
+        let elements: Vec<&[u8]> = self.elements().collect();
+        // Several rows, as a page split moves them: no rowset, and two empty elements after them.
+        let is_bare = self.on_page()?.rowset == 0;
+        let images = match elements.as_slice() {
+            [rows @ .., [], []] if is_bare && !rows.is_empty() => rows.to_vec(),
+            [image, ..] => vec![*image],
+            [] => return None,
+        };
+        Some(Change::Insert { images, over_ghost: length & OVER_GHOST != 0 })
+    }
+
+    fn piece(&self) -> Option<Piece<'a>> {
+        let (offset, old_length) = self.offset_and_length()?;
+        let mut elements = self.elements();
+        let (before, after) = (elements.next()?, elements.next()?);
+        Some(Piece { old_offset: offset, new_offset: offset, old_length, before, after })
+    }
+
+    fn pieces(&self) -> Option<Vec<Piece<'a>>> {
+        let mut elements = self.elements();
+        let (offsets, lengths) = (elements.next()?, elements.next()?);
+        let mut images = elements.skip(2);
+        let offsets = offsets.as_chunks::<4>().0;
+        let lengths = lengths.as_chunks::<2>().0;
+        if offsets.len() > lengths.len() {
+            return None;
+        }
+        let pieces = offsets.iter().zip(lengths).map(|([o0, o1, n0, n1], length)| {
+            let (before, after) = (images.next()?, images.next()?);
+            Some(Piece {
+                old_offset: u16::from_le_bytes([*o0, *o1]),
+                new_offset: u16::from_le_bytes([*n0, *n1]),
+                old_length: u16::from_le_bytes(*length),
+                before,
+                after,
+            })
+        });
+        pieces.collect()
+    }
+
+    fn counters(&self) -> Option<Vec<(u32, i64, u32)>> {
+        const VALUES: usize = offset(Structure::LogCountDelta, "values", 128);
+        let values = self.bytes().get(VALUES..self.fixed_bytes().min(VALUES + 128))?;
+        let counter = |value: &[u8; COUNTER_BYTES]| {
+            Some((u32_at(value, 8)?, u64_at(value, 0)?.cast_signed(), u32_at(value, 12)?))
+        };
+        let counters = values.as_chunks::<COUNTER_BYTES>().0.iter().filter_map(counter);
+        Some(counters.filter(|(_, _, length)| *length != 0).collect())
+    }
+}
