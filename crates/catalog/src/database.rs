@@ -120,7 +120,7 @@ impl Database {
     /// Whether the pages contain everything in the log: shut down cleanly, or from a backup whose log changes nothing
     /// more. In other databases, recovery may explain a contradiction.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
-        match source.backup().and_then(source::BackupPages::in_flight) {
+        match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
             None => self.boot.as_ref().is_some_and(Boot::clean_shutdown),
         }

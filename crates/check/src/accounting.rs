@@ -73,6 +73,10 @@ impl PageSource for Metered<'_> {
         self.inner.backup()
     }
 
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.inner.in_flight()
+    }
+
     fn files(&self) -> &[DataFile] {
         self.inner.files()
     }

@@ -111,6 +111,13 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether the row counts of the catalog are as of the last change: they are written at checkpoints only, and no log
+    /// brings them further (docs/format/log.md#redo).
+    pub(crate) fn counts_are_current(&self) -> bool {
+        let is_shut_down = || self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown());
+        self.is_clean() && (self.source.backup().is_some() || is_shut_down())
+    }
+
     /// What audits of a unit's pages must know.
     pub(crate) fn known(&self, unit: &Unit) -> AuditRules<'_> {
         let expansion = self.expansion(unit);

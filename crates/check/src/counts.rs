@@ -19,7 +19,7 @@ pub(crate) fn note_rows(context: &Context<'_>, unit: &Unit, tally: &UnitTally, c
     else {
         return;
     };
-    let explained = tally.bad_pages > 0 || !context.is_clean() || rowset.rows < 0;
+    let explained = tally.bad_pages > 0 || !context.counts_are_current() || rowset.rows < 0;
     if !explained && rowset.rows.unsigned_abs() != tally.rows {
         // More rows than are counted: the count alone is wrong. Fewer: rows may be gone.
         let has_more = tally.rows > rowset.rows.unsigned_abs();

@@ -23,7 +23,7 @@ impl InFlight {
     /// `None` for a source that does not say.
     pub(crate) fn of(source: &dyn PageSource, database: &Database) -> Option<Self> {
         let mut this = Self::default();
-        for &page in source.backup()?.in_flight()? {
+        for &page in source.in_flight()? {
             this.pages.insert(page);
             // What these hold is compared with nothing else.
             let is_apart = matches!(

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use catalog::Database;
+use format::Lsn;
 
 use crate::registry::limits::Limit;
 
@@ -93,9 +94,75 @@ pub struct Options {
     pub hash_seed: Option<u64>,
     /// Limits that whoever asks accepts. They are reported all the same, as allowed; the check does not depend on them.
     pub allowed: Vec<&'static Limit>,
+    /// What recovery from a log did to the pages before this run; `None` if no log was looked for.
+    pub recovery: Option<RecoverySummary>,
     /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
     /// tests that compare the two ways.
     pub row_by_row: bool,
+}
+
+/// What became of a database's log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecoveryState {
+    /// The files hold everything that is in the log.
+    NotNeeded,
+    /// The pages are as recovery would leave them.
+    Done,
+    /// So are most; what is not is listed as not verified.
+    Partial,
+    /// The log is not one of this database at this moment, or cannot be used.
+    Refused,
+    /// It was not to be used.
+    Off,
+}
+
+impl RecoveryState {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotNeeded => "not-needed",
+            Self::Done => "done",
+            Self::Partial => "partial",
+            Self::Refused => "refused",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// What recovery from a log did before a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecoverySummary {
+    /// What became of the log.
+    pub state: RecoveryState,
+    /// Why, where it was not done; empty otherwise.
+    pub reason: String,
+    /// From where records were redone, and the last record.
+    pub range: Option<(Lsn, Lsn)>,
+    /// Bytes of log in this range.
+    pub log_bytes: u64,
+    /// Records in this range.
+    pub records: u64,
+    /// Pages that differ from the files.
+    pub pages: u64,
+    /// Transactions that were taken back.
+    pub transactions_undone: u64,
+    /// Transactions that another server decides about.
+    pub in_doubt: u64,
+    /// What could not be recovered.
+    pub doubts: Vec<RecoveryDoubt>,
+}
+
+/// Something that could not be recovered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecoveryDoubt {
+    /// The reason.
+    pub limit: &'static Limit,
+    /// What its text leaves open; empty if nothing.
+    pub detail: String,
+    /// Where.
+    pub scope: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// Memory that a run may use by default, in addition to two bytes per page.

@@ -105,6 +105,7 @@ impl<'a> Run<'a> {
         metadata::check(source, database, &mut self.findings, &mut self.coverage);
         metadata::roots(source, database, &mut self.findings);
         notes::note_missing(source, database, &mut self.coverage);
+        notes::note_recovery(self.options, &mut self.coverage);
         container::note_missing_stripes(source, &mut self.coverage);
         container::note_undescribed_blocks(source, &mut self.coverage);
     }

@@ -11,6 +11,7 @@ use source::{PageSource, Throttled};
 use crate::cli::CheckArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::output::Target;
+use crate::recover::{self, Wanted};
 use crate::{progress, scope, size, spool};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
@@ -20,7 +21,19 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let spool = (arguments.temp_dir.as_deref(), arguments.spool_limit);
     let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, arguments.memory)?;
     let source = source.as_ref();
-    let database = catalog::load(source);
+    let as_stored = catalog::load(source);
+    let wanted = Wanted {
+        paths: &arguments.paths,
+        no_log: arguments.no_log,
+        memory: arguments.memory,
+        temp_dir: arguments.temp_dir.clone(),
+    };
+    let recovered = recover::recover(&wanted, source, &as_stored)?;
+    let (source, database) = match &recovered.pages {
+        Some(pages) => (pages as &dyn PageSource, catalog::load(pages)),
+        None => (source, as_stored),
+    };
+    let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
     warn_about_files(source, &database);
     let options = Options {
         scope: scope_of(arguments, &database)?,
@@ -33,13 +46,14 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         extended_logical_checks: arguments.extended_logical_checks,
         readers: arguments.readers,
         batches: arguments.batches,
-        memory_bytes: arguments.memory,
+        memory_bytes: arguments.memory.map(|granted| granted.saturating_sub(kept_bytes)),
         temp_dir: arguments.temp_dir.clone(),
         hash_seed: None,
         allowed: arguments.allow.clone(),
+        recovery: recovered.summary.clone(),
         row_by_row: false,
     };
-    refuse_small_grant(source, &database, &options)?;
+    refuse_small_grant(source, &database, &options, kept_bytes)?;
     if arguments.estimate_only {
         return estimate(source, &database, &options, arguments);
     }
@@ -162,7 +176,7 @@ fn warn_about_files(source: &dyn PageSource, database: &Database) {
             version::NEWEST
         ));
     }
-    if backup.is_none() && !boot.clean_shutdown() {
+    if source.in_flight().is_none() && backup.is_none() && !boot.clean_shutdown() {
         warn(
             "the database was not shut down cleanly; its files are checked as they are, without the changes in the log",
         );
@@ -170,13 +184,18 @@ fn warn_about_files(source: &dyn PageSource, database: &Database) {
 }
 
 /// A grant that is too small is refused before the run, with the minimum.
-fn refuse_small_grant(source: &dyn PageSource, database: &Database, options: &Options) -> Result<(), Failure> {
+fn refuse_small_grant(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    kept_bytes: u64,
+) -> Result<(), Failure> {
     let least = check::minimum_memory_bytes(source, database, options);
     match options.memory_bytes {
         Some(granted) if granted < least => Err(Failure::usage(format!(
             "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
-            size::text(granted),
-            size::text(least),
+            size::text(granted + kept_bytes),
+            size::text(least + kept_bytes),
             options.threads()
         ))),
         _ => Ok(()),

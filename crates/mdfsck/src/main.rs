@@ -21,6 +21,7 @@ mod look;
 mod output;
 mod page;
 mod progress;
+mod recover;
 mod scope;
 mod size;
 mod spool;

@@ -18,9 +18,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use check::{
-    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Report, RowsetCounts, Scope, Value,
+    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, RecoverySummary, Report, RowsetCounts,
+    Scope, Value,
 };
 use format::PageId;
+
+use crate::log::lsn_text;
 use serde::Serialize;
 
 use crate::listing::Listing;
@@ -110,7 +113,22 @@ fn run(report: &Report) -> lines::Run<'_> {
         db_version: database.version,
         clean_shutdown: database.clean_shutdown,
         files: files.collect(),
+        recovery: report.options.recovery.as_ref().map(recovery),
         options: options(&report.options),
+    }
+}
+
+fn recovery(summary: &RecoverySummary) -> lines::Recovery<'_> {
+    lines::Recovery {
+        state: summary.state.name(),
+        from: summary.range.map(|(from, _)| lsn_text(from)),
+        to: summary.range.map(|(_, to)| lsn_text(to)),
+        log_bytes: summary.log_bytes,
+        records: summary.records,
+        pages: summary.pages,
+        transactions_undone: summary.transactions_undone,
+        in_doubt: summary.in_doubt,
+        reason: &summary.reason,
     }
 }
 

@@ -277,4 +277,14 @@ pub enum ReadError {
         /// The file id asked for.
         file_id: u16,
     },
+    /// A page that recovery made cannot be read back from its temporary file.
+    #[error(
+        "page {page} as recovered cannot be read back from its temporary file: {cause}; look at the storage of --temp-dir"
+    )]
+    Recovered {
+        /// The page.
+        page: format::PageId,
+        /// The system's error.
+        cause: io::Error,
+    },
 }

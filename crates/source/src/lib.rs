@@ -87,6 +87,11 @@ pub trait PageSource: Sync {
         None
     }
 
+    /// The pages, ascending, that do not contain everything in the log; empty if all do, `None` if no log says so.
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.backup().and_then(BackupPages::in_flight)
+    }
+
     /// The file with id `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {
         let files = self.files();

@@ -6,6 +6,7 @@ use source::PageSource;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
+use crate::options::Options;
 use crate::registry::limits;
 use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
@@ -30,6 +31,13 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
         }
     }
     errors
+}
+
+/// What recovery from the log could not do.
+pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
+    for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
+        coverage.note(doubt.limit.with(&[&doubt.detail]), doubt.scope.clone(), doubt.count);
+    }
 }
 
 /// Pages that the system could not read.

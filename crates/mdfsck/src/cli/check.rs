@@ -83,6 +83,13 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) identity: bool,
 
+    /// Look at data files as they are, without the changes in their log
+    ///
+    /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or lies beside
+    /// them. Nothing is written to them.
+    #[arg(long, help_heading = SCOPE)]
+    pub(crate) no_log: bool,
+
     /// Estimate what the check needs, without checking
     ///
     /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.

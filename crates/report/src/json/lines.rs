@@ -45,8 +45,37 @@ pub(crate) struct Run<'a> {
     pub(crate) clean_shutdown: Option<bool>,
     /// The data files.
     pub(crate) files: Vec<File<'a>>,
+    /// What recovery from a log did; absent if there was none, or no reason to look for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) recovery: Option<Recovery<'a>>,
     /// What was asked for.
     pub(crate) options: Options<'a>,
+}
+
+/// What recovery from a log did before the check.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Recovery<'a> {
+    /// `not-needed`, `done`, `partial`, `refused`, `off`.
+    pub(crate) state: &'static str,
+    /// The LSN from which records were redone, as `00000022:00000a78:00a0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+    /// The LSN of the last record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+    /// Bytes of log in this range.
+    pub(crate) log_bytes: u64,
+    /// Records in this range.
+    pub(crate) records: u64,
+    /// Pages that differ from the files.
+    pub(crate) pages: u64,
+    /// Transactions that were taken back.
+    pub(crate) transactions_undone: u64,
+    /// Transactions that another server decides about.
+    pub(crate) in_doubt: u64,
+    /// Why it was not done whole; empty if it was.
+    pub(crate) reason: &'a str,
 }
 
 /// A data file.

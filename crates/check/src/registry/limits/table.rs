@@ -52,6 +52,20 @@ limits! {
         "the database is of a release that is newer than this program",
         action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
 
+    // Recovery from the log.
+    RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
+        "{}; the pages are checked as they are in the files, without these changes",
+        action NEEDS_LOG;
+    RECOVERY_IN_DOUBT = "recovery.in-doubt", InFlight, "recovery",
+        "a transaction over several databases was prepared: another server decides whether it is committed",
+        action "Let the server that coordinates it settle the transaction, or restore both databases.";
+    RECOVERY_TRANSACTIONS = "recovery.transactions", InFlight, "recovery",
+        "a transaction that had not ended could not be taken back whole",
+        action NEEDS_LOG;
+    RECOVERY_LOG_END = "recovery.log-end", InFlight, "recovery",
+        "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
+        action NEEDS_LOG;
+
     // Files, pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven, "file",
         "not given; on the server it was {}",

@@ -1,0 +1,312 @@
+//! What a log says about a database before anything is changed: whether it belongs, where redo starts, which transactions
+//! had not ended, which pages it changes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use format::boot::Boot;
+use format::log::{Block, LogRecord, Operation, TransactionId};
+use format::protection::undo_torn_bits;
+use format::{Lsn, Page, PageBytes, PageId, PageType};
+use log::{End, EndReason, Log, LogError, Walk};
+use source::PageSource;
+
+/// Transactions that are followed at a time.
+const MAX_OPEN: usize = 1_000_000;
+/// Bytes that the entry of a page takes, with its share of the table.
+const PAGE_ENTRY_BYTES: usize = 96;
+
+/// Why a log cannot recover the database.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The boot page cannot be read: nothing says where recovery starts.
+    #[error("the boot page cannot be read, so nothing says where recovery starts")]
+    NoBoot,
+    /// Its header names another database.
+    #[error("the log is of another database: its binding id is not that of the data files")]
+    OtherDatabase,
+    /// It does not have the checkpoint that the boot page names.
+    #[error(
+        "the log does not have the checkpoint {checkpoint} that the boot page names: it is of another moment, or was rebuilt"
+    )]
+    OtherMoment {
+        /// That checkpoint.
+        checkpoint: Lsn,
+    },
+    /// It does not reach back far enough.
+    #[error("the log does not reach back to {lsn}, from where recovery starts")]
+    TooShort {
+        /// From where.
+        lsn: Lsn,
+    },
+    /// It is damaged where it is needed.
+    #[error("the log is damaged at {lsn}: whole blocks follow further behind than writes are under way")]
+    Damaged {
+        /// Where.
+        lsn: Lsn,
+    },
+    /// Its records are encrypted.
+    #[error("the log is encrypted (TDE)")]
+    Encrypted,
+    /// An upgrade to another version was cut off.
+    #[error("the log has a step of an upgrade to another version")]
+    Upgrade,
+    /// The grant is too small for the table of pages.
+    #[error("the log changes more pages than the granted memory can list: {needed_bytes} bytes are needed")]
+    TooManyPages {
+        /// What the table takes.
+        needed_bytes: u64,
+    },
+    /// The grant is too small for what is to be taken back.
+    #[error(
+        "transactions that had not ended changed more than the granted memory holds: {needed_bytes} bytes are needed"
+    )]
+    TooMuchToUndo {
+        /// What their records take.
+        needed_bytes: u64,
+    },
+    /// More transactions were open than can be followed.
+    #[error("more than {MAX_OPEN} transactions were open at a time")]
+    TooManyTransactions,
+    /// A temporary file failed.
+    #[error("a temporary file: {0}")]
+    Temporary(#[from] std::io::Error),
+}
+
+/// A transaction that had not ended where the log does.
+#[derive(Clone, Debug)]
+pub(crate) struct Loser {
+    /// Its last record.
+    pub(crate) last: Lsn,
+    /// Its BEGIN_XACT is in what was read.
+    pub(crate) has_begin: bool,
+    /// It changes a structure (a page split, an allocation) and is taken back as a whole.
+    pub(crate) is_structural: bool,
+    /// It was prepared: another database decides.
+    pub(crate) is_prepared: bool,
+    /// It made an allocation chain, whose extents no record names.
+    pub(crate) made_a_chain: bool,
+}
+
+/// What the log does to a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageHistory {
+    /// Its last record.
+    pub(crate) last: Lsn,
+    /// Its last FORMAT_PAGE; zero without one.
+    pub(crate) formatted: Lsn,
+}
+
+/// What a log says about a database.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The checkpoint that the boot page names.
+    pub checkpoint: Lsn,
+    /// From where records are redone.
+    pub redo_from: Lsn,
+    /// From where the log was read: the oldest transaction that was open at the checkpoint may have begun earlier.
+    pub(crate) from: Lsn,
+    /// The last record.
+    pub end: Lsn,
+    /// Whole blocks follow the end of the log: they were under way when writing stopped, or the log is damaged.
+    pub blocks_after_the_end: u64,
+    /// Bytes of log from where redo starts.
+    pub log_bytes: u64,
+    /// Records from where redo starts.
+    pub records: u64,
+    pub(crate) losers: BTreeMap<TransactionId, Loser>,
+    pub(crate) pages: HashMap<PageId, PageHistory>,
+    /// A bulk operation wrote pages without logging their rows.
+    pub(crate) has_bulk: bool,
+}
+
+impl Analysis {
+    /// Reads the log from where recovery starts.
+    ///
+    /// # Errors
+    /// [`Refusal`]: why this log cannot recover these files.
+    pub fn new(source: &dyn PageSource, log: &Log, memory_bytes: u64) -> Result<Self, Refusal> {
+        let binding = source.files().first().and_then(|file| file.binding_guid);
+        if let (Some(binding), Some(file)) = (binding, log.files().first())
+            && binding != file.binding_guid
+        {
+            return Err(Refusal::OtherDatabase);
+        }
+        let (checkpoint, redo) = start(source).ok_or(Refusal::NoBoot)?;
+        let oldest = oldest_open(log, checkpoint)?;
+        let from = oldest.into_iter().chain([redo, checkpoint]).min().unwrap_or(redo);
+        let mut this = Self {
+            checkpoint,
+            redo_from: redo,
+            from,
+            end: checkpoint,
+            blocks_after_the_end: 0,
+            log_bytes: 0,
+            records: 0,
+            losers: BTreeMap::new(),
+            pages: HashMap::new(),
+            has_bulk: false,
+        };
+        this.read(log, memory_bytes)?;
+        Ok(this)
+    }
+
+    /// Whether anything is to be done: some transaction to take back, some page that may lack a record.
+    pub fn open_transactions(&self) -> usize {
+        self.losers.len()
+    }
+
+    fn read(&mut self, log: &Log, memory_bytes: u64) -> Result<(), Refusal> {
+        let mut open: HashMap<TransactionId, Loser> = HashMap::new();
+        let redo_from = self.redo_from;
+        let end = each_block(log, self.from, |block| {
+            if block.is_encrypted() && block.record_count() > 0 {
+                return Err(Refusal::Encrypted);
+            }
+            if block.first_lsn() >= redo_from {
+                self.log_bytes += block.size() as u64;
+            }
+            for (lsn, record) in block.records() {
+                self.record(lsn, &record, &mut open)?;
+            }
+            let needed_bytes = (self.pages.len() * PAGE_ENTRY_BYTES) as u64;
+            if needed_bytes > memory_bytes {
+                return Err(Refusal::TooManyPages { needed_bytes });
+            }
+            Ok(())
+        })?;
+        if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
+            self.blocks_after_the_end = later.count;
+        }
+        if let Some(End { reason: EndReason::Damaged { .. }, at, block, .. }) = end {
+            return Err(Refusal::Damaged { lsn: Lsn { vlf: at.vlf.sequence, block, slot: 1 } });
+        }
+        self.losers = open.into_iter().collect();
+        Ok(())
+    }
+
+    fn record(
+        &mut self,
+        lsn: Lsn,
+        record: &LogRecord<'_>,
+        open: &mut HashMap<TransactionId, Loser>,
+    ) -> Result<(), Refusal> {
+        self.end = lsn;
+        self.records += u64::from(lsn >= self.redo_from);
+        let operation = record.operation();
+        match operation {
+            Operation::VERSION_STEP if lsn > self.checkpoint => return Err(Refusal::Upgrade),
+            Operation::BUF_WRITE => self.has_bulk = true,
+            _ => {}
+        }
+        if let Some(change) = record.on_page() {
+            let history = self.pages.entry(change.page).or_insert(PageHistory { last: lsn, formatted: Lsn::default() });
+            history.last = lsn;
+            if operation == Operation::FORMAT_PAGE {
+                history.formatted = lsn;
+            }
+        }
+        let id = record.transaction();
+        if id == TransactionId::NONE {
+            return Ok(());
+        }
+        match operation {
+            Operation::COMMIT_XACT | Operation::ABORT_XACT => drop(open.remove(&id)),
+            // It comes after the end of a transaction.
+            Operation::FORGET_XACT if !open.contains_key(&id) => {}
+            _ => {
+                if open.len() >= MAX_OPEN {
+                    return Err(Refusal::TooManyTransactions);
+                }
+                let begins = operation == Operation::BEGIN_XACT;
+                let fresh = Loser {
+                    last: lsn,
+                    has_begin: begins,
+                    is_structural: false,
+                    is_prepared: false,
+                    made_a_chain: false,
+                };
+                if begins {
+                    open.insert(id, fresh.clone());
+                }
+                let loser = open.entry(id).or_insert(fresh);
+                loser.last = lsn;
+                loser.is_prepared |= operation == Operation::PREP_XACT;
+                loser.made_a_chain |= operation == Operation::CREATE_ALLOCCHAIN;
+                loser.is_structural |= matches!(operation, Operation::INSYSXACT | Operation::DELETE_SPLIT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of the analysis, in order.
+    pub(crate) fn pages_in_order(&self) -> BTreeSet<PageId> {
+        self.pages.keys().copied().collect()
+    }
+}
+
+/// Goes through all blocks from the one of `from` on; how the log ends.
+pub(crate) fn each_block(
+    log: &Log,
+    from: Lsn,
+    mut visit: impl FnMut(&Block<'_>) -> Result<(), Refusal>,
+) -> Result<Option<End>, Refusal> {
+    let mut walk = Walk::from(log, from).ok_or(Refusal::TooShort { lsn: from })?;
+    let mut is_first = true;
+    while let Some(block) = walk.next_block()? {
+        let first = block.first_lsn();
+        if is_first && (first.vlf, first.block) != (from.vlf, from.block) {
+            return Err(Refusal::TooShort { lsn: from });
+        }
+        is_first = false;
+        visit(&block)?;
+    }
+    if is_first { Err(Refusal::TooShort { lsn: from }) } else { Ok(walk.end()) }
+}
+
+/// Checkpoint and redo start that the boot page names.
+fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
+    let bytes = readable(source, PageId::BOOT)?;
+    let page = Page::new(&bytes);
+    let boot = Boot::read(page).filter(|_| page.header().kind() == Some(PageType::Boot))?;
+    Some((boot.checkpoint_lsn(), boot.redo_lsn()))
+}
+
+/// A page, its protection verified and undone.
+pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
+    let mut bytes = source.read_page(page)?;
+    format::protection::verify(&bytes).ok()?;
+    undo_torn_bits(&mut bytes);
+    Some(bytes)
+}
+
+/// The checkpoint must be a BEGIN_CKPT. A lower bound of where the oldest transaction that was open began.
+fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
+    let other_moment = Refusal::OtherMoment { checkpoint };
+    let Some(mut walk) = Walk::from(log, checkpoint) else { return Err(other_moment) };
+    let mut oldest = None;
+    let mut is_found = false;
+    while let Some(block) = walk.next_block()? {
+        for (lsn, record) in block.records().skip_while(|(lsn, _)| *lsn < checkpoint) {
+            match record.begin_checkpoint() {
+                Some(begin) if lsn == checkpoint => {
+                    is_found = true;
+                    oldest = begin.oldest;
+                }
+                _ if !is_found => return Err(other_moment),
+                _ => {}
+            }
+            let listed = record.open_transactions().map(|open| open.begin).filter(|begin| *begin != Lsn::default());
+            oldest = listed.chain(oldest).min();
+            if record.operation() == Operation::END_CKPT {
+                return Ok(oldest);
+            }
+        }
+        if !is_found {
+            return Err(other_moment);
+        }
+    }
+    if is_found { Ok(oldest) } else { Err(other_moment) }
+}

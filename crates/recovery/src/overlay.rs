@@ -1,0 +1,88 @@
+//! The recovered database as a source of pages.
+
+use format::file_header::FileHeader;
+use format::page::PAGE_BYTES;
+use format::{Page, PageId};
+use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+
+use crate::apply::{Recovery, pages_of};
+
+/// The allocation map of the primary file.
+const FIRST_GAM: PageId = PageId::new(1, 2);
+
+/// The pages of a database as recovery would leave them: those that it makes, and all others from the files.
+pub struct RecoveredPages<'s> {
+    source: &'s dyn PageSource,
+    recovery: Recovery,
+    files: Vec<DataFile>,
+    in_flight: Vec<PageId>,
+}
+
+impl<'s> RecoveredPages<'s> {
+    /// Lays the pages of `recovery` over `source`.
+    pub fn new(source: &'s dyn PageSource, recovery: Recovery) -> Self {
+        let mut files = source.files().to_vec();
+        for file in &mut files {
+            if let Some(bytes) = recovery.store.get(PageId::new(file.file_id, 0))
+                && let Some(header) = FileHeader::read(Page::new(&bytes))
+            {
+                file.header_pages = Some(header.size_pages());
+            }
+        }
+        let applied = &recovery.applied;
+        let mut in_flight = pages_of(&applied.not_recovered);
+        if applied.transactions_not_undone > 0 {
+            // Which extents such a transaction had is not known: anything may depend on the first GAM page.
+            in_flight.push(FIRST_GAM);
+            in_flight.sort_unstable();
+            in_flight.dedup();
+        }
+        Self { source, recovery, files, in_flight }
+    }
+
+    /// What was done.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// Whether a page is not as it is in the files.
+    pub fn is_changed(&self, page: PageId) -> bool {
+        self.recovery.store.pages().binary_search_by_key(&page, |(page, _)| *page).is_ok()
+    }
+}
+
+impl PageSource for RecoveredPages<'_> {
+    fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let read = self.source.read(first, buffer)?;
+        let pages = self.recovery.store.pages();
+        let start = pages.partition_point(|(page, _)| *page < first);
+        let end = PageId::new(first.file, first.page.saturating_add(read as u32));
+        for (page, place) in pages.iter().skip(start).take_while(|(page, _)| *page < end) {
+            let at = (page.page - first.page) as usize * PAGE_BYTES;
+            if let Some(bytes) = buffer.get_mut(at..at + PAGE_BYTES) {
+                self.recovery.store.read(*place, bytes).map_err(|cause| ReadError::Recovered { page: *page, cause })?;
+            }
+        }
+        Ok(read)
+    }
+
+    fn prefetch(&self, first: PageId, pages: u32) {
+        self.source.prefetch(first, pages);
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        self.source.read_faults()
+    }
+
+    fn backup(&self) -> Option<&BackupPages> {
+        self.source.backup()
+    }
+
+    fn in_flight(&self) -> Option<&[PageId]> {
+        Some(&self.in_flight)
+    }
+}

@@ -1,0 +1,559 @@
+//! A page in the making: header and rows by slot, changed record by record, laid out again at the end.
+//!
+//! Where on its page a row is is not logged: a page whose rows changed in number or size is laid out anew, others keep their
+//! places. Pages of allocation maps are never laid out anew.
+
+use format::lob::Fragment;
+use format::log::change::{Change, NewPage, Piece};
+use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags, type_flags};
+use format::protection::{self, PROTECTION_WORD};
+use format::record::{Record, RecordKind};
+use format::slots::MAX_SLOTS;
+use format::{Lsn, Page, PageBytes, PageId, PageType};
+
+/// Row-version tag at the end of a record; it is not logged.
+const VERSION_TAG_BYTES: usize = 14;
+/// The type of a record, in its first byte.
+const KIND_MASK: u8 = 0b1110;
+/// The kinds of rows and the ghosts that they become.
+const GHOSTS: [(RecordKind, u8); 2] = [(RecordKind::Primary, 6 << 1), (RecordKind::Index, 5 << 1)];
+/// Contexts of heaps and LOB pages, whose rows keep their slots.
+const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
+/// Bytes of a full page's first record: the header and unused bytes of an IAM page.
+const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
+const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
+const IAM_HEADER_BYTES: usize = 94;
+const IAM_BITMAP_BYTES: usize = 7992;
+/// Where the header record of an IAM page names the first page of its interval.
+const IAM_START_AT: usize = 40;
+/// Pages of a GAM interval.
+const INTERVAL_PAGES: u32 = 511_232;
+/// What a new heap or LOB row takes at least: room for a forwarding stub.
+const MIN_HEAP_ROW_BYTES: usize = 9;
+
+/// Why a record cannot be applied to a page, or taken back from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Misfit {
+    /// The page is not sound, and no record makes it anew.
+    PageDamaged,
+    /// The page cannot be read, or is beyond the end of its file.
+    NotThere,
+    /// The record does not have the form of its operation, or the operation is not understood.
+    RecordUnknown,
+    /// The page is of an earlier or later moment than the record says: the log is another one, or a write was lost.
+    OtherMoment,
+    /// The row that the record is about is not where it must be, or is not the row.
+    RowMissing,
+    /// The rows do not fit on the page any more.
+    TooFull,
+    /// Rows are compressed.
+    Compressed,
+    /// A bulk operation filled the page, and the log does not have its rows.
+    BulkRows,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::PageDamaged => "the log changes pages that are damaged in the files",
+            Self::NotThere => "the log changes pages that cannot be read",
+            Self::RecordUnknown => "the log changes pages in a way that is not understood",
+            Self::OtherMoment => {
+                "pages are of another moment than the log says: a write was lost, or the log is another one"
+            }
+            Self::RowMissing => "rows that the log changes are not where they must be",
+            Self::TooFull => "rows that the log brings back do not fit on their page",
+            Self::Compressed => "the log changes compressed pages",
+            Self::BulkRows => "a bulk operation filled pages that were not written, and the log does not have its rows",
+        })
+    }
+}
+
+/// A page whose records are being applied or taken back.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkingPage {
+    bytes: Box<PageBytes>,
+    rows: Vec<Option<Row>>,
+    /// Rows are no longer where they were.
+    is_moved: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    offset: u16,
+    bytes: Vec<u8>,
+}
+
+impl WorkingPage {
+    /// The page in `bytes`, protection undone.
+    pub(crate) fn load(bytes: &PageBytes) -> Result<Self, Misfit> {
+        let page = Page::new(bytes);
+        let header = page.header();
+        let count = header.slot_count.get();
+        if usize::from(count) > MAX_SLOTS || header.is_encrypted() {
+            return Err(Misfit::PageDamaged);
+        }
+        if header.type_flags & type_flags::COMPRESSION_INFO != 0 {
+            return Err(Misfit::Compressed);
+        }
+        let mut places: Vec<u16> = (0..count).filter_map(|slot| page.slot_offset(slot)).filter(|&at| at != 0).collect();
+        places.sort_unstable();
+        let mut rows = Vec::with_capacity(count.into());
+        for slot in 0..count {
+            let offset = page.slot_offset(slot).ok_or(Misfit::PageDamaged)?;
+            if offset == 0 {
+                rows.push(None);
+                continue;
+            }
+            let after = places.partition_point(|&at| at <= offset);
+            let end = places.get(after).copied().map_or(PAGE_BYTES - 2 * usize::from(count), usize::from);
+            let start = usize::from(offset);
+            let space = bytes.get(start..end).filter(|_| start >= HEADER_BYTES).ok_or(Misfit::PageDamaged)?;
+            let end = usize::from(header.free_data.get()).saturating_sub(start);
+            let length = row_length(page, space, end)?;
+            let row = space.get(..length).ok_or(Misfit::PageDamaged)?;
+            rows.push(Some(Row { offset, bytes: row.to_vec() }));
+        }
+        Ok(Self { bytes: Box::new(*bytes), rows, is_moved: false })
+    }
+
+    /// The page that a FORMAT_PAGE makes.
+    pub(crate) fn format(id: PageId, unit: (u16, u32), new: &NewPage) -> Result<Self, Misfit> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        let mut put = |at: usize, field: &[u8]| {
+            if let Some(place) = bytes.get_mut(at..at + field.len()) {
+                place.copy_from_slice(field);
+            }
+        };
+        put(0, &[1, new.kind, 0, new.level]);
+        put(6, &unit.0.to_le_bytes());
+        put(8, &pointer(new.previous));
+        put(14, &new.pminlen.to_le_bytes());
+        put(16, &pointer(new.next));
+        put(24, &unit.1.to_le_bytes());
+        put(32, &pointer(id));
+        let mut this = Self { bytes, rows: Vec::new(), is_moved: true };
+        match PageType::from_byte(new.kind) {
+            Some(PageType::Iam) => {
+                let mut header = [0; IAM_HEADER_BYTES];
+                header[..4].copy_from_slice(&IAM_HEADER_RECORD);
+                let start = id.page - id.page % INTERVAL_PAGES;
+                header[IAM_START_AT..IAM_START_AT + 6].copy_from_slice(&pointer(PageId::new(id.file, start)));
+                let mut bitmap = vec![0; IAM_BITMAP_BYTES];
+                bitmap.splice(..4, IAM_BITMAP_RECORD);
+                this.rows.push(Some(Row { offset: 0, bytes: header.to_vec() }));
+                this.rows.push(Some(Row { offset: 0, bytes: bitmap }));
+            }
+            Some(
+                PageType::Data
+                | PageType::Index
+                | PageType::TextMix
+                | PageType::TextTree
+                | PageType::ReorgTemporary
+                | PageType::BulkPreallocated,
+            ) => {}
+            _ => return Err(Misfit::RecordUnknown),
+        }
+        Ok(this)
+    }
+
+    fn page(&self) -> Page<'_> {
+        Page::new(&self.bytes)
+    }
+
+    /// Whether it is a page of rows without any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && has_rows(self.page().header().kind())
+    }
+
+    /// The LSN of the page.
+    pub(crate) fn lsn(&self) -> Lsn {
+        self.page().header().lsn()
+    }
+
+    /// Sets the LSN of the page.
+    pub(crate) fn set_lsn(&mut self, lsn: Lsn) {
+        self.put(40, &lsn.vlf.to_le_bytes());
+        self.put(44, &lsn.block.to_le_bytes());
+        self.put(48, &lsn.slot.to_le_bytes());
+    }
+
+    fn put(&mut self, at: usize, field: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(at..at + field.len()) {
+            place.copy_from_slice(field);
+        }
+    }
+
+    fn keeps_slots(&self, context: u8) -> bool {
+        matches!(self.page().header().kind(), Some(PageType::TextMix | PageType::TextTree))
+            || KEEPS_SLOTS.contains(&context)
+    }
+
+    fn row(&mut self, slot: u16) -> Result<&mut Row, Misfit> {
+        self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut).ok_or(Misfit::RowMissing)
+    }
+
+    /// Applies a change other than FORMAT_PAGE.
+    pub(crate) fn redo(&mut self, slot: u16, context: u8, change: &Change<'_>) -> Result<(), Misfit> {
+        match change {
+            Change::Format(_) => Err(Misfit::RecordUnknown),
+            Change::Insert { images, over_ghost: true } => {
+                self.unghost(slot, images.first().ok_or(Misfit::RecordUnknown)?)
+            }
+            Change::Insert { images, over_ghost: false } => self.insert(slot, images, context),
+            Change::Delete { marks_ghost: true, .. } => self.mark_ghost(slot),
+            Change::Delete { marks_ghost: false, .. } | Change::Expunge => self.remove(slot, 1, context),
+            Change::DropMoved { rows, .. } => self.remove(slot, *rows, context),
+            Change::ModifyRow(piece) => self.replace(slot, std::slice::from_ref(piece), true),
+            Change::ModifyColumns(pieces) => self.replace(slot, pieces, true),
+            Change::ModifyHeader(piece) => self.replace_in_header(piece.old_offset, piece.after),
+            Change::SetBits { first, count, value } => self.set_bits(slot, *first, *count, *value),
+            Change::SetFreeSpace { offset, new, .. } => self.set_byte(slot, usize::from(*offset), &[*new]),
+            Change::ReplaceRecord { new, .. } => self.replace_record(slot, new),
+            Change::SetCounters(counters) => counters.iter().try_for_each(|(offset, value, length)| {
+                let bytes = value.to_le_bytes();
+                let bytes = bytes.get(..*length as usize).ok_or(Misfit::RecordUnknown)?;
+                self.set_byte(slot, *offset as usize, bytes)
+            }),
+            Change::SetPointer { offset, new, .. } => self.set_byte(slot, *offset as usize, new),
+            Change::Touch => Ok(()),
+        }
+    }
+
+    /// Takes a change back. `moved` are the rows that a DELETE_SPLIT dropped. `as_a_whole` takes rows away that were
+    /// inserted into an index, as part of a change of structure; otherwise they become ghosts, as the engine leaves them.
+    pub(crate) fn undo(
+        &mut self,
+        slot: u16,
+        context: u8,
+        change: &Change<'_>,
+        moved: &[Vec<u8>],
+        as_a_whole: bool,
+    ) -> Result<(), Misfit> {
+        match change {
+            Change::Insert { images, over_ghost } => {
+                for (index, image) in images.iter().enumerate() {
+                    let slot = slot.checked_add(index as u16).ok_or(Misfit::RowMissing)?;
+                    if !is_same_row(&self.row(slot)?.bytes, image) {
+                        return Err(Misfit::RowMissing);
+                    }
+                }
+                match !*over_ghost && (as_a_whole || self.keeps_slots(context)) {
+                    true => self.remove(slot, images.len() as u16, context),
+                    false => self.mark_ghost(slot),
+                }
+            }
+            Change::Delete { image: [], .. } => Err(Misfit::RowMissing),
+            Change::Delete { marks_ghost: true, image } => self.unghost(slot, image),
+            Change::Delete { marks_ghost: false, image } => self.insert(slot, &[image], context),
+            Change::DropMoved { rows, .. } => {
+                let images: Vec<&[u8]> = moved.iter().map(Vec::as_slice).collect();
+                match images.len() == usize::from(*rows) {
+                    true => self.insert(slot, &images, context),
+                    false => Err(Misfit::RowMissing),
+                }
+            }
+            Change::ModifyRow(piece) => self.replace(slot, std::slice::from_ref(piece), false),
+            Change::ModifyColumns(pieces) => self.replace(slot, pieces, false),
+            Change::ModifyHeader(piece) => self.replace_in_header(piece.old_offset, piece.before),
+            Change::SetBits { first, count, value } => self.set_bits(slot, *first, *count, !*value),
+            Change::SetFreeSpace { offset, old, .. } => self.set_byte(slot, usize::from(*offset), &[*old]),
+            Change::ReplaceRecord { old, .. } => self.replace_record(slot, old),
+            Change::SetPointer { offset, old, .. } => self.set_byte(slot, *offset as usize, old),
+            Change::Format(_) | Change::Expunge | Change::SetCounters(_) | Change::Touch => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, slot: u16, images: &[&[u8]], context: u8) -> Result<(), Misfit> {
+        self.is_moved = true;
+        if images.len() + self.rows.len() > MAX_SLOTS || usize::from(slot) >= MAX_SLOTS {
+            return Err(Misfit::TooFull);
+        }
+        let row = |image: &&[u8]| Some(Row { offset: 0, bytes: image.to_vec() });
+        let at = usize::from(slot);
+        if self.keeps_slots(context) {
+            for (at, image) in (at..).zip(images) {
+                if at >= self.rows.len() {
+                    self.rows.resize(at + 1, None);
+                }
+                match self.rows.get_mut(at) {
+                    Some(place @ None) => *place = row(image),
+                    _ => return Err(Misfit::RowMissing),
+                }
+            }
+            return Ok(());
+        }
+        if at > self.rows.len() {
+            return Err(Misfit::RowMissing);
+        }
+        self.rows.splice(at..at, images.iter().map(row));
+        Ok(())
+    }
+
+    fn remove(&mut self, slot: u16, count: u16, context: u8) -> Result<(), Misfit> {
+        self.is_moved = true;
+        let range = usize::from(slot)..usize::from(slot) + usize::from(count);
+        let rows = self.rows.get_mut(range.clone()).ok_or(Misfit::RowMissing)?;
+        if rows.iter().any(Option::is_none) {
+            return Err(Misfit::RowMissing);
+        }
+        match self.keeps_slots(context) {
+            true => self.rows.iter_mut().skip(range.start).take(range.len()).for_each(|row| *row = None),
+            false => drop(self.rows.drain(range)),
+        }
+        Ok(())
+    }
+
+    fn mark_ghost(&mut self, slot: u16) -> Result<(), Misfit> {
+        let status = self.row(slot)?.bytes.first_mut().ok_or(Misfit::RowMissing)?;
+        let ghost = GHOSTS.iter().find(|(kind, _)| *kind == RecordKind::of(*status)).ok_or(Misfit::RowMissing)?;
+        *status = *status & !KIND_MASK | ghost.1;
+        Ok(())
+    }
+
+    /// Puts a row over the ghost in the slot.
+    fn unghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
+        let row = self.row(slot)?;
+        if !row.bytes.first().is_some_and(|status| RecordKind::of(*status).is_ghost()) {
+            return Err(Misfit::RowMissing);
+        }
+        let is_moved = row.bytes.len() != image.len();
+        row.bytes = image.to_vec();
+        self.is_moved |= is_moved;
+        Ok(())
+    }
+
+    fn replace(&mut self, slot: u16, pieces: &[Piece<'_>], forward: bool) -> Result<(), Misfit> {
+        let kind = self.page().header().kind();
+        if !forward && !has_rows(kind) {
+            return self.take_back_bits(slot, pieces);
+        }
+        let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
+        let row = self.row(slot)?;
+        let length = row.bytes.len();
+        // From the last to the first, so that offsets hold.
+        for piece in pieces.iter().rev() {
+            let (at, gone, put) = match forward {
+                true => (piece.old_offset, usize::from(piece.old_length), piece.after),
+                false => (piece.new_offset, piece.after.len(), piece.before),
+            };
+            if !forward && piece.before.is_empty() && piece.old_length != 0 {
+                return Err(Misfit::RowMissing);
+            }
+            let at = usize::from(at);
+            let end = at + gone;
+            // It may reach into the version tag, which is not logged.
+            if end > row.bytes.len() && end <= row.bytes.len() + VERSION_TAG_BYTES {
+                row.bytes.resize(end, 0);
+            }
+            let place = row.bytes.get(at..end).ok_or(Misfit::RowMissing)?;
+            if !forward && place != piece.after {
+                return Err(Misfit::RowMissing);
+            }
+            row.bytes.splice(at..end, put.iter().copied());
+        }
+        if is_lob && row.bytes.len() != length {
+            let size = (row.bytes.len() as u16).to_le_bytes();
+            row.bytes.get_mut(2..4).ok_or(Misfit::RowMissing)?.copy_from_slice(&size);
+        }
+        let is_moved = row.bytes.len() != length;
+        self.is_moved |= is_moved;
+        Ok(())
+    }
+
+    /// Takes back the bits of a map that pieces changed: others may have changed others of the same bytes since.
+    fn take_back_bits(&mut self, slot: u16, pieces: &[Piece<'_>]) -> Result<(), Misfit> {
+        let row = self.row(slot)?;
+        for piece in pieces {
+            let at = usize::from(piece.new_offset);
+            let place = row.bytes.get_mut(at..at + piece.after.len()).ok_or(Misfit::RowMissing)?;
+            if piece.before.len() != piece.after.len() {
+                return Err(Misfit::RowMissing);
+            }
+            for ((byte, before), after) in place.iter_mut().zip(piece.before).zip(piece.after) {
+                let changed = before ^ after;
+                *byte = *byte & !changed | before & changed;
+            }
+        }
+        Ok(())
+    }
+
+    fn replace_in_header(&mut self, offset: u16, bytes: &[u8]) -> Result<(), Misfit> {
+        let at = usize::from(offset);
+        if at + bytes.len() > HEADER_BYTES || bytes.is_empty() {
+            return Err(Misfit::RecordUnknown);
+        }
+        self.put(at, bytes);
+        Ok(())
+    }
+
+    fn set_bits(&mut self, slot: u16, first: u16, count: u16, value: bool) -> Result<(), Misfit> {
+        let row = self.row(slot)?;
+        for bit in usize::from(first)..usize::from(first) + usize::from(count) {
+            let byte = row.bytes.get_mut(bit / 8).ok_or(Misfit::RowMissing)?;
+            let mask = 1 << (bit % 8);
+            *byte = if value { *byte | mask } else { *byte & !mask };
+        }
+        Ok(())
+    }
+
+    fn set_byte(&mut self, slot: u16, at: usize, bytes: &[u8]) -> Result<(), Misfit> {
+        let place = at.checked_add(bytes.len()).and_then(|end| self.row(slot).ok()?.bytes.get_mut(at..end));
+        place.ok_or(Misfit::RowMissing)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn replace_record(&mut self, slot: u16, new: &[u8]) -> Result<(), Misfit> {
+        // One that is not about a row is about the only one.
+        let slot = if usize::from(slot) < self.rows.len() { slot } else { 0 };
+        let row = self.row(slot)?;
+        let is_moved = row.bytes.len() != new.len();
+        row.bytes = new.to_vec();
+        self.is_moved |= is_moved;
+        Ok(())
+    }
+
+    /// The page as it would be written, with a checksum.
+    pub(crate) fn finish(mut self) -> Result<Box<PageBytes>, Misfit> {
+        let has_rows = has_rows(self.page().header().kind());
+        if has_rows {
+            self.settle_rows()?;
+        }
+        if self.is_moved {
+            self.lay_out()?;
+        } else {
+            let rows = std::mem::take(&mut self.rows);
+            for row in rows.iter().flatten() {
+                self.put(row.offset.into(), &row.bytes);
+            }
+            self.rows = rows;
+        }
+        if has_rows {
+            let is_ghost = |row: &&Row| row.bytes.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
+            let ghosts = self.rows.iter().flatten().filter(is_ghost).count() as u16;
+            self.put(58, &ghosts.to_le_bytes());
+        }
+        // The structure change that the page was part of is over.
+        let flags = self.page().header().flags.get();
+        let flags = flags & !(page_flags::IN_SYSXACT | page_flags::TORN_BITS) | page_flags::CHECKSUM;
+        self.put(4, &flags.to_le_bytes());
+        seal(&mut self.bytes);
+        Ok(self.bytes)
+    }
+
+    /// Gives each row the length that its own bytes claim.
+    fn settle_rows(&mut self) -> Result<(), Misfit> {
+        let mut is_moved = false;
+        let bytes = self.bytes.clone();
+        for row in self.rows.iter_mut().flatten() {
+            let before = row.bytes.len();
+            let mut space = row.bytes.clone();
+            space.resize(before + VERSION_TAG_BYTES, 0);
+            let length = row_length(Page::new(&bytes), &space, before)?;
+            let is_heap_stub = length < MIN_HEAP_ROW_BYTES && before == MIN_HEAP_ROW_BYTES;
+            row.bytes =
+                if is_heap_stub { row.bytes.clone() } else { space.get(..length).ok_or(Misfit::RowMissing)?.to_vec() };
+            is_moved |= row.bytes.len() != before;
+        }
+        self.is_moved |= is_moved;
+        Ok(())
+    }
+
+    fn lay_out(&mut self) -> Result<(), Misfit> {
+        let rows = std::mem::take(&mut self.rows);
+        let used: usize = rows.iter().flatten().map(|row| row.bytes.len()).sum();
+        let free = (PAGE_BYTES - HEADER_BYTES).checked_sub(used + 2 * rows.len()).ok_or(Misfit::TooFull)?;
+        if let Some(body) = self.bytes.get_mut(HEADER_BYTES..) {
+            body.fill(0);
+        }
+        let mut at = HEADER_BYTES;
+        for (slot, row) in rows.iter().enumerate() {
+            let offset = match row {
+                Some(row) => {
+                    self.put(at, &row.bytes);
+                    at += row.bytes.len();
+                    (at - row.bytes.len()) as u16
+                }
+                None => 0,
+            };
+            self.put(PAGE_BYTES - 2 * (slot + 1), &offset.to_le_bytes());
+        }
+        self.put(22, &(rows.len() as u16).to_le_bytes());
+        self.put(28, &(free as u16).to_le_bytes());
+        self.put(30, &(at as u16).to_le_bytes());
+        self.rows = rows;
+        Ok(())
+    }
+}
+
+/// The class of fullness that the PFS page has for a page of a heap, or of LOBs; `None` where it does not depend on the rows
+/// (docs/format/allocation.md#pfs).
+pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
+    /// Half of what a page can hold, 80 and 95 percent of it.
+    const LIMITS: [usize; 3] = [4048, 6476, 7691];
+    let header = Page::new(bytes).header();
+    let depends = matches!(header.kind()?, PageType::TextMix | PageType::Data);
+    let used = (PAGE_BYTES - HEADER_BYTES).saturating_sub(header.free_count.get().into());
+    let is_empty = used <= 2 * usize::from(header.slot_count.get());
+    let class = 1 + LIMITS.iter().filter(|limit| used > **limit).count() as u8;
+    depends.then_some(if is_empty { 0 } else { class })
+}
+
+/// Gives a page whose bytes were changed its checksum.
+pub(crate) fn seal(bytes: &mut PageBytes) {
+    let sum = protection::checksum(bytes);
+    if let Some(place) = bytes.get_mut(PROTECTION_WORD..PROTECTION_WORD + 4) {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// A page pointer as pages store it.
+fn pointer(page: PageId) -> [u8; 6] {
+    let ([a, b, c, d], [e, f]) = (page.page.to_le_bytes(), page.file.to_le_bytes());
+    [a, b, c, d, e, f]
+}
+
+/// Whether a page of this kind holds rows, whose lengths they tell themselves.
+fn has_rows(kind: Option<PageType>) -> bool {
+    matches!(
+        kind,
+        Some(
+            PageType::Data
+                | PageType::Index
+                | PageType::TextMix
+                | PageType::TextTree
+                | PageType::ReorgTemporary
+                | PageType::BulkPreallocated
+        )
+    )
+}
+
+/// Length of the row at the start of `space`; `rest` is what the page has of it at most.
+fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<usize, Misfit> {
+    let header = page.header();
+    let length = match header.kind() {
+        Some(PageType::Index) => Record::index(space, header.pminlen.get()).map(|record| record.bytes().len()),
+        Some(PageType::TextMix | PageType::TextTree) => Fragment::read(space).map(|record| record.bytes().len()),
+        kind if has_rows(kind) => Record::data(space).map(|record| record.bytes().len()),
+        // The records of maps, of the boot page and of file headers reach to the next one.
+        _ => return Ok(space.len().min(rest)),
+    };
+    let is_compressed = space.first().is_some_and(|status| status & 1 != 0);
+    length.map_err(|_| if is_compressed { Misfit::Compressed } else { Misfit::PageDamaged })
+}
+
+/// Whether a row on a page is the one that a record has the image of: version tags are not logged, and heap rows have room
+/// for a stub.
+fn is_same_row(row: &[u8], image: &[u8]) -> bool {
+    let logged = |bytes: &[u8]| {
+        Record::data(bytes).map_or(bytes.len(), |record| match record.version_tag() {
+            Some(tag) => record.bytes().len() - tag.len(),
+            None => record.bytes().len(),
+        })
+    };
+    let (row, image) = match (row.get(..logged(row)), image.get(..logged(image))) {
+        (Some(row), Some(image)) => (row, image),
+        _ => (row, image),
+    };
+    row == image
+}

@@ -1,0 +1,205 @@
+//! Databases of the lab that were stopped in the middle of their work, recovered and compared with the truth.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use format::page::PAGE_BYTES;
+use format::{Page, PageBytes, PageId, PageType};
+use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
+use log::Log;
+use recovery::{Analysis, RecoveredPages, Recovery, Settings};
+use source::{DataFiles, PageSource};
+
+struct OnDisk {
+    _folder: tempfile::TempDir,
+    data: Vec<PathBuf>,
+    log: PathBuf,
+}
+
+fn on_disk(crashed: &Crashed) -> OnDisk {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(name, bytes): &(String, Vec<u8>)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
+}
+
+fn recover(source: &dyn PageSource, log: &Log, memory_bytes: u64) -> Recovery {
+    let analysis = Analysis::new(source, log, 1 << 30).unwrap();
+    Recovery::new(source, log, analysis, &Settings { memory_bytes, temp_dir: None }).unwrap()
+}
+
+/// What must be equal: header fields that follow from records, and rows by slot.
+fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
+    let page = Page::new(bytes);
+    let header = page.header();
+    let link = |page: PageId| u64::from(page.file) << 32 | u64::from(page.page);
+    let lsn = header.lsn();
+    let mut fields = vec![
+        header.page_type.into(),
+        header.level.into(),
+        header.pminlen.get().into(),
+        link(header.prev()),
+        link(header.next()),
+        header.object_id.get().into(),
+        header.index_id.get().into(),
+        header.ghost_count.get().into(),
+        header.free_count.get().into(),
+    ];
+    if with_lsn {
+        fields.extend([u64::from(lsn.vlf), lsn.block.into(), lsn.slot.into()]);
+    }
+    let count = header.slot_count.get();
+    let mut places: Vec<usize> = (0..count).filter_map(|slot| page.slot_offset(slot)).map(usize::from).collect();
+    places.push(header.free_data.get().into());
+    places.sort_unstable();
+    let mut rows: Vec<Option<Vec<u8>>> = (0..count)
+        .map(|slot| {
+            let at = usize::from(page.slot_offset(slot).unwrap());
+            let end = places[places.partition_point(|place| *place <= at).min(places.len() - 1)];
+            let space = &bytes[at..end.max(at)];
+            let length = match header.kind() {
+                Some(PageType::Data) => format::record::Record::data(space).map(|record| record.bytes().len()),
+                Some(PageType::Index) => {
+                    format::record::Record::index(space, header.pminlen.get()).map(|record| record.bytes().len())
+                }
+                _ => Ok(space.len()),
+            };
+            (at != 0).then(|| space[..length.unwrap_or(space.len())].to_vec())
+        })
+        .collect();
+    while rows.last().is_some_and(Option::is_none) {
+        rows.pop();
+    }
+    (fields, rows)
+}
+
+/// Compares all allocated pages with the truth; those that differ.
+fn differences(source: &dyn PageSource, truth: &[(String, Vec<u8>)], with_lsn: bool) -> Vec<PageId> {
+    let mut differ = Vec::new();
+    for (file, (_, truth)) in source.files().iter().zip(truth) {
+        for (number, expected) in truth.as_chunks::<PAGE_BYTES>().0.iter().enumerate() {
+            let id = PageId::new(file.file_id, number as u32);
+            let pfs = truth.as_chunks::<PAGE_BYTES>().0[(number / 8088 * 8088).max(1)];
+            let is_allocated = pfs[100 + number % 8088] & 0x40 != 0;
+            if !is_allocated || id == PageId::BOOT || number == 0 {
+                continue;
+            }
+            let found = source.read_page(id).unwrap();
+            if logical(&found, with_lsn) != logical(expected, with_lsn) {
+                differ.push(id);
+            }
+        }
+    }
+    differ
+}
+
+#[test]
+fn a_database_without_open_transactions_is_as_of_its_last_records() {
+    for seed in 0..40 {
+        let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
+        let crashed = workload.crash(Stop::WithoutOpen, Flush::Some(seed));
+        let files = on_disk(&crashed);
+        let source = DataFiles::open(&files.data).unwrap();
+        let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
+        let recovery = recover(&source, &log, 64 << 20);
+        let applied = recovery.applied.clone();
+        assert_eq!((applied.not_recovered.len(), applied.transactions_undone), (0, 0), "{seed}: {applied:?}");
+        let recovered = RecoveredPages::new(&source, recovery);
+        assert_eq!(differences(&recovered, &crashed.truth.redone, true), [], "{seed}: {applied:?}");
+        assert_sound(&recovered, seed);
+    }
+}
+
+/// A check of the recovered database has nothing to say.
+fn assert_sound(source: &dyn PageSource, seed: u64) {
+    let database = catalog::load(source);
+    let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
+    let report = check::run(source, &database, &options, &check::Silent);
+    let names = report.names();
+    let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&names)).collect();
+    assert_eq!(found, Vec::<String>::new(), "{seed}");
+    let doubts: Vec<_> = report.not_verified.iter().map(|entry| (&entry.what, &entry.scope, &entry.reason)).collect();
+    assert!(report.demoted.is_empty() && doubts.is_empty(), "{seed}: {doubts:?}");
+}
+
+/// The live rows of every rowset, and the allocation maps.
+fn live_rows(
+    read: impl Fn(PageId) -> Option<Box<PageBytes>>,
+    files: &[(u16, u32)],
+) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
+    let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
+    for (file, pages) in files {
+        for number in 0..*pages {
+            let pfs = read(PageId::new(*file, (number / 8088 * 8088).max(1))).unwrap();
+            let bytes = read(PageId::new(*file, number)).unwrap();
+            let header = *Page::new(&bytes).header();
+            let is_leaf = header.level == 0 && matches!(header.page_type, 1..=4);
+            if pfs[100 + number as usize % 8088] & 0x40 == 0 || !is_leaf {
+                continue;
+            }
+            let is_live = |row: &Vec<u8>| !format::record::RecordKind::of(row[0]).is_ghost();
+            let live = logical(&bytes, false).1.into_iter().flatten().filter(is_live);
+            rows.entry((header.object_id.get(), header.index_id.get())).or_default().extend(live);
+        }
+    }
+    rows.values_mut().for_each(|rows| rows.sort());
+    rows.retain(|_, rows| !rows.is_empty());
+    rows
+}
+
+#[test]
+fn transactions_that_had_not_ended_are_taken_back() {
+    let (mut recovered_whole, mut refused, mut wrong) = (0, 0, Vec::new());
+    for seed in 0..120 {
+        let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
+        let stop = if seed % 2 == 0 { Stop::WithOpen } else { Stop::After(workload.records() * (seed % 10) / 10) };
+        let crashed = workload.crash(stop, Flush::Some(seed));
+        let files = on_disk(&crashed);
+        let source = DataFiles::open(&files.data).unwrap();
+        let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
+        let recovery = recover(&source, &log, 64 << 20);
+        let applied = recovery.applied.clone();
+        let in_doubt = crashed.truth.open.iter().any(|open| open.is_prepared);
+        if !applied.not_recovered.is_empty() || applied.transactions_not_undone > 0 {
+            refused += 1;
+            if !in_doubt {
+                println!("{seed} {applied:?}");
+            }
+            continue;
+        }
+        let recovered = RecoveredPages::new(&source, recovery);
+        let sizes: Vec<(u16, u32)> = source.files().iter().map(|file| (file.file_id, file.pages)).collect();
+        let found = live_rows(|page| recovered.read_page(page), &sizes);
+        let truth = |page: PageId| {
+            let position = source.files().iter().position(|file| file.file_id == page.file)?;
+            let bytes = &crashed.truth.files[position].1;
+            Some(Box::new(bytes.as_chunks::<PAGE_BYTES>().0[page.page as usize]))
+        };
+        let sizes: Vec<(u16, u32)> = sizes
+            .iter()
+            .zip(&crashed.truth.files)
+            .map(|((id, _), (_, bytes))| (*id, (bytes.len() / PAGE_BYTES) as u32))
+            .collect();
+        let expected = live_rows(truth, &sizes);
+        if found == expected {
+            assert_sound(&recovered, seed);
+            recovered_whole += 1;
+        } else {
+            let units: Vec<_> = expected
+                .iter()
+                .filter(|(unit, rows)| found.get(unit) != Some(rows))
+                .map(|(unit, rows)| (*unit, rows.len(), found.get(unit).map(Vec::len)))
+                .collect();
+            let extra: Vec<_> = found.keys().filter(|unit| !expected.contains_key(unit)).collect();
+            println!("wrong {seed} {units:?} {extra:?} {applied:?} {:?}", crashed.truth.open);
+            wrong.push(seed);
+        }
+    }
+    println!("{recovered_whole} whole, {refused} refused");
+    assert_eq!(wrong, []);
+    assert!(recovered_whole >= 100, "{recovered_whole}");
+}
