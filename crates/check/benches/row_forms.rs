@@ -1,5 +1,5 @@
 //! What a row of a table with one index costs, by the form of its rows: `cargo bench -p mdfsck-check --bench row_forms`;
-//! behind `--` words of those that are wanted.
+//! after `--` words of those that are wanted.
 
 mod sweep;
 

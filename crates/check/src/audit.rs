@@ -24,7 +24,7 @@ pub(crate) enum IdentityFault {
     PageId,
 }
 
-/// Checks protection and page id of a page as it lies on disk.
+/// Checks protection and page id of a page as stored on disk.
 pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     if let Err(fault) = verify(bytes) {
         return Some(IdentityFault::Protection(fault));

@@ -51,7 +51,7 @@ pub struct IdentityResult {
     pub table: String,
     /// The column.
     pub column: String,
-    /// What the catalogue keeps.
+    /// What the catalog keeps.
     pub mark: Option<IdentityMark>,
     /// The value of the rows that is farthest in the direction of the increment; `None` without rows.
     pub farthest: Option<i64>,
@@ -69,7 +69,7 @@ impl IdentityResult {
         self.mark.filter(|mark| mark.is_used).map(|mark| mark.current)
     }
 
-    /// Whether the values to be given out next lie among those that rows have, or had: legal, and the next insert may fail.
+    /// Whether the values to be given out next are among those that rows have, or had: legal, and the next insert may fail.
     pub fn is_behind(&self) -> bool {
         let (Some(mark), Some(farthest)) = (self.mark, self.farthest) else { return false };
         let (current, farthest) = if mark.increment > 0 { (mark.current, farthest) } else { (farthest, mark.current) };

@@ -1,5 +1,5 @@
 //! Service Broker: how many of each kind there are, as CHECKDB lists them. What its objects refer to is checked with the
-//! other references of the catalogue.
+//! other references of the catalog.
 
 use catalog::{Database, Unread, read_base_table};
 use source::PageSource;

@@ -1,4 +1,4 @@
-//! What the expressions of the catalogue may cost. They come from the file, so that one may be made to take hours for a few
+//! What the expressions of the catalog may cost. They come from the file, so that one may be made to take hours for a few
 //! rows; the steps of its evaluations are counted, and beyond the limit it is not verified.
 //!
 //! The limit is one for each page: what the rows of a page take depends on the page alone, and every way of a run looks at

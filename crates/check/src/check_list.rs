@@ -174,7 +174,7 @@ macro_rules! check_list {
                 );)*
             }
 
-            /// Settles the checks of pages; `judged` are the units of which all pages were seen or are known to be damaged.
+            /// Settles the checks of pages; `judged` are the units all of whose pages were seen or are known to be damaged.
             pub(crate) fn settle_pages(
                 &self,
                 context: &$crate::context::Context<'_>,

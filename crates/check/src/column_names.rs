@@ -17,7 +17,7 @@ pub(crate) fn table_columns<'a>(database: &'a Database, rowset: &Rowset) -> Vec<
     let mut locators = locators(database, rowset).into_iter();
     let of = |column: &RowsetColumn| match indexed.iter().find(|indexed| indexed.position == column.id) {
         Some(indexed) => find(indexed.column_id),
-        // Behind the key's own columns stands the clustering key, as far as it is not among them
+        // After the key's own columns comes the clustering key, as far as it is not among them
         // (docs/format/index-records.md#what-an-index-row-holds).
         None if is_uniquifier(column) || is_variable_int(column) => None,
         None => locators.next().filter(|key| key.info == column.info).and_then(|key| find(key.id)),

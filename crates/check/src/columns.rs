@@ -1,6 +1,6 @@
 //! The columns of rows: shape against the catalog, NULL and length rules, data purity.
 //!
-//! What a rowset's rows must obey is compiled once (`program`); a row is checked where it lies.
+//! What a rowset's rows must obey is compiled once (`program`); a row is checked where it is.
 
 mod anti_matter;
 mod heads;
@@ -297,7 +297,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Fixed columns that end behind the record's fixed part: the record must not know them, or have NULL there.
+    /// Fixed columns that end after the record's fixed part: the record must not know them, or have NULL there.
     #[cold]
     fn missing(&mut self) {
         let (program, record) = (self.program, self.record);
@@ -446,7 +446,7 @@ fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column:
     about(owner.map_or(finding.clone(), |owner| finding.owner(owner)), column)
 }
 
-/// Length of the value behind a row-overflow pointer or an in-row LOB root: the last link's
+/// Length of the value after a row-overflow pointer or an in-row LOB root: the last link's
 /// (docs/format/lob.md#pointers-in-rows).
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);

@@ -1,4 +1,4 @@
-//! Columnstore indexes, as far as their catalog tells (7902, 7967, 7976, 5285, 7991): segments of a row group agree on its
+//! Columnstore indexes, as far as their catalog says (7902, 7967, 7976, 5285, 7991): segments of a row group agree on its
 //! rows, what they refer to is there, and what they are stored in is there. No segment is decoded.
 
 use std::collections::{BTreeMap, BTreeSet};

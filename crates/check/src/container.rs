@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
 
-/// Stripes that were not given: what lies there is not verified.
+/// Stripes that were not given: what is there is not verified.
 pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
     let missing = source.backup().map_or(0, BackupPages::missing_stripes);
     if missing > 0 {

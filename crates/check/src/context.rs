@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
         survey: Survey,
         space: &'a TempStore,
     ) -> Self {
-        // Of a key that lacks columns, rows that differ look the same.
+        // With a key that lacks columns, rows that differ look the same.
         let knows_keys = database.layouts_are_complete();
         let heaps: BTreeSet<i32> =
             database.rowsets.iter().filter(|rowset| rowset.index_id == 0).map(|rowset| rowset.object_id).collect();
@@ -103,7 +103,7 @@ impl<'a> Context<'a> {
     }
 
     /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what
-    /// relates two pages can be judged.
+    /// relates two pages can be checked.
     pub(crate) fn is_clean(&self) -> bool {
         match &self.in_flight {
             Some(in_flight) => in_flight.is_empty(),
@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How a unit's rows are expanded, if they are compressed and the catalogue tells how.
+    /// How a unit's rows are expanded, if they are compressed and the catalog says how.
     pub(crate) fn expansion(&self, unit: &Unit) -> Option<&'a Expansion> {
         if !unit.compressed {
             return None;
@@ -223,7 +223,7 @@ impl<'a> Context<'a> {
         self.taken.unit(page).or_else(|| self.survey.owner(page))
     }
 
-    /// The root that the catalogue names for a unit.
+    /// The root that the catalog names for a unit.
     pub(crate) fn root(&self, unit: &Unit) -> PageId {
         unit.row.and_then(|row| self.database.units.get(row)).map_or(PageId::NONE, |row| row.root)
     }
@@ -242,7 +242,7 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     })
 }
 
-/// More key columns than any index can have (32, and a locator of as many) are a damaged catalogue's.
+/// More key columns than any index can have (32, and a locator of as many) are a damaged catalog's.
 const MAX_KEY_COLUMNS: usize = 64;
 
 /// Whether a persistent version store holds anything (docs/format/versions.md#accelerated-database-recovery).

@@ -1,7 +1,7 @@
 //! Counts that the catalog keeps. CHECKDB reports them only when they are negative: merely stale ones are what
 //! UPDATEUSAGE is for, and upgraded databases have many (docs/format/README.md#page-counts).
 //!
-//! Yet in every sound file met the row count of each rowset was exact, so one that differs is told: rows may have gone
+//! Yet in every sound file met the row count of each rowset was exact, so one that differs is reported: rows may have gone
 //! with a page that the PFS page has lost, which no other check of a heap can see. It proves nothing, so it is no finding.
 
 use crate::context::Context;

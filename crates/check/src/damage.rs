@@ -30,7 +30,7 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &F
     damaged
 }
 
-/// Units of the catalogue that findings of some phases name.
+/// Units of the catalog that findings of some phases name.
 pub(crate) fn named(
     context: &Context<'_>,
     findings: &FindingCollector,

@@ -1,5 +1,5 @@
 //! An encrypted database (TDE) without its key. The header of each page is in the clear, and the checksum is that of the
-//! page as it is stored: so page id, protection, type, level and links are judged, and nothing else.
+//! page as it is stored: so page id, protection, type, level and links are checked, and nothing else.
 //!
 //! Which pages are in use is in pages that are encrypted themselves. A page that is no longer in use keeps its header, and
 //! one that never was may hold anything. So these are proofs: what a page says against itself while it names its own
@@ -85,7 +85,7 @@ pub(crate) fn check(
     pass.looked
 }
 
-/// What cannot be judged.
+/// What cannot be checked.
 #[derive(Default)]
 struct Counts {
     encrypted: u64,
@@ -193,7 +193,7 @@ impl Pass<'_> {
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };
-            // A page that is not what was written is judged by itself; zeros may be those of a file that grew again.
+            // A page that is not what was written is checked by itself; zeros may be those of a file that grew again.
             if audit::identity(&bytes, neighbor).is_some() {
                 self.counts.links += u64::from(bytes.iter().all(|byte| *byte == 0));
                 continue;
@@ -222,7 +222,7 @@ impl Pass<'_> {
     }
 
     /// Pages that are not what was written there: in use where a sound page links to them, as pages of an encrypted
-    /// database are never taken over from what lay on the disk before.
+    /// database are never taken over from what was on the disk before.
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {

@@ -30,12 +30,12 @@ pub(crate) struct ExpandedRows {
     is_same_shape: bool,
 }
 
-/// How the rows of a rowset are expanded, if they are compressed and the catalogue tells how.
+/// How the rows of a rowset are expanded, if they are compressed and the catalog says how.
 pub(crate) fn expansion(rowset: &Rowset) -> Option<&Expansion> {
     rowset.expansion.as_ref().filter(|_| rowset.is_row_compressed())
 }
 
-/// Where the first record of a page lies: what is in front of it is compression information.
+/// Where the first record of a page starts: what is in front of it is compression information.
 pub(crate) fn first_record(page: Page<'_>) -> usize {
     let slots = page.header().slot_count.get().min(MAX_SLOTS as u16);
     let used = (0..slots).filter_map(|slot| page.slot_offset(slot)).filter(|offset| *offset != 0);
@@ -43,7 +43,7 @@ pub(crate) fn first_record(page: Page<'_>) -> usize {
 }
 
 impl ExpandedRows {
-    /// Forgets the page before: rows lie plainly on the page.
+    /// Forgets the page before: rows are stored plainly on the page.
     pub(crate) fn clear(&mut self) {
         self.is_loaded = false;
         self.failed = 0;

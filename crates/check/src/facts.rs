@@ -23,7 +23,7 @@ use crate::sweep::{Target, sweep};
 use crate::units::Units;
 use crate::wire::SumsError;
 
-/// Every sum, count and bound of a sweep over all pages, one a line. They can be compared with those of another sweep if
+/// Every sum, count and bound of a sweep over all pages, one per line. They can be compared with those of another sweep if
 /// the options fix the seed of the hash.
 pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) -> String {
     let metered = Metered::new(source);
@@ -39,7 +39,7 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     text(swept, findings, &space)
 }
 
-/// Calls `then` with what gives the facts of single pages, as they lie on disk, in the place of those that `source` has:
+/// Calls `then` with what gives the facts of single pages, as stored on disk, in the place of those that `source` has:
 /// the sum of them, if they are several.
 pub fn facts_of_pages(
     source: &dyn PageSource,
@@ -84,7 +84,7 @@ pub fn run_with_sums_carried(
     })
 }
 
-/// Facts, one a line.
+/// Facts, one per line.
 fn text(swept: Swept<impl CheckSums>, findings: FindingCollector, space: &TempStore) -> String {
     let Swept { tallies: mut swept, sums } = swept;
     let mut text = String::new();

@@ -86,7 +86,7 @@ pub struct Finding {
     pub check: &'static Check,
     /// Message state.
     pub state: u8,
-    /// To whom it belongs; `None` when the message names nobody.
+    /// To whom it belongs; `None` when the message names none.
     pub owner: Option<Owner>,
     /// Where: the page that is damaged or that the message is about.
     pub page: Option<PageId>,
@@ -228,7 +228,7 @@ impl Finding {
         )
     }
 
-    /// Whether it says no more than `other`: what several phases find is told once.
+    /// Whether it says no more than `other`: what several phases find is reported once.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.check == other.check
             && self.owner == other.owner

@@ -33,7 +33,7 @@ pub struct Findings {
     groups: Vec<Group>,
     /// The first ones, if they do not all fit into memory.
     file: Option<Stored>,
-    /// Those behind them.
+    /// Those after them.
     kept: Vec<Finding>,
     error: OnceLock<String>,
 }

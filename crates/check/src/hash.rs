@@ -24,7 +24,7 @@ pub(crate) struct Hasher<'k> {
 }
 
 /// What a word of a value is: words are told apart by their role, so that no word inside a value passes for its end and
-/// neighbours do not run into each other.
+/// neighbors do not run into each other.
 type Role = usize;
 
 /// The last word of a value, of so many bytes from 0 to 8, has their number as its role. This one is not the last.
@@ -32,7 +32,7 @@ const INNER: Role = 10;
 /// NULL is an end that no value has.
 const NULL: Role = 9;
 
-/// What words are mixed with: a number of its own for each role and place in a pair, so that nobody who does not know them
+/// What words are mixed with: a number of its own for each role and place in a pair, so that without knowing them no one
 /// can have a word pass for one of another role.
 #[derive(Clone, Copy, Default)]
 struct WordKeys {

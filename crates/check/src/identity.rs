@@ -1,6 +1,6 @@
 //! Identity columns against their current value, as CHECKIDENT with NORESEED reports it (--identity).
 //!
-//! A mark behind the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave such. So it is told, and never a
+//! A mark after the values of the rows is legal: SET IDENTITY_INSERT and RESEED leave such. So it is reported, and never a
 //! finding; the next rows may get values that others have.
 
 use catalog::{Database, Identity, Rowset, Stored};
@@ -64,7 +64,7 @@ impl Plans {
         for identity in &database.identities {
             let table: Vec<&Rowset> = database.table_rowsets(identity.table_id).collect();
             if table.is_empty() {
-                // Of a view, or a type.
+                // It belongs to a view or a type.
                 continue;
             }
             let units = units_of(database, &table);

@@ -1,6 +1,6 @@
 //! Nonclustered indexes against their table (8951, 8952): each live row of the table adds a keyed hash of the columns an
 //! index has, locator included, to one sum; each row of the index adds the same to another. Equal sums end it. Columns are
-//! hashed where they lie; index rows are never built.
+//! hashed where they are; index rows are never built.
 
 mod form;
 mod hash;
@@ -208,7 +208,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         }
     }
     let damaged = damaged_units(context, swept, findings);
-    // Of values off the row, what leads to them counts too.
+    // What leads to values off the row counts too.
     let mut damaged_off_row = damaged.clone();
     damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
     let describes_indexes =

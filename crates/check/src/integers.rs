@@ -31,7 +31,7 @@ impl IntegerColumn {
         Some(Self { offset: leaf_offset.unsigned_abs(), length, is_signed, null_bit: leaf_null_bit })
     }
 
-    /// Reads the value of each row; false if it is NULL in some, or does not lie there.
+    /// Reads the value of each row; false if it is NULL in some, or is not there.
     pub(crate) fn read(self, rows: Rows<'_>, values: &mut [i64]) -> bool {
         if rows.nulls() & null_mask(self.null_bit) != 0 || !rows.has_fixed(self.offset, self.length) {
             return false;
@@ -69,7 +69,7 @@ pub(crate) struct IntegerFormula {
 }
 
 impl IntegerFormula {
-    /// `None` if something is not an integer, or does not lie in the fixed part.
+    /// `None` if something is not an integer, or is not in the fixed part.
     pub(crate) fn of(formula: &Formula) -> Option<Self> {
         let integers = formula.integers()?;
         let operands = formula.columns().map(|(_, column)| IntegerColumn::of(column)).collect::<Option<_>>()?;
@@ -96,7 +96,7 @@ pub(crate) struct IntegerFilter {
 #[derive(Clone, Copy, Debug)]
 struct Operand {
     null_bit: u16,
-    /// Place and length, if it lies in the fixed part.
+    /// Place and length, if it is in the fixed part.
     fixed: Option<(u16, u16)>,
     integer: Option<IntegerColumn>,
     /// Its values are in a vector, which plain rows do not have.
@@ -116,7 +116,7 @@ impl Operand {
         Some(Self { null_bit, fixed, integer: IntegerColumn::of(column), is_in_vector: false })
     }
 
-    /// Whether it is NULL in each plain row; false if the null bitmap alone does not tell.
+    /// Whether it is NULL in each plain row; false if the null bitmap alone does not show it.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool]) -> bool {
         if self.is_in_vector {
             are_null.fill(true);

@@ -1,4 +1,4 @@
-//! What was seen of each rowset: rows and pages as counted, never as the catalogue has them.
+//! What was seen of each rowset: rows and pages as counted, never as the catalog says.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,7 +13,7 @@ pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
     space: TempStore,
     limit_bytes: usize,
-    /// By unit of the catalogue, the phases that found something: a bit each.
+    /// By unit of the catalog, the phases that found something: a bit each.
     phases: HashMap<AllocUnitId, u32>,
     /// Objects of which something was found.
     objects: BTreeSet<i32>,
@@ -41,7 +41,7 @@ impl FindingCollector {
         &self.objects
     }
 
-    /// The units of the catalogue of which something was found in a phase that is `asked` for.
+    /// The units of the catalog of which something was found in a phase that is `asked` for.
     pub(crate) fn units(&self, asked: fn(Phase) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
         let mask = Phase::ALL.iter().filter(|phase| asked(**phase)).fold(0, |mask, phase| mask | 1 << *phase as u32);
         self.phases.iter().filter(move |(_, phases)| **phases & mask != 0).map(|(unit, _)| *unit)

@@ -27,7 +27,7 @@ const BYTES_PER_ROWSET: u64 = size_of::<RowsetCounts>() as u64 + 4 * 32;
 const BYTES_PER_THREAD: u64 = 1 << 20;
 /// The program.
 const BASE_BYTES: u64 = 8 << 20;
-/// What a column of a heap or clustered index that has pages costs besides its rows in the catalogue: the programs made of it, and what
+/// What a column of a heap or clustered index that has pages costs besides its rows in the catalog: the programs made of it, and what
 /// reading them took.
 const BYTES_PER_TABLE_COLUMN: u64 = 500;
 /// A column of a nonclustered index, whose rows are compared with those of the table.
@@ -45,7 +45,7 @@ pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
 }
 
 /// What the expressions take that are made ready before the sweep: filters and computed columns, and conditions where they
-/// are asked for, of tables with pages. They are compiled for that, as no rule tells from a text how much it becomes: an IN
+/// are asked for, of tables with pages. They are compiled for that, as no rule says how large a text becomes: an IN
 /// takes some hundred times its bytes.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
     let compiled = |formula: Result<Formula, Reason>| match formula {
@@ -122,7 +122,7 @@ impl MemoryBudget {
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_PER_CHUNK;
-        // The keys of the catalogue are compared between the two, when facts are done with. Not all that was given up is in one
+        // The keys of the catalog are compared between the two, when facts are done with. Not all that was given up is in one
         // piece. No page has more rows than it has bytes for.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
         Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), pages }

@@ -1,4 +1,4 @@
-//! Values that lie off the row, read piece by piece: for the few rows of an index that have one, wherever they are.
+//! Values that are stored off the row, read piece by piece: for the few rows of an index that have one, wherever they are.
 
 use format::lob::{Fragment, Links, Node, Pointer};
 use format::protection::undo_torn_bits;
@@ -7,7 +7,7 @@ use source::PageSource;
 
 use crate::audit;
 
-/// Pages kept at hand: the fragments of a value, and of its neighbours, lie close together.
+/// Pages kept at hand: the fragments of a value, and of its neighbors, are close together.
 const KEPT_PAGES: usize = 16;
 /// Levels of a tree: three hold 2 GB, which is the longest value.
 const MAX_LEVELS: u16 = 8;
@@ -45,7 +45,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Calls `each` with the pieces, in order, of the value to which the bytes of a complex column lead, as long as it
     /// returns true. `None` when the value cannot be followed to its end or what leads to it is not as described, which is
-    /// for the check of off-row values to tell.
+    /// left to the check of off-row values.
     pub(crate) fn read(
         &mut self,
         source: &dyn PageSource,

@@ -84,7 +84,7 @@ pub struct Options {
     /// In how many passes over the files the tables are checked; 0 counts as 1. Each pass reads the pages of its tables,
     /// so that facts are kept for fewer of them at once. A table with all its indexes is never divided.
     pub batches: u16,
-    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes a page. Never below what
+    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] and two bytes per page. Never below what
     /// [`crate::minimum_memory_bytes`] says. The findings do not depend on it.
     pub memory_bytes: Option<u64>,
     /// Where facts go that do not fit into memory; `None` for the system's place for temporary files.
@@ -174,7 +174,7 @@ impl Options {
         self.no_index && index_id > 1 && !database.is_system_table(object_id)
     }
 
-    /// Threads that read and judge pages.
+    /// Threads that read and check pages.
     pub fn threads(&self) -> usize {
         match self.max_threads {
             0 => thread::available_parallelism().map_or(1, usize::from),

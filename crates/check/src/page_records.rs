@@ -1,4 +1,4 @@
-//! The records of one page at a time, as its audit found them: where they lie, and of a compressed leaf page what they stand for.
+//! The records of one page at a time, as its audit found them: where they are, and of a compressed leaf page what they stand for.
 
 use format::record::Record;
 use format::same_shape::Rows;
@@ -38,7 +38,7 @@ impl PageRecords {
         Some(content)
     }
 
-    /// Where the records lie.
+    /// Where the records are.
     pub(crate) fn spans(&self) -> &[Span] {
         self.audit.spans()
     }
@@ -70,7 +70,7 @@ impl PageRecords {
     }
 }
 
-/// The record at a place of a page, as it lies there.
+/// The record at a place of a page, as it is there.
 pub(crate) fn record<'a>(page: Page<'a>, span: Span) -> Option<Record<'a>> {
     let bytes = span.of(page);
     match page.header().kind() {

@@ -1,7 +1,7 @@
 //! Partitions: each row of a partitioned heap or index is in the partition that its partition function says (8984,
 //! 8988).
 //!
-//! Most rows cost two comparisons, with the boundaries of the partition they lie in. Whether a boundary belongs to the left
+//! Most rows cost two comparisons, with the boundaries of the partition they are in. Whether a boundary belongs to the left
 //! or to the right of it is learned from the rows that are equal to one: where they agree, that is the side. And as no real
 //! sample shows how boundaries are stored, the rows themselves must confirm what was read: if most of them contradict it,
 //! nothing is said of any.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::wire::{Input, Output, SumsError, Wire};
 
-/// Units whose values are made together. Those of a table lie side by side.
+/// Units whose values are made together. Those of a table are side by side.
 const TOGETHER: usize = 8;
 
 /// A value for each unit, by ordinal: the default where nothing was put.
@@ -38,7 +38,7 @@ impl<T: Default> PerUnit<T> {
         values.get_or_insert_with(|| Box::new(std::array::from_fn(|_| T::default()))).get_mut(unit % TOGETHER)
     }
 
-    /// Values that were touched, or lie beside such, by ascending unit.
+    /// Values that were touched, or are beside such, by ascending unit.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, &T)> {
         let made = (0..).step_by(TOGETHER).zip(&self.values).filter_map(|(at, values)| Some((at, values.as_ref()?)));
         made.flat_map(|(at, values)| (at..).zip(values.iter())).take_while(|(at, _)| *at < self.units)

@@ -24,7 +24,7 @@ pub(crate) struct PageRange {
 }
 
 impl PageRange {
-    /// No pages: of a unit that has lost them all its root alone tells.
+    /// No pages: if a unit has lost them all, only its root shows it.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
     /// All pages.
@@ -56,7 +56,7 @@ impl PageRange {
     }
 }
 
-/// Where the pages of `units` lie, found in one walk over the maps.
+/// Where the pages of `units` are, found in one walk over the maps.
 pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, PageRange> {
     let mut stretches: BTreeMap<UnitIndex, PageRange> = units.iter().map(|unit| (*unit, PageRange::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
@@ -99,7 +99,7 @@ pub(crate) fn second_look(
     }
 }
 
-/// Calls `visit` with each sound page of `unit`, whose pages lie in `stretch`, in the order of pages.
+/// Calls `visit` with each sound page of `unit`, whose pages are in `stretch`, in the order of pages.
 pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
@@ -149,7 +149,7 @@ pub(crate) fn look(
     }
 }
 
-/// Calls `visit` with each record of the sound leaf pages of `units`, which lie in `stretch`, ghosts included, in the order of
+/// Calls `visit` with each record of the sound leaf pages of `units`, which are in `stretch`, ghosts included, in the order of
 /// pages.
 pub(crate) fn each_row(
     context: &Context<'_>,

@@ -9,7 +9,7 @@ pub trait Progress: Sync {
     fn advance(&self, pages: u64);
 }
 
-/// Tells nobody.
+/// Reports nothing.
 pub struct Silent;
 
 impl Progress for Silent {

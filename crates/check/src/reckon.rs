@@ -44,10 +44,10 @@ pub(crate) fn reckon(
     }
 }
 
-/// Whether all pages of a unit were seen, or are known to be damaged: only then can a missing one be told.
+/// Whether all pages of a unit were seen, or are known to be damaged: only then is a missing one certain.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
-    // Of many units; few have something to be noted.
+    // There are many units; few have something to be noted.
     let name = || context.index_name(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {

@@ -113,16 +113,16 @@ impl Repair {
 
 /// Where a message stands among those of its index. CHECKDB groups them by index and page
 /// (docs/format/checkdb.md#order-of-lines); what follows from damage elsewhere would come before its cause whenever its
-/// page has the lower number, so it is listed behind.
+/// page has the lower number, so it is listed after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
     /// With its page: that is where the damage is.
     ByPage,
     /// With the page that it refers to: that one is missing (8978 stands with 8928 and 8976 of the page before).
     ByReference,
-    /// Behind all that is damaged: it tells what lost its counterpart, and damage anywhere may be why.
+    /// After all that is damaged: it says what lost its counterpart, and damage anywhere may be why.
     AsConsequence,
-    /// At the end: it tells what could not be checked because of the others.
+    /// At the end: it says what could not be checked because of the others.
     Last,
 }
 

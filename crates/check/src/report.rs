@@ -185,7 +185,7 @@ pub struct Statistics {
     pub column_values_checked: u64,
     /// Values in them that were not.
     pub column_values_not_verified: u64,
-    /// Threads that judged pages.
+    /// Threads that checked pages.
     pub threads: usize,
     /// Nonclustered indexes that the run covers.
     pub indexes_in_scope: u64,

@@ -245,7 +245,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The report of an encrypted database: only page headers can be judged.
+    /// The report of an encrypted database: only page headers can be checked.
     fn of_headers(mut self) -> Report {
         let (source, database, options) = (self.source, self.database, self.options);
         let looked =

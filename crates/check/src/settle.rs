@@ -136,7 +136,7 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
 /// allocated that were never written: recovery would settle both. The LSN of the last checkpoint does not separate such pages
 /// from others, as a transaction may straddle the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
-    // Without its boot page a set of data files is judged by the pages alone; a backup is known to need its log.
+    // Without its boot page a set of data files is checked by its pages alone; a backup is known to need its log.
     (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
 }
 

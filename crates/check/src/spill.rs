@@ -33,13 +33,13 @@ pub(crate) trait Fact: Copy {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Writes a page's address behind `out`, as [`PageId::read`] reads it.
+/// Writes a page's address after `out`, as [`PageId::read`] reads it.
 pub(crate) fn page_to(out: &mut Vec<u8>, page: PageId) {
     out.extend(page.page.to_le_bytes());
     out.extend(page.file.to_le_bytes());
 }
 
-/// Writes a record's address behind `out`, as [`RecordId::read`] reads it.
+/// Writes a record's address after `out`, as [`RecordId::read`] reads it.
 pub(crate) fn record_to(out: &mut Vec<u8>, at: RecordId) {
     page_to(out, at.page);
     out.extend(at.slot.to_le_bytes());
@@ -262,7 +262,7 @@ impl<'a, F: Fact> Windows<'a, F> {
         Self { files, cursors, facts_a_cursor, space, start: None, ended: false }
     }
 
-    /// Moves on to the next pages; `None` behind the last.
+    /// Moves on to the next pages; `None` after the last.
     pub(crate) fn advance(&mut self) -> Option<Window<'_, F>> {
         if self.ended {
             return None;
@@ -273,7 +273,7 @@ impl<'a, F: Fact> Windows<'a, F> {
                 self.space.failed(&error);
                 cursor.left = None;
             }
-            // What is still in the file begins behind this page.
+            // What is still in the file begins after this page.
             if cursor.left.is_some()
                 && let Some(last) = cursor.window.last()
             {
@@ -305,7 +305,7 @@ impl<F: Fact> Cursor<F> {
     }
 }
 
-/// The facts of the pages behind `start`, up to `end`.
+/// The facts of the pages after `start`, up to `end`.
 pub(crate) struct Window<'a, F> {
     cursors: &'a [Cursor<F>],
     start: Option<PageId>,

@@ -14,7 +14,7 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
-/// Of a check to which each page proves all that there is to prove.
+/// For a check that each page settles by itself.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 

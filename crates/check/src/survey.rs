@@ -44,7 +44,7 @@ pub(crate) struct Survey {
     pub(crate) totals: Vec<FileTotals>,
 }
 
-/// Checks only the pages whose places are fixed. The maps tell what allocation pages say, as far as they could be read.
+/// Checks only the pages whose places are fixed. The maps say what allocation pages say, as far as they could be read.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
@@ -55,7 +55,7 @@ pub(crate) fn fixed_pages(
 }
 
 impl Survey {
-    /// In which of 64 parts of the database, of equal size and in page order, a page lies.
+    /// In which of 64 parts of the database, of equal size and in page order, a page is.
     pub(crate) fn part(&self, page: PageId) -> u32 {
         let all: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         let before = self.files.iter().take_while(|file| file.file_id < page.file);
@@ -78,7 +78,7 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// Of several units that claim the extent of `page`, the one that the page's header names, if any; `None` if an IAM page
+    /// The one of several units that claim the extent of `page` that the page's header names, if any; `None` if an IAM page
     /// that tells could not be read.
     pub(crate) fn claimant(
         &self,

@@ -107,7 +107,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// A thread for each of `counters` reads; others judge.
+    /// A thread for each of `counters` reads; others check.
     fn queued(&self, threads: usize, counters: &[&Counter]) {
         let queue = Queue::new(counters.len(), memory::queue_buffers(counters.len(), threads));
         thread::scope(|scope| {
@@ -206,7 +206,7 @@ fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Ta
     if !context.covers(context.survey.owner(id)) {
         return;
     }
-    // The survey has told of those that it read.
+    // The survey has reported those that it read.
     if !context.survey.unread.contains(&id) {
         partial.unread.add(id, || error.to_string());
     }

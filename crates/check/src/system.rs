@@ -34,7 +34,7 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number("/proc/self/status", "VmRSS:")? * 1024)
 }
 
-/// The number behind a name, in a file of such lines.
+/// The number after a name, in a file of such lines.
 fn number(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;

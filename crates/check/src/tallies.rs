@@ -25,7 +25,7 @@ pub(crate) struct Tallies {
     pub(crate) pages_allocated: u64,
     /// Pages in use that no unit claims.
     pub(crate) unclaimed_pages: u64,
-    /// Of a page in an extent that several units claim it could not be read whose it is.
+    /// The owner of a page in an extent that several units claim could not be read.
     pub(crate) has_unread_shared: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct UnitTally {
     pub(crate) bad_pages: u64,
     /// Pages that could not be read.
     pub(crate) unread_pages: u64,
-    /// Pages of which nobody knows whether they are in use.
+    /// Pages that may or may not be in use.
     pub(crate) unknown_pages: u64,
     /// Pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
@@ -60,7 +60,7 @@ pub(crate) struct UnitTally {
     pub(crate) unaudited_rows: u64,
     /// Entries of non-leaf pages likewise.
     pub(crate) unaudited_entries: u64,
-    /// Pages with a record of which nobody knows how the header counts it.
+    /// Pages with a record that the header may or may not count.
     pub(crate) uncounted_pages: u64,
     /// Rows of which some value is not in their record, as its compressed form is not known.
     pub(crate) doubtful_rows: u64,
@@ -72,7 +72,7 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Pages of which nothing was added: damaged, not read, or of a kind nobody knows; and those that cannot be found again.
+    /// Pages of which nothing was added: damaged, not read, or of an unknown kind; and those that cannot be found again.
     pub(crate) fn lost_pages(&self) -> u64 {
         self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
     }

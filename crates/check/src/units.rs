@@ -1,4 +1,4 @@
-//! Allocation units by ordinal: those of the catalog, then those that only IAM pages tell of.
+//! Allocation units by ordinal: those of the catalog, then those that only IAM pages name.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ pub(crate) struct Units {
     strays: usize,
 }
 
-/// Units that only IAM pages tell of: of more, each page of a damaged file could name another one.
+/// Units that only IAM pages name: of more, each page of a damaged file could name another one.
 pub(crate) const MAX_STRAY_UNITS: usize = 1 << 12;
 
 impl Units {

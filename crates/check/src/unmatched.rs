@@ -109,7 +109,7 @@ pub(crate) fn unmatched(
     let mut has_more = [false; 2];
     let mut done = [0; 2];
     loop {
-        // Rows of cells that differ, behind those of the batches before.
+        // Rows of cells that differ, after those of the batches before.
         let mut batch: [Vec<(RowHash, RecordId)>; 2] = [Vec::new(), Vec::new()];
         let mut suspects = [0; 2];
         each(&mut |side, at, hash| {

@@ -1,4 +1,4 @@
-//! Values of rows: columns where they lie, and what the catalog's expressions give for a row. Compiled once, evaluated
+//! Values of rows: columns where they are, and what the catalog's expressions give for a row. Compiled once, evaluated
 //! without allocation per row.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::registry::limits::{self, Reason};
 /// A column of a row and how to find it.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// Where it lies.
+    /// Where it is.
     pub(crate) column: RowsetColumn,
     /// The row is one of the index.
     pub(crate) in_index: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Column {
     pub(crate) is_uniquifier: bool,
     /// The row is one of the index, and the table computes the value.
     pub(crate) is_computed: bool,
-    /// Of a plain column in the fixed part.
+    /// For a plain column in the fixed part.
     pub(crate) fixed_length: Option<u16>,
 }
 
@@ -59,7 +59,7 @@ impl Column {
     /// What a leaf record has for the column, absent values resolved, bits as 0 or 1.
     #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
-        // Most values lie in the fixed part and need no second thought.
+        // Most values are in the fixed part and need no second thought.
         if let Some(length) = self.fixed_length
             && record.null_bit(self.column.leaf_null_bit) != Some(true)
             && let Some(bytes) = record.fixed(self.column.leaf_offset.unsigned_abs(), length)
@@ -208,7 +208,7 @@ impl Formula {
     }
 }
 
-/// Whether bytes are a decimal's zero: what sign a zero has that was computed nobody has described.
+/// Whether bytes are a decimal's zero: the sign of a computed zero is undocumented.
 pub(crate) fn is_zero_decimal(info: TypeInfo, bytes: &[u8]) -> bool {
     is_decimal(info) && bytes.split_first().is_some_and(|(_, magnitude)| magnitude.iter().all(|byte| *byte == 0))
 }

@@ -62,7 +62,7 @@ fn hash_of(hash: &FactHash, number: u64, frame: &[u8]) -> [u8; HASH_BYTES] {
 /// Where sums are written to.
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
-    /// Where facts lie that are written too.
+    /// Where facts are that are written too.
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,

@@ -27,7 +27,7 @@ pub(crate) fn database(table: Table) -> Description {
 
 /// What a sweep cost.
 pub(crate) struct Sweep {
-    /// Processor time, where the system tells: others on the machine disturb it less.
+    /// Processor time, where the system reports it: others on the machine disturb it less.
     pub(crate) seconds: f64,
     /// Bytes read.
     pub(crate) bytes: u64,

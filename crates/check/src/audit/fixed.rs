@@ -1,4 +1,4 @@
-//! Pages whose records lie in set places: allocation maps, IAM pages, boot page, file header
+//! Pages whose records are in set places: allocation maps, IAM pages, boot page, file header
 //! (docs/format/allocation.md#fixed-pages).
 
 use format::bytes::u16_at;
@@ -76,7 +76,7 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
 }
 
-/// Whether the fields of the header that such a page has no use for are as every release writes them. What the page tells
+/// Whether the fields of the header that such a page has no use for are as every release writes them. What the page says
 /// can be believed all the same.
 pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
     idle_fields(page).err()
@@ -95,7 +95,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     if header.kind() == Some(PageType::Iam) {
         return Ok(());
     }
-    // They are found by their places alone: unit 99, no neighbours.
+    // They are found by their places alone: unit 99, no neighbors.
     same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
     for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
         same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;

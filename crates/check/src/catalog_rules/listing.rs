@@ -39,7 +39,7 @@ impl CatalogReference {
         self.0.to.view
     }
 
-    /// Number of the message that tells a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker;
+    /// Number of the message for a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker;
     /// `None` where it is not verified only.
     pub fn message(&self) -> Option<u16> {
         match &self.0.says {

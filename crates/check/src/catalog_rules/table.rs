@@ -147,7 +147,7 @@ static FILTERS: Keys = Keys {
 };
 
 /// One line a reference: view, base table, which of its rows, the columns that identify one; then the columns that refer, to
-/// what, and how it is told when that does not exist. Columns are written as base table and view call them.
+/// what, and how it is reported when that does not exist. Columns are written as base table and view call them.
 macro_rules! references {
     ($($view:ident $base:ident [$($only:expr),*] {$($column:tt $name:tt),*}, {$($from:tt $as:tt),*} -> $to:ident, $says:expr;)*) => {
         /// All references.

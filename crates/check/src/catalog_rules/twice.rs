@@ -1,5 +1,5 @@
 //! What base tables say twice. A value that its own row makes impossible is a finding (3858); where two rows disagree, nothing
-//! tells which one is right, so the pair is listed as not verified with both values. Every rule held for all rows of 368 real
+//! says which one is right, so the pair is listed as not verified with both values. Every rule held for all rows of 368 real
 //! databases of versions 611 to 998, except where its comment says otherwise.
 
 mod codes;

@@ -1,5 +1,5 @@
 //! The column by which an online build of an index marks rows that were deleted meanwhile (5228, 5229). It is there while
-//! the build runs. Since SQL Server 2017 a build can be paused, and nothing of the files tells a paused one.
+//! the build runs. Since SQL Server 2017 a build can be paused, and nothing in the files shows a paused one.
 
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::bytes::unsigned;

@@ -1,5 +1,5 @@
-//! Values that lie off the row and whose bytes tell whether they are values: the signature of an XML document, the whole of
-//! an sql_variant or of a shape. Rows only tell where they are; as long as they are few, they are read after the sweep.
+//! Values that are stored off the row and whose bytes show whether they are values: the signature of an XML document, the whole of
+//! an sql_variant or of a shape. Rows only say where they are; as long as they are few, they are read after the sweep.
 
 use format::RecordId;
 use format::domain::Pieces;
@@ -87,7 +87,7 @@ impl DeferredValues {
     }
 }
 
-/// Reads the values and judges them; what cannot be judged is counted as not verified.
+/// Reads the values and checks them; what cannot be checked is counted as not verified.
 pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {

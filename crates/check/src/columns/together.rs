@@ -80,7 +80,7 @@ impl VariableCheck {
 }
 
 impl FixedCheck {
-    /// Whether the values of all rows lie in the column's domain. What stands in the place of a NULL means nothing.
+    /// Whether the values of all rows are in the column's domain. What stands in the place of a NULL means nothing.
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
         // Not of these rows, or of a column that they do not know.

@@ -30,7 +30,7 @@ const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
-    /// Of the keys among these plans whose tables have rows.
+    /// For the keys among these plans whose tables have rows.
     pub(super) fn of<'a>(context: &Context<'_>, swept: &Tallies, plans: impl Iterator<Item = &'a Plan>) -> Self {
         let mut units = BTreeSet::new();
         for plan in plans {

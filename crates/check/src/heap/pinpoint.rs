@@ -1,6 +1,6 @@
 //! Forwarding stubs against forwarded rows of one heap: 8971, 8972, 8993, 8994.
 //!
-//! What stubs and rows say is sorted by the row that it is about, so that each row is judged by itself.
+//! What stubs and rows say is sorted by the row that it is about, so that each row is checked by itself.
 
 use std::cmp::Ordering;
 
@@ -28,7 +28,7 @@ struct ForwardFact {
 enum ForwardFactKind {
     /// The row is there, and points back to this stub.
     Is,
-    /// This stub leads there: said once to know all of them, and once to judge each.
+    /// This stub leads there: said once to know all of them, and once to check each.
     Named,
     Judged,
 }

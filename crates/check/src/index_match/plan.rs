@@ -368,7 +368,7 @@ impl Builder<'_> {
         Ok(origins)
     }
 
-    /// The hidden columns behind the index's own: the row's address in a heap, or the clustering key columns, uniquifier
+    /// The hidden columns after the index's own: the row's address in a heap, or the clustering key columns, uniquifier
     /// included, that the index does not have anyway.
     fn locators(&self, known: &HashMap<u32, IndexColumn>) -> Vec<Origin> {
         let Some(table) = self.table.first() else { return Vec::new() };

@@ -56,7 +56,7 @@ impl BatchPlan {
     }
 
     /// The sum of the hashes of the rows that the index has, exceptions aside, and how many they are; `None` if some value
-    /// does not lie where it is expected.
+    /// is not where it is expected.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-/// Whether all rows tell what a variable column is. Of one that is not stored nothing but the null bitmap tells whether it
+/// Whether all rows say what a variable column is. Of one that is not stored nothing but the null bitmap says whether it
 /// is empty.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
     null_bit <= rows.column_count() || number <= rows.fewest_variables()

@@ -2,8 +2,8 @@
 //! for the rows that own them.
 //!
 //! Passes over the rowset's pages only. The first spreads fragments and references over cells, of which those stay whose
-//! two sides differ; the second takes what lies in them, a small share however many values there are, and sorts it by place,
-//! so that each place is judged by itself. What that says of whole values is sorted by their ids, with the rows that own
+//! two sides differ; the second takes what is in them, a small share however many values there are, and sorts it by place,
+//! so that each place is checked by itself. What that says of whole values is sorted by their ids, with the rows that own
 //! values: a third pass.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ impl Look<'_> {
         }
     }
 
-    /// 8929 for a row that owns a value in which something is wrong. A row may be named more than once: told once.
+    /// 8929 for a row that owns a value in which something is wrong. A row may be named more than once, and is reported once.
     fn own(&mut self, row: RecordId, id: u64) {
         let owner = self.owner(self.plan.in_row);
         let kind = if owner.index_id > 1 { "index" } else { "data" };

@@ -1,4 +1,4 @@
-//! What rows and text pages say of places where fragments lie, as it is sorted.
+//! What rows and text pages say of places where fragments are, as it is sorted.
 
 use std::cmp::Ordering;
 

@@ -12,12 +12,12 @@ use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
 
-/// Files shorter than their header says: each a line for stderr, and pages that cannot be verified.
+/// Files shorter than their header says: one line each for stderr, and pages that cannot be verified.
 pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
     let mut errors = Vec::new();
     for file in source.files() {
         let claimed = file.header_pages.unwrap_or(file.pages);
-        // What lies behind the size in the header is no part of the database.
+        // What is beyond the size in the header is no part of the database.
         if file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none() {
             let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
             errors.push(format!(
@@ -67,7 +67,7 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     lines
 }
 
-/// Data files that the catalogue names and that were not given.
+/// Data files that the catalog names and that were not given.
 pub(super) fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) {
     for row in &database.files {
         if survey::is_missing(source, database, row.file_id) {

@@ -148,7 +148,7 @@ pub(crate) fn write_item<T: Item>(item: &T, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads an item behind its length, and tells how many bytes both take; `None` when they are not all in `bytes`.
+/// Reads an item after its length, and returns how many bytes both take; `None` when they are not all in `bytes`.
 pub(crate) fn read_item<T: Item>(bytes: &[u8]) -> Option<io::Result<(T, usize)>> {
     let (length, rest) = bytes.split_first_chunk()?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -171,7 +171,7 @@ pub(crate) struct Reader<F, T> {
 }
 
 impl<F: Borrow<File>, T: Item> Reader<F, T> {
-    /// Of the bytes from `start` to `end`, about `at_once` at once.
+    /// The bytes from `start` to `end`, about `at_once` at once.
     pub(crate) fn new(file: F, start: u64, end: u64, at_once: usize) -> Self {
         let at_once = at_once.clamp(LEAST_READ_BYTES, WRITE_BYTES);
         Self { file, next: start, end, buffer: Vec::new(), used: 0, at_once, space: None, item: PhantomData }

@@ -66,7 +66,7 @@ impl Intervals {
         Self(pages)
     }
 
-    /// Pairs of neighbours that describe the same interval for the same unit.
+    /// Pairs of neighbors that describe the same interval for the same unit.
     pub(super) fn doubles(&self) -> impl Iterator<Item = (Interval, Interval)> + '_ {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         pairs.filter(|(a, b)| (a.unit, a.start) == (b.unit, b.start)).map(|(a, b)| (*a, *b))

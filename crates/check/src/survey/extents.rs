@@ -154,7 +154,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Fixed pages are in use. Those at the start of a GAM interval lie in an extent of their own; the boot page in a
+    /// Fixed pages are in use. Those at the start of a GAM interval are in an extent of their own; the boot page in a
     /// mixed one; later PFS pages in whatever extent they fall into (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {

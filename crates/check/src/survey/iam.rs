@@ -26,7 +26,7 @@ use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
 
 /// A sound IAM page.
 pub(super) struct IamPage {
-    /// Where it lies.
+    /// Where it is.
     pub(super) id: PageId,
     /// The unit it counts for.
     pub(super) unit: UnitIndex,
@@ -36,7 +36,7 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
-/// Extents behind the end of the file that are listed of one IAM page; more say nothing more.
+/// Extents after the end of the file that are listed of one IAM page; more say nothing more.
 const MAX_BEYOND_PER_PAGE: u64 = 200;
 
 /// What following the chains gave.
@@ -160,7 +160,7 @@ impl Follower<'_> {
 
     /// Reads a page, and those to which its next pointer leads.
     fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
-        // What lies behind the end that a file header tells is in no set of pages.
+        // What is beyond the end that a file header names is in no set of pages.
         while !visited.contains(id) && !self.sound.contains_key(&id) {
             visited.insert(id);
             let file = files.iter().find(|file| file.file_id == id.file);

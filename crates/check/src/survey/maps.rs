@@ -110,7 +110,7 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` that lie in extents of which a unit claims anything, ascending. Others have no owner: what goes
+    /// The pages of `range` that are in extents of which a unit claims anything, ascending. Others have no owner: what goes
     /// through a file for owners passes them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;

@@ -1,4 +1,4 @@
-//! How chunks come to the threads that judge them: each reads its own, or threads that do nothing else read ahead.
+//! How chunks come to the threads that check them: each reads its own, or threads that do nothing else read ahead.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::accounting::Meter;
 use crate::context::Context;
 use crate::memory::CHUNK_PAGES;
 
-/// Chunks told to the system before they are read, for each thread.
+/// Chunks announced to the system before they are read, for each thread.
 const CHUNKS_AHEAD: u64 = 4;
 
 /// A chunk as it was read.
@@ -51,7 +51,7 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope; `passed` is told of the pages of all others.
+/// Reads the next chunk that has pages in scope; `passed` gets the pages of all others.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -75,7 +75,7 @@ pub(super) fn read_next(
     }
 }
 
-/// Between threads that read and threads that judge: chunks one way, buffers back.
+/// Between threads that read and threads that check: chunks one way, buffers back.
 pub(super) struct Queue {
     state: Mutex<State>,
     ready: Condvar,

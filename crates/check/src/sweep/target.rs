@@ -21,11 +21,11 @@ use crate::units::{Shape, Unit, UnitIndex};
 /// Looks at pages one after the other; keeps what it allocates.
 #[derive(Default)]
 pub(crate) struct Target {
-    /// The records of the page judged last.
+    /// The records of the page checked last.
     pub(crate) records: PageRecords,
 }
 
-/// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalogue would give
+/// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalog would give
 /// one for every row of a table.
 const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
@@ -42,11 +42,11 @@ pub(crate) enum Verdict {
     Unread,
 }
 
-/// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header tells.
+/// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header decides.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let (allocation, owner) = (context.survey.allocation(id), context.survey.owner(id));
     if allocation == Allocation::Free || allocation == Allocation::Unknown && owner.is_none() {
-        // Of a page that nobody claims nothing is judged unless PFS says that it is in use.
+        // A page that no unit claims is checked only if PFS says that it is in use.
         return false;
     }
     context.covers(owner) || context.survey.is_shared(id)
@@ -64,7 +64,7 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
 }
 
 impl Target {
-    /// Judges a page as it lies on disk and adds to `partial` what it says.
+    /// Checks a page as stored on disk and adds to `partial` what it says.
     pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
@@ -90,7 +90,7 @@ impl Target {
         }
     }
 
-    /// The page's verdict without adding anything: the second look of the pinpoint phase.
+    /// What the page is, without adding anything: the second look of the pinpoint phase.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
@@ -122,7 +122,7 @@ impl Target {
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
-        // Of several units that claim an extent, the one that the page names has it.
+        // An extent that several units claim goes to the one that the page names.
         let claimant = match fault {
             None => context.survey.claimant((context.source, &context.units), id, header),
             Some(_) => Some(None),
@@ -137,7 +137,7 @@ impl Target {
         }
         partial.pages_allocated += u64::from(byte.is_some());
         let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
-            // Nobody's page: the survey has told so. It may never have been written, so its content means nothing.
+            // A page without an owner: the survey has reported it. It may never have been written, so its content means nothing.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };

@@ -1,4 +1,4 @@
-//! Key bounds: each page's keys lie between its parent's entry for it and the next entry (8933, 8934).
+//! Key bounds: each page's keys are between its parent's entry for it and the next entry (8933, 8934).
 //!
 //! Pages left images of their first and last key; the non-leaf pages, one in a hundred, are read again. Only where the
 //! images do not decide are the keys themselves compared.
@@ -56,7 +56,7 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums,
     }
 }
 
-/// The parts of the database in which a window has pages, a bit a part.
+/// The parts of the database in which a window has pages, one bit per part.
 fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
     let (start, end) = window.ends();
     let first = start.map_or(0, |page| context.survey.part(page));
@@ -100,7 +100,7 @@ impl Checker<'_> {
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
         let spans = self.target.records.spans().to_vec();
-        // The separator behind the last entry is the first one of the next page of the level, of which it is not proven
+        // The separator after the last entry is the first one of the next page of the level, of which it is not proven
         // that it has a key; nor has the first entry of this page.
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {

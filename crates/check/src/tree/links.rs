@@ -12,7 +12,7 @@ use crate::tree::sums::bounds_per_window;
 use crate::tree::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 use crate::units::{Shape, UnitIndex};
 
-/// Whether every page of the tree has the parent, the neighbours and the level it must have.
+/// Whether every page of the tree has the parent, the neighbors and the level it must have.
 pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums, bad_pages: u64) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);
@@ -63,7 +63,7 @@ fn is_node_level(shape: Shape, tree: &TreeSums, number: u8) -> bool {
     number >= lowest && tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))
 }
 
-/// Next pointers, previous pointers and the parents' order of entries name the same neighbours.
+/// Next pointers, previous pointers and the parents' order of entries name the same neighbors.
 fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
     children.next == parents.child_links && children.prev == parents.child_links
 }
@@ -95,7 +95,7 @@ pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
 }
 
 /// Where the children of two non-leaf pages meet: the last one of page `of`; or the first one of a page of a unit and level
-/// that calls `of` its left neighbour, which wants to know that.
+/// that calls `of` its left neighbor, which wants to know that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct End {
     of: PageId,

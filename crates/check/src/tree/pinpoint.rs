@@ -1,8 +1,8 @@
 //! The links of one B-tree, fact by fact: which message CHECKDB prints for what is missing
 //! (docs/format/checkdb.md#logical-checks).
 //!
-//! Each page says something of itself, of its right neighbour and of its children. All that is said is sorted by the page
-//! that it is about, so that each page is judged by itself, however many are damaged.
+//! Each page says something of itself, of its right neighbor and of its children. All that is said is sorted by the page
+//! that it is about, so that each page is checked by itself, however many are damaged.
 
 use format::{Page, PageId};
 
@@ -77,13 +77,13 @@ pub(crate) fn tree(
 /// What was said of the page looked at, in the order of [`LinkKind`].
 struct PageLinks {
     page: PageId,
-    /// Its level and neighbours, if it exists.
+    /// Its level and neighbors, if it exists.
     seen: Option<(TreeLevel, PageId, PageId)>,
     /// The first two entries that name it.
     parents: [Option<Parent>; 2],
     /// The first page whose next pointer names it.
     left: Option<PageId>,
-    /// Of a page that does not exist here: where it does, once that was looked up.
+    /// Where a page that does not exist here is, once that was looked up.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -138,7 +138,7 @@ impl Tree<'_> {
             let mut prev_child = None;
             self.children(page, records, |slot, child| {
                 match prev_child {
-                    // What comes before the first child only the left neighbour knows.
+                    // What comes before the first child only the left neighbor knows.
                     None if !prev.is_none() => {
                         ends.push(End { of: prev, what: EndKind::Wanted { child, by: id, slot, level } });
                     }
@@ -180,7 +180,7 @@ impl Tree<'_> {
     }
 
     /// Pages that by their place below the root are leaves name no children, whatever their level number says. Of a
-    /// clustered index the type of the page tells.
+    /// clustered index the type of the page decides.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
@@ -238,7 +238,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Judges a page of which all was said.
+    /// Checks a page of which all was said.
     fn close(&self, judged: &PageLinks, findings: &mut FindingCollector) -> Result<(), Unread> {
         match judged.seen {
             Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
@@ -258,7 +258,7 @@ impl Tree<'_> {
                 }
             }
             [None, _] => {
-                // Without neighbours it looks like a root that the catalogue does not name.
+                // Without neighbors it looks like a root that the catalog does not name.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)
@@ -380,7 +380,7 @@ impl Tree<'_> {
         if prev.is_none() { finding } else { finding.page_value("other_page", prev) }
     }
 
-    /// The unit to which a page that is not in this tree soundly belongs, and its left neighbour there.
+    /// The unit to which a page that is not in this tree soundly belongs, and its left neighbor there.
     fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
         let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
         let found = look(self.context, &mut Target::default(), page)?;

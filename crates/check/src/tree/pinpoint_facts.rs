@@ -20,13 +20,13 @@ pub(super) struct LinkFact {
 pub(super) enum LinkKind {
     /// It exists.
     Seen { level: TreeLevel, prev: PageId, next: PageId },
-    /// An entry names it; or the catalogue, as the root.
+    /// An entry names it; or the catalog, as the root.
     Parent { by: PageId, slot: u16, prev_child: Option<PageId>, level: Option<TreeLevel> },
     /// A next pointer names it.
     Left { by: PageId, level: TreeLevel },
 }
 
-/// What joins the first child of a page with the last one of its left neighbour, `of`.
+/// What joins the first child of a page with the last one of its left neighbor, `of`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
     pub(super) of: PageId,
@@ -37,7 +37,7 @@ pub(super) struct End {
 pub(super) enum EndKind {
     /// Its last child.
     LastChild(PageId),
-    /// The first child of the page behind it, in that page's slot.
+    /// The first child of the page after it, in that page's slot.
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Role {
     },
 }
 
-/// What a page of a tree is. In a nonclustered index only the level number tells, and a wrong one must not make leaf rows
+/// What a page of a tree is. In a nonclustered index only the level number shows it, and a wrong one must not make leaf rows
 /// pass for entries: the length of their fixed part tells them apart.
 pub(super) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
     let Some(unit) = context.units.get(index) else { return Role::Leaf };

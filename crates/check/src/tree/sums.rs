@@ -186,13 +186,13 @@ pub(crate) struct NodePage {
     pub(crate) level: u8,
     /// The page.
     pub(crate) page: PageId,
-    /// Its left neighbour.
+    /// Its left neighbor.
     pub(crate) prev: PageId,
     /// Child of its first entry.
     pub(crate) first_child: PageId,
     /// Child of its last entry.
     pub(crate) last_child: PageId,
-    /// In which parts of the database it has children ([`crate::survey::Survey::part`]), a bit a part.
+    /// In which parts of the database it has children ([`crate::survey::Survey::part`]), one bit per part.
     pub(crate) child_parts: u64,
 }
 

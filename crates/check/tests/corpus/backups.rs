@@ -116,7 +116,7 @@ fn run(pages: &BackupPages) -> Report {
     report
 }
 
-/// A sound, idle backup: no finding, and the verdict of a clean database.
+/// A sound, idle backup: no finding, and complete, like a clean database.
 fn sound(files: &[PathBuf]) -> Result<Report, Failed> {
     let pages = BackupPages::open(files, &[]).map_err(|error| error.to_string())?;
     if pages.in_flight() != Some(&[]) {

@@ -37,7 +37,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         let corpus = corpus.clone();
         let columns: Vec<&str> = reference.columns().iter().map(|(column, _)| *column).collect();
         let name = format!(
-            "catalogue: {at}: {} {} of {} to {}",
+            "catalog: {at}: {} {} of {} to {}",
             reference.message().map_or("unproven".to_owned(), |message| message.to_string()),
             columns.join(","),
             reference.view(),
@@ -50,7 +50,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
 
 fn trial(corpus: &Corpus, name: &str, test: fn(&Corpus) -> Result<(), Failed>) -> Trial {
     let corpus = corpus.clone();
-    Trial::test(format!("catalogue: {name}"), move || test(&corpus))
+    Trial::test(format!("catalog: {name}"), move || test(&corpus))
 }
 
 /// Findings of the catalog checks.
@@ -161,7 +161,7 @@ pub fn lab_trials() -> Vec<Trial> {
             false => Err(Failed::from(format!("{count} told; {}", wrong.join("\n")))),
         }
     };
-    vec![Trial::test("catalogue: every reference of a lab catalog, broken, is reported (lab orders)", broken)]
+    vec![Trial::test("catalog: every reference of a lab catalog, broken, is reported (lab orders)", broken)]
 }
 
 fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobody): (i64, i64)) -> Result<(), Failed> {

@@ -152,7 +152,7 @@ fn value(image: &Image, kind: u8) -> Spot {
     spots(image, |column, _, stored| wanted(column, stored)).swap_remove(0)
 }
 
-/// Two neighbouring variable columns of a row, and the lengths of their values; `None` for NULL.
+/// Two neighboring variable columns of a row, and the lengths of their values; `None` for NULL.
 fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) -> bool) -> [Spot; 2] {
     let all = spots(image, |column, _, stored| {
         column.leaf_offset < 0 && column.info.xtype == xtype::NVARCHAR && !matches!(stored, Stored::Complex(_))

@@ -149,7 +149,7 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor of a set bit in another column", |image| {
         let mut subject = Subject::table(image, Mode::Row);
         let at = offset_of(&subject.page_bytes(), 0);
-        // The second column, which was long, has no bytes now; the long values are one too many, as nobody has seen.
+        // The second column, which was long, has no bytes now; the long values are one too many, a form that was never seen.
         subject.edit(|page| page[at + 2] = page[at + 2] & 0x0F | 0xB0);
         subject.is_silent_but("records of Suppliers.PK_Suppliers: compressed rows of an undocumented form")
     }),
@@ -278,7 +278,7 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a leaf that is lost", |image| {
         let (mut image, leaves) = compressed_leaves(image);
         image.edit(leaves[3], |page| page[0] = 7);
-        // Nobody knows how its parent names it: its neighbours tell.
+        // How its parent names it is undocumented: its neighbors show.
         messages(&image.check(), &[8928, 8939, 8978, 8981])
     }),
     ("base tables are read all the same", |original| {

@@ -120,13 +120,13 @@ fn facts(image: &Image) -> Facts {
     Facts { clustered, nonclustered, free_page: free as u32 * 8 + 3 }
 }
 
-/// Three neighbouring leaves, none of them outermost.
+/// Three neighboring leaves, none of them outermost.
 fn middle(tree: &Tree) -> [u32; 3] {
     let at = tree.leaves.len() / 2;
     [tree.leaves[at - 1], tree.leaves[at], tree.leaves[at + 1]]
 }
 
-/// A page that fails its audit, between two neighbours.
+/// A page that fails its audit, between two neighbors.
 fn lost(msg: u16, page: u32, right: u32) -> Expected {
     vec![(msg, page), (8928, page), (8976, page), (8978, right)]
 }

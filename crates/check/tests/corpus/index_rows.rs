@@ -362,7 +362,7 @@ fn off_row() -> Result<(), Failed> {
         };
         let rows = [lone(true, at, &format!("~{}", &name[1..])), lone(false, entry, &name)];
         agree(&moved.check_as(names_are_large), subject.messages(&rows))?;
-        // A fragment that is not the value's is for the check of off-row values to tell.
+        // A fragment that is not the value's is left to the check of off-row values.
         moved.edit(page, |bytes| bytes[place - 8] ^= 1);
         let report = moved.check_as(names_are_large);
         let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);

@@ -393,7 +393,7 @@ fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> 
     }
 }
 
-/// What is gone cannot be judged: an error and not verified, nothing else; what was read counts.
+/// What is gone cannot be checked: an error and not verified, nothing else; what was read counts.
 fn shrinks(image: &Image) -> Result<(), Failed> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(&image.bytes)?;

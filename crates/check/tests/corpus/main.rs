@@ -86,7 +86,7 @@ fn main() {
             for group in [
                 "sound",
                 "beyond",
-                "catalogue",
+                "catalog",
                 "backups",
                 "computed",
                 "extended",

@@ -10,7 +10,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::damage::ADVENTURE_WORKS;
 use crate::subjects;
 
-/// The boundary, ProductIDs being 680 to 999; how many rows are told to be in a wrong partition; and what is told of the
+/// The boundary, ProductIDs being 680 to 999; how many rows are reported in a wrong partition; and what is said of the
 /// others.
 type Case = (&'static str, i32, usize, Option<&'static str>);
 

@@ -1,5 +1,5 @@
 //! Sparse columns. No real file with any is at hand: the rows of a real table are given vectors of sparse values of the
-//! published form, and the catalog is told so. The same rows stay sound; damage gives exactly the documented messages.
+//! published form, and the catalog says so. The same rows stay sound; damage gives exactly the documented messages.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
 use check::Report;

@@ -199,7 +199,7 @@ fn headers(tables: &Tables<'_>, files: &mut Files) {
     for file in tables.source.files().iter().filter(|file| file.header_is_sound) {
         let Fetched::Sound(bytes) = fetch(tables.source, PageId::new(file.file_id, 0)) else { continue };
         let Some(header) = FileHeader::read(Page::new(&bytes)) else { continue };
-        // Of 2000: without name and GUID.
+        // From SQL Server 2000: without name and GUID.
         let name = Some(header.logical_name()).filter(|name| !name.is_empty());
         let limit = match header.max_size_pages() {
             u32::MAX => NO_LIMIT.to_owned(),

@@ -1,6 +1,6 @@
 //! The layout of a rowset against itself and against the numbers that sysrowsets (2005: syshobts) keeps of it.
 //!
-//! Fixed columns lie one after the other, without gaps; a dropped column keeps its place, until a column that takes more or
+//! Fixed columns follow each other, without gaps; a dropped column keeps its place, until a column that takes more or
 //! less room begins there too. Variable columns and null bits are numbered, and the places in a key as well.
 
 use catalog::{Database, Level, Rowset, RowsetColumn};

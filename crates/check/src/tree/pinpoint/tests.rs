@@ -253,7 +253,7 @@ fn rows_on_a_page_with_the_level_of_a_node_name_no_children() {
         "2531 22 < 21, level 0, ref_level 1",
     ];
     names(&as_node(TestTree::nonclustered()), &found);
-    // Even if they are as long as entries and hold what could be children: their place below the root tells.
+    // Even if they are as long as entries and hold what could be children: their place below the root decides.
     let long = TestTree { locator_bytes: 6, ..TestTree::nonclustered() };
     let long = long.with(21, |leaf| leaf.entries = vec![(30, id(19)), (35, id(16))]);
     names::<&str>(&long, &[]);

@@ -168,7 +168,7 @@ fn rubbish_at_the_end(file: &Path) -> Result<(), Failed> {
     }
 }
 
-/// The tape format has an end-of-tape marker, which SQL Server was not seen to write: behind each block, and at the end.
+/// The tape format has an end-of-tape marker, which SQL Server was not seen to write: after each block, and at the end.
 fn undescribed_block(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     let mut block = vec![0; 1024];

@@ -59,7 +59,7 @@ pub fn compress(image: &mut Image, database: &Database, rowset: &Rowset, mode: M
     compress_changed(image, database, rowset, mode, &|_, _| {})
 }
 
-/// The same; `change` may change the values of each row, which it is told by its number, before they are written.
+/// The same; `change` may change the values of each row, which it knows by number, before they are written.
 pub fn compress_changed(
     image: &mut Image,
     database: &Database,

@@ -248,7 +248,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("fields that allocation pages have no use for", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
-            // Level, ghosts, length of records, neighbours: the pages are believed all the same.
+            // Level, ghosts, length of records, neighbors: the pages are believed all the same.
             image.edit(iam, |bytes| bytes[3] = 1);
             image.edit(1, |bytes| put16(bytes, 58, 3));
             image.edit(2, |bytes| put16(bytes, 14, 91));

@@ -95,7 +95,7 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
             let has_room = |at: &&RecordId| subject.index.has_room(image, **at);
             let at = *subject.index.at.iter().find(has_room).expect("a page with room");
             subject.index.duplicate(image, at);
-            // The order of the keys tells; an index with structural damage is not compared.
+            // The order of the keys decides; an index with structural damage is not compared.
             let database = image.database();
             let is_index = |unit: &&catalog::AllocUnit| {
                 let rowset = database.rowset_of(unit);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A column of a (max) type turned into one of type ntext or text, as of a table with the option "text in row": roots and
-/// short values lie in the row.
+/// short values are in the row.
 pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let in_row = |values: &Values| values.references.iter().find(|r| r.in_row && !r.text_pointer).copied();
