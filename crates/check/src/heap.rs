@@ -1,5 +1,5 @@
-//! Heaps: rows that moved, and the stubs that lead to them (8971, 8972, 8993, 8994). Each stub and each moved row adds the pair to a sum
-//! of its own; where the sums differ, a second look names the rows.
+//! Heaps: rows that moved, and the stubs that lead to them (8971, 8972, 8993, 8994). Each stub and each moved row adds
+//! the pair to a sum of its own; where the sums differ, a second look names the rows.
 
 mod pinpoint;
 
@@ -25,7 +25,7 @@ use crate::wire::wire;
 #[derive(Default)]
 pub(crate) struct Heaps;
 
-/// What one thread, or all, added up, by unit ordinal.
+/// The sums of one thread, or of all threads, by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<HeapSums>,
 }
@@ -117,7 +117,7 @@ impl PageCheck for Heaps {
 fn add(context: &Context<'_>, sound: &SoundPage<'_>, sums: &mut HeapSums) {
     let SoundPage { unit, id, page, content, records, .. } = *sound;
     if unit.compressed {
-        // What forwarded rows and their stubs look like under compression is undocumented.
+        // The form of forwarded rows and their stubs under compression is undocumented.
         sums.unexplained += u64::from(content.forwarded + content.stubs);
         return;
     }

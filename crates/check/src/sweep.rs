@@ -1,5 +1,5 @@
-//! Sweep: one sequential pass over the files in page order, in parallel ranges. Each page is the target exactly once;
-//! what relates two pages becomes a term of an order-free sum on both sides, what is an inequality a small fact.
+//! Sweep: one sequential pass over the files in page order, in parallel ranges. Each page is the target exactly once. A
+//! relation between two pages becomes a term of an order-free sum on both sides; an inequality becomes a small fact.
 
 mod chunks;
 mod crew;
@@ -29,7 +29,7 @@ use chunks::Chunks;
 use feed::{Counter, Loaded, Queue};
 pub(crate) use target::{Target, Verdict, any_in_scope};
 
-/// Findings that a thread gathers before it hands them over.
+/// Findings that a thread collects before it hands them over.
 const FINDINGS_PER_THREAD: usize = 256;
 
 /// Reads every page of the scope once.
@@ -64,7 +64,7 @@ pub(crate) fn sweep<C: CheckList>(
             sweep.queued(threads, &counters.iter().collect::<Vec<_>>());
         }
     }
-    // What the slowest thread took longer than each of the others.
+    // How much longer the slowest thread took than each of the others.
     for end in sweep.ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         meter.idle(end.elapsed());
     }
@@ -84,7 +84,7 @@ struct Sweep<'a, C: CheckList> {
 }
 
 impl<C: CheckList> Sweep<'_, C> {
-    /// Each thread reads what it judges.
+    /// Each thread reads and checks its own chunks.
     fn own(&self, threads: usize) {
         let counter = Counter::new(self.chunks.all());
         let wanted = threads.max(1);
@@ -97,7 +97,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// Reads chunks and judges them.
+    /// Reads chunks and checks their pages.
     fn read_and_work(&self, counter: &Counter) {
         let mut spare = Some(PageBuffer::new(CHUNK_PAGES));
         self.work(|used| {
@@ -107,7 +107,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// A thread for each of `counters` reads; others check.
+    /// One thread per entry of `counters` reads; the others check.
     fn queued(&self, threads: usize, counters: &[&Counter]) {
         let queue = Queue::new(counters.len(), memory::queue_buffers(counters.len(), threads));
         thread::scope(|scope| {
@@ -125,7 +125,8 @@ impl<C: CheckList> Sweep<'_, C> {
             let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
             let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
             self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
-            // This thread does the work of missing threads: it reads for absent readers, and judges if no other thread can.
+            // This thread does the work of missing threads: it reads for absent readers, and checks pages if no other
+            // thread can.
             for counter in counters.get(readers..).unwrap_or_default() {
                 self.read_and_work(counter);
                 queue.end_reader();
@@ -136,7 +137,7 @@ impl<C: CheckList> Sweep<'_, C> {
         });
     }
 
-    /// Judges the pages that `next` hands out, which gets the buffer of the chunk before.
+    /// Checks the pages that `next` hands out. `next` takes back the buffer of the previous chunk.
     fn work(&self, mut next: impl FnMut(Option<PageBuffer>) -> Option<Loaded>) {
         let context = self.context;
         let mut swept = Swept::new(self.checks, context.units.list().len());
@@ -161,15 +162,15 @@ impl<C: CheckList> Sweep<'_, C> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
     }
 
-    /// Judges the pages of a chunk. Where the whole of it could not be read, each is read by itself, so that a bad sector
-    /// costs one page.
+    /// Checks the pages of a chunk. If the chunk could not be read as a whole, its pages are read one by one, so that a
+    /// bad sector costs only one page.
     fn judge(&self, loaded: &mut Loaded, target: &mut Target, swept: &mut Swept<C::Sums>, scratch: &mut C::Scratch) {
         let context = self.context;
         let (first, failed) = (loaded.chunk.first, loaded.failed);
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
             if failed {
-                // What is not in use is none of our business, whether it can be read or not.
+                // A page that is not in use does not matter, readable or not.
                 if !target::may_be_in_scope(context, id) {
                     continue;
                 }
@@ -196,17 +197,17 @@ impl<C: CheckList> Sweep<'_, C> {
     }
 }
 
-/// A page that the system cannot read: not verified, and an error of the run if it is in use.
+/// A page that the system cannot read is not verified; if it is in use, it is also an error of the run.
 fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Tallies) {
     if context.survey.allocation(id) == Allocation::Free {
         return;
     }
-    // To whom a page belongs that several units claim is not known without it.
+    // The owner of a page that several units claim cannot be determined without reading it.
     partial.has_unread_shared |= context.survey.is_shared(id);
     if !context.covers(context.survey.owner(id)) {
         return;
     }
-    // The survey has reported those that it read.
+    // The survey has already reported the pages that it failed to read.
     if !context.survey.unread.contains(&id) {
         partial.unread.add(id, || error.to_string());
     }

@@ -1,5 +1,5 @@
-//! B-trees: order of keys, links between pages, key bounds. The links are terms of sums as the sweep passes each page; where
-//! they differ a second look at the tree names the place.
+//! B-trees: order of keys, links between pages, key bounds. The links become terms of sums as the sweep passes each
+//! page; where sums differ, a second look at the tree names the place.
 
 mod bounds;
 mod links;
@@ -25,7 +25,7 @@ use crate::units::{Unit, UnitIndex};
 use page::{child, level_of};
 use sums::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 
-/// What a page of a tree takes where its facts are written out.
+/// Bytes that the facts about one page of a tree take when they are written out.
 pub(crate) const FACT_BYTES_PER_PAGE: usize = PageBounds::BYTES;
 
 /// The check of B-trees.
@@ -34,7 +34,7 @@ pub(crate) struct Trees;
 
 impl PageCheck for Trees {
     type Sums = Sums;
-    /// For keys of pages whose rows are of one form.
+    /// For the keys of pages whose rows all have one form.
     type Scratch = Ascent;
 
     fn sums(&self, units: usize) -> Sums {
@@ -95,7 +95,7 @@ impl PageCheck for Trees {
 
 /// What could not be verified of B-trees.
 fn note(context: &Context<'_>, swept: &Tallies, sums: &Sums, to: &mut Results<'_>) {
-    // Key bounds that could not be kept were not compared.
+    // Key bounds that could not be stored were not compared.
     if context.space.error().is_some() {
         let pages = swept.units.iter().map(UnitTally::pages).sum();
         to.coverage.note(&limits::TREE_KEY_BOUNDS_LOST, "database", pages);

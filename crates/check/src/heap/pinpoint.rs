@@ -1,6 +1,6 @@
-//! Forwarding stubs against forwarded rows of one heap: 8971, 8972, 8993, 8994.
+//! Compares the forwarding stubs of one heap with its forwarded rows: 8971, 8972, 8993, 8994.
 //!
-//! What stubs and rows say is sorted by the row that it is about, so that each row is checked by itself.
+//! The facts from stubs and rows are sorted by the row that they are about, so that each row is checked on its own.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::registry;
 use crate::spill::{Item, Sorter, record_to};
 use crate::units::UnitIndex;
 
-/// What is said of the place of a forwarded row.
+/// One fact about the place of a forwarded row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ForwardFact {
     row: RecordId,
@@ -23,12 +23,12 @@ struct ForwardFact {
     other: RecordId,
 }
 
-/// In the order in which it must be known.
+/// In the order in which the facts are needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ForwardFactKind {
     /// The row is there, and points back to this stub.
     Is,
-    /// This stub leads there: said once to know all of them, and once to check each.
+    /// This stub leads there. Each stub is added twice: `Named` collects all of them, `Judged` then checks each.
     Named,
     Judged,
 }
@@ -61,7 +61,7 @@ impl Item for ForwardFact {
     }
 }
 
-/// What is known of the row looked at.
+/// What is known about the current row.
 #[derive(Default)]
 struct Row {
     at: RecordId,
@@ -73,8 +73,7 @@ struct Row {
 
 /// Names the pairs that do not match.
 ///
-/// # Errors
-/// [`Unread`]: then nothing is said.
+/// # Errors [`Unread`]: then nothing is reported.
 pub(crate) fn forwarding(
     context: &Context<'_>,
     unit: UnitIndex,

@@ -1,11 +1,11 @@
-//! The pieces in which files are read, in page order, numbered without a list of them.
+//! The pieces in which files are read: in page order, and numbered without a list of them.
 
 use format::PageId;
 
 use crate::memory::CHUNK_PAGES;
 use crate::survey::FileMap;
 
-/// Pages that are read at once.
+/// Pages that are read in one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Chunk {
     pub(super) first: PageId,

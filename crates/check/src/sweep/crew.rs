@@ -1,9 +1,10 @@
-//! Starting threads where the system may refuse: its limits on processes and memory are no reason to give up.
+//! Starts threads. The system may refuse one because of its limits on processes or memory; that is no reason to give
+//! up.
 
 use std::io;
 use std::thread::{Builder, Scope};
 
-/// Starts a thread for each job, up to the first that cannot be started. Returns how many run, and why not all.
+/// Starts one thread per job, up to the first that cannot be started. Returns how many run, and why the others do not.
 pub(super) fn start<'scope, F: FnOnce() + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     jobs: impl Iterator<Item = F>,

@@ -1,4 +1,4 @@
-//! How chunks come to the threads that check them: each reads its own, or threads that do nothing else read ahead.
+//! How chunks reach the threads that check them: each thread reads its own, or dedicated threads read ahead.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use crate::accounting::Meter;
 use crate::context::Context;
 use crate::memory::CHUNK_PAGES;
 
-/// Chunks announced to the system before they are read, for each thread.
+/// Chunks per thread that the system is advised of before they are read.
 const CHUNKS_AHEAD: u64 = 4;
 
 /// A chunk as it was read.
 pub(super) struct Loaded {
     pub(super) chunk: Chunk,
     pub(super) buffer: PageBuffer,
-    /// The whole of it could not be read: its pages must be read one by one.
+    /// The chunk could not be read as a whole: its pages must be read one by one.
     pub(super) failed: bool,
 }
 
@@ -51,7 +51,8 @@ impl Counter {
     }
 }
 
-/// Reads the next chunk that has pages in scope; `passed` gets the pages of all others.
+/// Reads the next chunk that has pages in scope. `passed` is called with the number of pages in the chunks that are
+/// skipped.
 pub(super) fn read_next(
     context: &Context<'_>,
     chunks: &Chunks,
@@ -75,7 +76,7 @@ pub(super) fn read_next(
     }
 }
 
-/// Between threads that read and threads that check: chunks one way, buffers back.
+/// Connects threads that read with threads that check: chunks go one way, buffers come back.
 pub(super) struct Queue {
     state: Mutex<State>,
     ready: Condvar,
@@ -85,13 +86,13 @@ pub(super) struct Queue {
 struct State {
     loaded: VecDeque<Loaded>,
     buffers: Vec<PageBuffer>,
-    /// Buffers that may still be made.
+    /// Buffers that may still be allocated.
     unmade: usize,
     readers: usize,
 }
 
 impl Queue {
-    /// A queue with so many buffers, filled by so many readers.
+    /// A queue with this many buffers, filled by this many readers.
     pub(super) fn new(readers: usize, buffers: usize) -> Self {
         let state = State { loaded: VecDeque::new(), buffers: Vec::new(), unmade: buffers, readers };
         Self { state: Mutex::new(state), ready: Condvar::new(), free: Condvar::new() }
@@ -106,7 +107,7 @@ impl Queue {
         self.end_reader();
     }
 
-    /// One reader less: it has read all, or another has in its place.
+    /// One reader fewer: it has read everything, or another thread reads in its place.
     pub(super) fn end_reader(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.readers = state.readers.saturating_sub(1);
@@ -127,7 +128,7 @@ impl Queue {
         }
     }
 
-    /// The next chunk; `None` when all were read and taken.
+    /// The next chunk; `None` when all have been read and taken.
     pub(super) fn take(&self, meter: &Meter) -> Option<Loaded> {
         let start = Instant::now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,53 +18,54 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::{Tallies, UnitTally};
 use crate::units::{Shape, Unit, UnitIndex};
 
-/// Looks at pages one after the other; keeps what it allocates.
+/// Checks pages one after the other and reuses what it has allocated.
 #[derive(Default)]
 pub(crate) struct Target {
-    /// The records of the page checked last.
+    /// The records of the last page checked.
     pub(crate) records: PageRecords,
 }
 
-/// Findings about rows that are listed of one page: more say nothing more, and a wrong type in the catalog would give
+/// Limit on the findings about rows listed per page: more would add nothing, and a wrong type in the catalog would give
 /// one for every row of a table.
 const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 
 /// What a page turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// Sound, of this unit.
+    /// Sound, and of this unit.
     Sound(UnitIndex, PageContent),
-    /// Damaged, or another unit's: it contributes no facts.
+    /// Damaged, or of another unit: it contributes no facts.
     Bad,
     /// Not a page of any unit in scope.
     Passed,
-    /// Whose page it is could not be read: several units claim its extent.
+    /// Its owner could not be determined: several units claim its extent.
     Unread,
 }
 
-/// Whether a page is in use, or may be, and may be of a unit in scope: of several that claim it, its header decides.
+/// Whether a page is, or may be, in use, and may belong to a unit in scope. If several units claim the page, its header
+/// decides.
 pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let (allocation, owner) = (context.survey.allocation(id), context.survey.owner(id));
     if allocation == Allocation::Free || allocation == Allocation::Unknown && owner.is_none() {
-        // A page that no unit claims is checked only if PFS says that it is in use.
+        // A page that no unit claims is not checked unless PFS says that it is in use.
         return false;
     }
     context.covers(owner) || context.survey.is_shared(id)
 }
 
-/// Whether any page of a range may be in scope: other ranges need not be read.
+/// Whether any page of a range may be in scope; a range without one need not be read.
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
     let Some(file) = context.survey.file(first.file) else { return false };
     let range = first.page..first.page.saturating_add(pages).min(file.pages);
     let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
-    // Where the PFS page is damaged, only what a unit claims is in scope.
+    // Where the PFS page is damaged, only pages that a unit claims are in scope.
     let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
     let has_pfs = intervals.into_iter().any(|page| file.pfs_is_known(page));
     if has_pfs { range.clone().any(is_in_scope) } else { file.claimed_pages(range).any(is_in_scope) }
 }
 
 impl Target {
-    /// Checks a page as stored on disk and adds to `partial` what it says.
+    /// Checks a page as it is on disk and adds the results to `partial`.
     pub(crate) fn page<C: CheckList>(
         &mut self,
         context: &Context<'_>,
@@ -90,7 +91,7 @@ impl Target {
         }
     }
 
-    /// What the page is, without adding anything: the second look of the pinpoint phase.
+    /// The page's verdict, without adding anything: for the second look of the pinpoint phase.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }
@@ -122,7 +123,7 @@ impl Target {
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
-        // An extent that several units claim goes to the one that the page names.
+        // If several units claim an extent, the one that the page names has it.
         let claimant = match fault {
             None => context.survey.claimant((context.source, &context.units), id, header),
             Some(_) => Some(None),
@@ -137,7 +138,8 @@ impl Target {
         }
         partial.pages_allocated += u64::from(byte.is_some());
         let (Some(unit_index), Some(unit)) = (named, named.and_then(|unit| context.units.get(unit))) else {
-            // A page without an owner: the survey has reported it. It may never have been written, so its content means nothing.
+            // No unit claims the page; the survey has reported that. It may never have been written, so its content
+            // means nothing.
             partial.unclaimed_pages += u64::from(byte.is_some_and(|byte| !byte.is_iam()));
             return Verdict::Passed;
         };
@@ -147,7 +149,7 @@ impl Target {
             tally.iter_mut().for_each(|tally| tally.taken_pages += 1);
         }
         if byte.is_none() && (fault.is_some() || !context.belongs(unit, header)) {
-            // Whether the page is in use is not known, and it does not look so.
+            // It is not known whether the page is in use, and its content does not suggest it.
             if let Some(tally) = tally {
                 tally.unknown_pages += 1;
             }
@@ -208,7 +210,7 @@ fn count(sound: &SoundPage<'_>, tallies: &mut Tallies) {
     }
 }
 
-/// Hands the rows of a leaf, or the fragments of a text page, to the checks of what they hold.
+/// Passes the rows of a leaf, or the fragments of a text page, to the checks.
 fn rows<C: CheckList>(
     context: &Context<'_>,
     checks: &C,
@@ -226,7 +228,7 @@ fn rows<C: CheckList>(
         return;
     }
     let before = findings.len();
-    // Together only if most are no exceptions.
+    // Batch processing pays only if most rows are not exceptions.
     let same_shape = records.same_shape(page).filter(|rows| rows.plain_count() > rows.exceptions().len());
     let handled = same_shape
         .map(|rows| (checks.rows(context, &RowPage { unit, id, rows }, wanted, (&mut *sums, &mut *scratch)), rows));
@@ -235,7 +237,7 @@ fn rows<C: CheckList>(
         _ => (0..spans.len() as u16, &[][..]),
     };
     for slot in all.chain(exceptions.iter().copied()) {
-        // What was done for all rows together was not done for exceptions.
+        // Exceptions were not part of the batch.
         let is_plain =
             |rows: &Rows<'_>| rows.are_plain().and_then(|plain| plain.get(usize::from(slot))) != Some(&false);
         let handled = handled.as_ref().filter(|(_, rows)| is_plain(rows)).map(|((handled, _), _)| handled);
@@ -247,13 +249,13 @@ fn rows<C: CheckList>(
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
-/// Whether the survey has read a page: allocation maps and other pages whose places are fixed, and IAM pages.
+/// Whether the survey has read a page: allocation maps and other pages at fixed places, and IAM pages.
 fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
     let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
     FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart)
 }
 
-/// The findings for a page of a unit whose header names another one.
+/// The findings for a page of a unit when the page header names another unit.
 fn of_other_unit(context: &Context<'_>, unit: &Unit, id: PageId, header: &PageHeader) -> impl Iterator<Item = Finding> {
     let named = Some(context.units.owner_of(header.alloc_unit())).filter(|named| named.object_id != 0);
     let of_other = named.map(|named| Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
@@ -267,7 +269,7 @@ fn bad(tally: Option<&mut UnitTally>) -> Verdict {
     Verdict::Bad
 }
 
-/// Types of pages that a repair, a reorganize, a bulk load or a sort is working on: no rule is known for them.
+/// Types of pages that a repair, a reorganize, a bulk load or a sort is working on. No rules are known for them.
 fn is_in_transit(kind: PageType) -> bool {
     matches!(kind, PageType::RepairDeallocated | PageType::ReorgTemporary | PageType::BulkPreallocated | PageType::Sort)
 }

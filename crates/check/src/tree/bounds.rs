@@ -1,7 +1,7 @@
 //! Key bounds: each page's keys are between its parent's entry for it and the next entry (8933, 8934).
 //!
-//! Pages left images of their first and last key; the non-leaf pages, one in a hundred, are read again. Only where the
-//! images do not decide are the keys themselves compared.
+//! The sweep keeps images of each page's first and last key; the non-leaf pages, one in a hundred, are read again. Only
+//! where the images do not decide are the keys themselves compared.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums,
             });
         }
     }
-    // From now on not all of the unit is known.
+    // From now on, part of the unit is unknown.
     for unit in unread {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
             tally.unread_pages += 1;
@@ -74,7 +74,7 @@ struct Checker<'a> {
     unread: &'a mut BTreeSet<UnitIndex>,
 }
 
-/// A parent entry, or the first entry of the next parent, that bounds a child.
+/// A parent entry, or the first entry of the next parent, that bounds a child's keys.
 struct Separator<'a> {
     record: Record<'a>,
     page: PageId,
@@ -100,8 +100,8 @@ impl Checker<'_> {
         let Some(bytes) = self.read(node.page, node.unit) else { return };
         let page = Page::new(&bytes);
         let spans = self.target.records.spans().to_vec();
-        // The separator after the last entry is the first one of the next page of the level, of which it is not proven
-        // that it has a key; nor has the first entry of this page.
+        // The separator after the last entry is the first entry of the next page of the level. It is not proven that
+        // this entry has a key, nor that the first entry of this page has one.
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };
@@ -153,7 +153,7 @@ impl Checker<'_> {
             let first_slot = usize::from(!leaf);
             let first = records.get(first_slot).and_then(|span| record(page, *span));
             let last = records.last().and_then(|span| record(page, *span));
-            // Addresses whose order is not certain may be on either side.
+            // Addresses whose order is uncertain may be on either side.
             let exact = |record: Option<Record<'_>>, separator: &Separator<'_>, right: Ordering| {
                 let (record, other) = (record?, &separator.record);
                 let is_doubt = || key::locators_ascend_bytewise(&record, columns, other, &keys.node).is_some();

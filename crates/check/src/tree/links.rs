@@ -12,7 +12,7 @@ use crate::tree::sums::bounds_per_window;
 use crate::tree::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
 use crate::units::{Shape, UnitIndex};
 
-/// Whether every page of the tree has the parent, the neighbors and the level it must have.
+/// Whether every page of the tree has the parent, the neighbors and the level that it must have.
 pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums, bad_pages: u64) -> bool {
     let Some(unit) = context.units.get(index) else { return true };
     let root = context.root(unit);
@@ -26,7 +26,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
     if !tree.levels.iter().all(|(level, _)| known(level)) {
         return false;
     }
-    // From the leaf upwards: what a level's pages are must be what the level above names.
+    // From the leaf upwards: the pages of each level must be those that the level above names.
     let mut below = tree.get(leaf);
     let mut expected_number = None;
     for &number in &node_levels {
@@ -38,7 +38,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
             Some(expected) => number == expected,
         };
         let level = tree.get(TreeLevel::Index(number));
-        // Nothing below: the page of an index that is one leaf, with a wrong level.
+        // Nothing below: the index is a single leaf whose level number is wrong.
         if below.pages == 0 || !in_place || level.children != below.selves || !links_agree(&below, &level) {
             return false;
         }
@@ -52,7 +52,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
         && below.prev == Sum::default()
 }
 
-/// Whether, on each level, next and previous pointers say the same: all that can be said of a compressed tree, as it is
+/// Whether next and previous pointers agree on each level. Nothing more can be checked in a compressed tree, as it is
 /// undocumented how its entries name their children.
 pub(super) fn chains_agree(tree: &TreeSums) -> bool {
     tree.levels.iter().all(|(_, level)| level.next == level.prev)
@@ -63,14 +63,14 @@ fn is_node_level(shape: Shape, tree: &TreeSums, number: u8) -> bool {
     number >= lowest && tree.levels.iter().any(|(level, _)| *level == TreeLevel::Index(number))
 }
 
-/// Next pointers, previous pointers and the parents' order of entries name the same neighbors.
+/// Whether next pointers, previous pointers and the order of entries in the parents name the same neighbors.
 fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
     children.next == parents.child_links && children.prev == parents.child_links
 }
 
-/// Adds the links that lead from the last child of a non-leaf page to the first one of the page after it.
+/// Adds the links that lead from the last child of each non-leaf page to the first child of the next one.
 pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
-    // The share of the windows, none of which is open yet.
+    // Uses the memory reserved for the windows, none of which is open yet.
     let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);
     for run in &sums.nodes {
         run.each(context.space, |NodePage { unit, level, page, prev, first_child, last_child, .. }| {
@@ -94,8 +94,8 @@ pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
     }
 }
 
-/// Where the children of two non-leaf pages meet: the last one of page `of`; or the first one of a page of a unit and level
-/// that calls `of` its left neighbor, which wants to know that.
+/// Where the children of two adjacent non-leaf pages meet: the last child of page `of`; or the first child of a page,
+/// of this unit and level, that names `of` as its left neighbor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct End {
     of: PageId,

@@ -1,4 +1,4 @@
-//! A page of a B-tree: order of its keys, its links as terms of the sums, its key bounds.
+//! One page of a B-tree: order of its keys, its links as terms of the sums, its key bounds.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::page_check::SoundPage;
 use crate::registry;
 use crate::rowsets::may_be_paused;
 
-/// Pairs of keys out of order that are listed of one page; more say nothing more.
+/// Limit on the pairs of keys out of order that are listed per page; more would add nothing.
 const MAX_PAIRS_PER_PAGE: u32 = 10;
 
 /// The level of a page of a tree.
@@ -27,8 +27,7 @@ pub(super) fn level_of(page: Page<'_>) -> TreeLevel {
 }
 
 /// The child that an entry of a non-leaf page names: the last six bytes of the fixed part
-/// (docs/format/index-records.md#non-leaf-entries). What is left of a deleted entry for the sake of its versions names
-/// none.
+/// (docs/format/index-records.md#non-leaf-entries). The remains of a deleted entry, kept for its versions, name none.
 pub(super) fn child(page: Page<'_>, span: Span) -> Option<PageId> {
     let bytes = span.of(page);
     if RecordKind::is_tag_alone(*bytes.first()?) {
@@ -66,7 +65,7 @@ pub(super) fn add(
         findings.push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", number));
         return;
     }
-    // How compressed entries name their children is undocumented.
+    // It is undocumented how compressed entries name their children.
     if role == Role::Node && unit.compressed {
         return;
     }
@@ -100,7 +99,7 @@ pub(super) fn add(
     }
 }
 
-/// Order of the keys from slot to slot (2511, 2512), and the page's first and last key.
+/// Checks the order of the keys from slot to slot (2511, 2512), and returns the page's first and last key.
 fn keys(
     context: &Context<'_>,
     sound: &SoundPage<'_>,
@@ -132,15 +131,16 @@ fn keys(
     }
 }
 
-/// Order of the keys of any page, pair by pair. How many pairs are undecided, and the first and last record that has a key.
+/// Checks the order of the keys of any page, pair by pair. Returns the number of undecided pairs, and the first and
+/// last record that have a key.
 fn pairs<'p>(
     context: &Context<'_>,
     &SoundPage { unit, id, page, records, .. }: &SoundPage<'p>,
     (columns, is_leaf): (&[KeyColumn], bool),
     findings: &mut Vec<Finding>,
 ) -> (u64, Option<(Record<'p>, Record<'p>)>) {
-    // The first entry of a non-leaf level stands for "less than all"; its key means nothing. On other pages of the level
-    // the first entry should have a key, but no real tree of three levels was at hand to prove it.
+    // The first entry of a non-leaf level means "less than all"; its key has no meaning. On other pages of the level
+    // the first entry should have a key, but no real tree of three levels was available to prove it.
     let first_slot = usize::from(!is_leaf);
     let (mut undecided, mut listed) = (0, 0);
     let (mut backwards, mut forwards) = (0, 0);
@@ -158,7 +158,8 @@ fn pairs<'p>(
             let found = match key::compare(&prior, &current, columns) {
                 Some(Ordering::Less) => None,
                 Some(Ordering::Greater) => Some(&registry::KEY_ORDER),
-                // A deleted row may keep the key of a living one only where both are ghosts of the same key's history.
+                // A deleted row may have the same key as a live one; only where neither is a ghost are equal keys an
+                // error.
                 Some(Ordering::Equal) if is_leaf && !is_ghost(&prior) && !is_ghost(&current) => {
                     let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
                     let is_built = rowset.is_none_or(|rowset| !may_be_paused(context.database, rowset));

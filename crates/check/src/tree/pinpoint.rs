@@ -1,8 +1,8 @@
-//! The links of one B-tree, fact by fact: which message CHECKDB prints for what is missing
+//! The links of one B-tree, fact by fact, and the message that CHECKDB prints for each missing link
 //! (docs/format/checkdb.md#logical-checks).
 //!
-//! Each page says something of itself, of its right neighbor and of its children. All that is said is sorted by the page
-//! that it is about, so that each page is checked by itself, however many are damaged.
+//! Each page yields facts about itself, its right neighbor and its children. All facts are sorted by the page that they
+//! are about, so that each page is checked on its own, however many are damaged.
 
 use format::{Page, PageId};
 
@@ -25,9 +25,10 @@ use crate::units::{Shape, UnitIndex};
 struct Parent {
     page: PageId,
     slot: u16,
-    /// The child before; `None` when the page that would name it was not seen.
+    /// The previous child; `None` when the page that would name it was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent; `None` for what names the root, unless the root is a leaf with the level of a node.
+    /// Level of the parent. `None` if the catalog names the page as the root, unless the root is a leaf with the level
+    /// number of a non-leaf page.
     level: Option<TreeLevel>,
 }
 
@@ -38,14 +39,13 @@ struct Tree<'a> {
     owner: Owner,
     shape: Shape,
     root: PageId,
-    /// How entries name their children is known: not in compressed trees.
+    /// Whether it is known how entries name their children; it is not in compressed trees.
     entries_are_known: bool,
 }
 
 /// Names what is wrong with the links of a B-tree.
 ///
-/// # Errors
-/// [`Unread`]: then nothing is said, or nothing of pages that others name and that could not be read.
+/// # Errors [`Unread`]: then nothing is reported, or nothing about pages that others name and that could not be read.
 pub(crate) fn tree(
     context: &Context<'_>,
     index: UnitIndex,
@@ -74,7 +74,7 @@ pub(crate) fn tree(
     read.and(tree.close(&judged, findings))
 }
 
-/// What was said of the page looked at, in the order of [`LinkKind`].
+/// The facts about the current page, in the order of [`LinkKind`].
 struct PageLinks {
     page: PageId,
     /// Its level and neighbors, if it exists.
@@ -83,7 +83,7 @@ struct PageLinks {
     parents: [Option<Parent>; 2],
     /// The first page whose next pointer names it.
     left: Option<PageId>,
-    /// Where a page that does not exist here is, once that was looked up.
+    /// For a page that does not exist in this tree: where it does, once that has been looked up.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -98,12 +98,12 @@ impl Tree<'_> {
         Finding::new(check).owner(self.owner).page(page)
     }
 
-    /// Half of the memory for facts: that of two sorters at once.
+    /// A sorter with half of the memory for facts: two are in use at a time.
     fn sorter<T: crate::spill::Item>(&self) -> Sorter<T> {
         Sorter::new(self.context.bytes_for_facts() / 2, self.context.space)
     }
 
-    /// Calls `visit` with the children that the entries of a page name, with their slots.
+    /// Calls `visit` with each child that the entries of a page name, and its slot.
     fn children(&self, page: Page<'_>, records: &PageRecords, mut visit: impl FnMut(u16, PageId)) {
         if self.names_children(page) {
             let children = records.spans().iter().filter_map(|span| child(page, *span));
@@ -116,7 +116,7 @@ impl Tree<'_> {
         self.entries_are_known && is_node
     }
 
-    /// All that the pages say.
+    /// All facts from all pages.
     fn gather(&self) -> Result<Sorter<LinkFact>, Unread> {
         let leaves = self.leaves_with_entries()?;
         let (mut said, mut ends) = (self.sorter(), self.sorter());
@@ -138,7 +138,7 @@ impl Tree<'_> {
             let mut prev_child = None;
             self.children(page, records, |slot, child| {
                 match prev_child {
-                    // What comes before the first child only the left neighbor knows.
+                    // Only the left neighbor knows what comes before the first child.
                     None if !prev.is_none() => {
                         ends.push(End { of: prev, what: EndKind::Wanted { child, by: id, slot, level } });
                     }
@@ -179,14 +179,14 @@ impl Tree<'_> {
         Ok(said)
     }
 
-    /// Pages that by their place below the root are leaves name no children, whatever their level number says. Of a
-    /// clustered index the type of the page decides.
+    /// Pages that are leaves by their place below the root name no children, whatever their level number says. In a
+    /// clustered index, the page type shows what a page is.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
         }
         let files = &self.context.survey.files;
-        // Pages with entries that were not reached yet, those of the level looked at, and of the one below.
+        // Pages with entries that have not been reached yet, those of the current level, and those of the level below.
         let (mut nodes, mut level) = (PageSet::new(files), PageSet::new(files));
         let mut number = None;
         for_each_sound(self.context, self.index, self.stretch, |id, page, _| {
@@ -213,11 +213,11 @@ impl Tree<'_> {
             }
             level = below;
         }
-        // A root of level 0 is a leaf by its number, and is left as it is.
+        // A root of level 0 is a leaf by its number and is left as it is.
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
-    /// Judges what is said of a page, as far as it is known when it is said.
+    /// Checks one fact about a page against what is known when it arrives.
     fn hear(&self, judged: &mut PageLinks, what: LinkKind, findings: &mut FindingCollector) -> Result<(), Unread> {
         match what {
             LinkKind::Seen { level, prev, next } => judged.seen = Some((level, prev, next)),
@@ -238,7 +238,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Checks a page of which all was said.
+    /// Checks a page after its last fact.
     fn close(&self, judged: &PageLinks, findings: &mut FindingCollector) -> Result<(), Unread> {
         match judged.seen {
             Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
@@ -276,7 +276,7 @@ impl Tree<'_> {
         }
     }
 
-    /// A page that exists and that is named by the next pointer of another.
+    /// A page that exists and that the next pointer of another page names.
     fn with_left(
         &self,
         page: PageId,
@@ -340,7 +340,7 @@ impl Tree<'_> {
         }
     }
 
-    /// A page that others name and that does not exist in the tree: what its first parent entry says of it.
+    /// A page that others name and that does not exist in the tree: what its first parent entry proves.
     fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };
@@ -357,7 +357,7 @@ impl Tree<'_> {
         Ok(Some(finding.page_value("other_page", other)))
     }
 
-    /// A page that does not exist in the tree and that is named by a next pointer.
+    /// A page that a next pointer names and that does not exist in the tree.
     fn unseen_next(&self, judged: &mut PageLinks, left: PageId, findings: &mut FindingCollector) -> Result<(), Unread> {
         let page = judged.page;
         let elsewhere = *judged.elsewhere.get_or_insert_with(|| self.elsewhere(page));
@@ -380,7 +380,7 @@ impl Tree<'_> {
         if prev.is_none() { finding } else { finding.page_value("other_page", prev) }
     }
 
-    /// The unit to which a page that is not in this tree soundly belongs, and its left neighbor there.
+    /// The unit in which a page that is not a sound page of this tree is sound, and its left neighbor there.
     fn elsewhere(&self, page: PageId) -> Result<Option<(Owner, PageId)>, Unread> {
         let Some(owner) = self.context.unit_of(page) else { return Ok(None) };
         let found = look(self.context, &mut Target::default(), page)?;

@@ -1,4 +1,4 @@
-//! What pages of a B-tree say of each other, as it is sorted.
+//! Facts that pages of a B-tree yield about each other, as they are sorted.
 
 use std::cmp::Ordering;
 
@@ -8,25 +8,25 @@ use format::bytes::u16_at;
 use crate::spill::{Item, page_to};
 use crate::tree::TreeLevel;
 
-/// What is said of a page.
+/// One fact about a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LinkFact {
     pub(super) about: PageId,
     pub(super) what: LinkKind,
 }
 
-/// In the order in which it must be known.
+/// In the order in which the facts are needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum LinkKind {
     /// It exists.
     Seen { level: TreeLevel, prev: PageId, next: PageId },
-    /// An entry names it; or the catalog, as the root.
+    /// An entry names it, or the catalog does, as the root.
     Parent { by: PageId, slot: u16, prev_child: Option<PageId>, level: Option<TreeLevel> },
     /// A next pointer names it.
     Left { by: PageId, level: TreeLevel },
 }
 
-/// What joins the first child of a page with the last one of its left neighbor, `of`.
+/// Joins the first child of a page with the last child of its left neighbor, `of`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
     pub(super) of: PageId,
@@ -37,7 +37,7 @@ pub(super) struct End {
 pub(super) enum EndKind {
     /// Its last child.
     LastChild(PageId),
-    /// The first child of the page after it, in that page's slot.
+    /// The first child of the page after it, and the slot of that child's entry.
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 

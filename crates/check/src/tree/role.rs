@@ -1,4 +1,4 @@
-//! What a page of a B-tree is: leaf, non-leaf page, or neither for certain.
+//! The role of a page in a B-tree: leaf, non-leaf page, or neither for certain.
 
 use format::Page;
 
@@ -12,15 +12,15 @@ pub(super) enum Role {
     Leaf,
     /// Non-leaf: entries that name children.
     Node,
-    /// Its level number says one thing, the length of its records another.
+    /// Its level number and the length of its records contradict each other.
     Misplaced {
-        /// What the length of its records says.
+        /// What the length of its records shows.
         is_node: bool,
     },
 }
 
-/// What a page of a tree is. In a nonclustered index only the level number shows it, and a wrong one must not make leaf rows
-/// pass for entries: the length of their fixed part tells them apart.
+/// The role of a page in its tree. In a nonclustered index, only the level number distinguishes leaves from other
+/// pages, and a wrong one must not make leaf rows pass for entries: the length of their fixed part decides.
 pub(super) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
     let Some(unit) = context.units.get(index) else { return Role::Leaf };
     let plain = if unit.shape.is_leaf(page) { Role::Leaf } else { Role::Node };

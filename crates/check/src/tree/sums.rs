@@ -1,4 +1,4 @@
-//! What the pages of B-trees add up to, and what is kept of single ones.
+//! Sums over the pages of B-trees, and the facts kept about single pages.
 
 use std::fmt::Debug;
 
@@ -14,8 +14,8 @@ use crate::sums::CheckSums;
 use crate::units::UnitIndex;
 use crate::wire::{Input, Output, SumsError, Wire, wire};
 
-/// A level of a tree: data pages, or index pages of a level number. Data pages of a level other than 0 stay apart, so
-/// that no sum comes out right for them.
+/// A level of a tree: data pages, or index pages with a level number. Data pages with a level other than 0 are kept
+/// apart, so that no sum comes out right for them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum TreeLevel {
     /// Data pages.
@@ -24,25 +24,25 @@ pub(crate) enum TreeLevel {
     Index(u8),
 }
 
-/// What one thread, or all, added up.
+/// The sums of one thread, or of all threads.
 pub(crate) struct Sums {
     /// By unit ordinal.
     pub(super) units: PerUnit<TreeSums>,
-    /// Non-leaf pages, a run a thread.
+    /// Non-leaf pages, one run per thread.
     pub(super) nodes: Vec<Run<NodePage>>,
-    /// Key bounds of index pages, a run a thread.
+    /// Key bounds of index pages, one run per thread.
     pub(super) bounds: Vec<Run<PageBounds>>,
 }
 
 impl Sums {
-    /// Nothing yet, of so many units.
+    /// Empty sums for this many units.
     pub(super) fn new(units: usize) -> Self {
         Self { units: PerUnit::new(units), nodes: vec![Run::default()], bounds: vec![Run::default()] }
     }
 
-    /// Writes out facts of which the thread has as many as it may keep: key bounds take twelve sixteenths of what facts may
-    /// take, non-leaf pages the last one. A share is for the windows that read them back, as the system need not have taken
-    /// back by then what the threads gave up.
+    /// Writes out facts when the thread has as many as it may keep. Key bounds may take twelve sixteenths of the memory
+    /// for facts, non-leaf pages one sixteenth. The other three are for the windows that read the facts back: the
+    /// system may not yet have reclaimed by then what the threads released.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
         if let (Some(bounds), Some(nodes)) = (self.bounds.first_mut(), self.nodes.first_mut()) {
@@ -51,14 +51,14 @@ impl Sums {
         }
     }
 
-    /// Notes the key bounds of a page after all noted before by this thread.
+    /// Notes the key bounds of a page. Pages come in ascending order per thread.
     pub(super) fn note_bounds(&mut self, bounds: PageBounds) {
         if let Some(run) = self.bounds.first_mut() {
             run.push(bounds);
         }
     }
 
-    /// Notes a non-leaf page after all noted before by this thread.
+    /// Notes a non-leaf page. Pages come in ascending order per thread.
     pub(super) fn note_node(&mut self, node: NodePage) {
         if let Some(run) = self.nodes.first_mut() {
             run.push(node);
@@ -87,22 +87,22 @@ impl CheckSums for Sums {
     }
 }
 
-/// Key bounds that are read back at once: three sixteenths of what facts may take.
+/// Key bounds that are read back at a time: three sixteenths of the memory for facts.
 pub(super) fn bounds_per_window(context: &Context<'_>) -> usize {
     context.bytes_for_facts() / 16 * 3 / size_of::<PageBounds>()
 }
 
-/// Sums over the links of a B-tree.
+/// Sums over the links of one B-tree.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TreeSums {
     /// By level; a handful.
     pub(crate) levels: Vec<(TreeLevel, LevelSums)>,
-    /// Neighboring keys whose order is undecided.
+    /// Pairs of adjacent keys whose order is undecided.
     pub(crate) undecided: u64,
 }
 
 impl TreeSums {
-    /// The sums of a level, made if new.
+    /// The sums of a level, added if missing.
     #[expect(clippy::indexing_slicing, reason = "the place of what was found, or put last")]
     pub(crate) fn level(&mut self, level: TreeLevel) -> &mut LevelSums {
         let position = match self.levels.iter().position(|(other, _)| *other == level) {
@@ -131,7 +131,7 @@ impl TreeSums {
 wire!(TreeSums { levels, undecided });
 wire!(LevelSums { pages, selves, next, prev, children, child_links });
 
-/// The type of the pages, then their number.
+/// Encoded as the type of the pages, then the level number.
 impl Wire for TreeLevel {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         match *self {
@@ -154,15 +154,15 @@ impl Wire for TreeLevel {
 pub(crate) struct LevelSums {
     /// Pages.
     pub(crate) pages: u64,
-    /// The pages themselves.
+    /// The page ids themselves.
     pub(crate) selves: Sum,
     /// Links by next pointers.
     pub(crate) next: Sum,
     /// Links by previous pointers.
     pub(crate) prev: Sum,
-    /// Children that the pages name.
+    /// Children that the entries name.
     pub(crate) children: Sum,
-    /// Links between children that the order of entries within a page demands.
+    /// Links between children, as the order of entries within a page requires them.
     pub(crate) child_links: Sum,
 }
 
@@ -177,7 +177,7 @@ impl LevelSums {
     }
 }
 
-/// A non-leaf page: one in a hundred, or one in ten where keys are long.
+/// A non-leaf page: one page in a hundred, or one in ten where keys are long.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct NodePage {
     /// The unit.
@@ -188,11 +188,11 @@ pub(crate) struct NodePage {
     pub(crate) page: PageId,
     /// Its left neighbor.
     pub(crate) prev: PageId,
-    /// Child of its first entry.
+    /// Child that its first entry names.
     pub(crate) first_child: PageId,
-    /// Child of its last entry.
+    /// Child that its last entry names.
     pub(crate) last_child: PageId,
-    /// In which parts of the database it has children ([`crate::survey::Survey::part`]), one bit per part.
+    /// The parts of the database ([`crate::survey::Survey::part`]) in which it has children, one bit per part.
     pub(crate) child_parts: u64,
 }
 
@@ -223,7 +223,7 @@ impl Fact for NodePage {
     }
 }
 
-/// First and last key of an index page, as images of fixed size.
+/// First and last key of an index page, as images of a fixed size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PageBounds {
     /// The page.

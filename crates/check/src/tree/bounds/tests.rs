@@ -49,7 +49,7 @@ fn a_last_key_beyond_the_parents_key_of_the_next_page_is_8934() {
 
 #[test]
 fn legal_a_first_entry_with_any_key_and_a_first_leaf_below_it() {
-    // A first entry stands for "less than all", whatever its key.
+    // A first entry means "less than all", whatever its key.
     for tree in trees() {
         let tree = key(key(key(tree, 16, 0, i32::MAX as u32), 17, 0, 77), 18, 0, u32::MAX);
         finds(&key(tree, 19, 0, i32::MIN as u32), &[]);
@@ -73,7 +73,7 @@ fn keys_out_of_order_on_a_page_are_2511_and_equal_ones_2512() {
     for tree in trees() {
         finds(&key(tree, 22, 1, 40), &["2512 22.0 < 22.1"]);
     }
-    // As an int it is -1.
+    // Read as an int it is -1.
     for tree in trees() {
         finds(&key(tree, 22, 1, u32::MAX), &["2511 22.0 < 22.1"]);
     }

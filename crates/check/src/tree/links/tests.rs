@@ -72,7 +72,7 @@ fn data_pages_are_of_level_0_and_a_level_above_data_has_data_below_it() {
 
 #[test]
 fn levels_up_to_255_are_compared_without_gaps() {
-    // A chain of single pages, each the only child of the one above, `top` the level of the root.
+    // A chain of single pages, each the only child of the one above; `top` is the level of the root.
     let tower = |gap: Option<u8>| {
         move |context: &Context<'_>| {
             let mut tree = one_leaf(context);
@@ -95,7 +95,7 @@ fn levels_up_to_255_are_compared_without_gaps() {
 
 #[test]
 fn an_only_child_is_the_page_of_the_level_below() {
-    // No links between children tell: only which page the entry names, and how often.
+    // There are no links between children to go by: only which page the entry names, and how often.
     let over_leaf = |children: &'static [u32]| {
         move |context: &Context<'_>| {
             let mut tree = TreeSums::default();

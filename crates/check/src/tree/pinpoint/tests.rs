@@ -18,7 +18,8 @@ fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
     (findings, is_unread)
 }
 
-/// A second look gives exactly `expected`, and sums over the tree lead to one wherever there is something to be found.
+/// A second look gives exactly `expected`, and the sums over the tree trigger one wherever there is something to be
+/// found.
 #[track_caller]
 fn names<S: AsRef<str>>(tree: &TestTree, expected: &[S]) {
     let mut expected: Vec<&str> = expected.iter().map(AsRef::as_ref).collect();
@@ -49,7 +50,7 @@ fn legal_the_lowest_index_level_of_a_clustered_tree_is_0_or_1() {
         nodes.fold(tree, |tree, node| tree.with(node, |page| page.level -= 1))
     };
     names::<&str>(&lower(TestTree::clustered()), &[]);
-    // One level above the data at 2 instead is a jump, seen by each of its children.
+    // The level above the data is 2 instead of 1: a jump that each of its children shows.
     let jump = [17, 18].into_iter().fold(TestTree::clustered(), |tree, node| tree.with(node, |page| page.level = 2));
     let jump = jump.with(16, |root| root.level = 3);
     let leaf = |page, node| format!("8931 {page} < {node}, level 0, ref_level 2");
@@ -75,7 +76,7 @@ fn of_a_run_of_lost_leaves_the_first_is_8976_and_the_others_are_8980() {
 fn children_of_a_lost_parent_are_8977_and_what_it_would_say_of_others_is_not_judged() {
     let tree = TestTree::clustered().damaged(&[18]);
     names(&tree, &["8976 18 < 16.1, other_page 17", "8977 21", "8977 22"]);
-    // Page 18 asks its left neighbor for the child before its first one: 21 may name any page as its previous.
+    // Page 18 needs its left neighbor to learn the child before its first one: 21 may name any page as its previous.
     let tree = TestTree::clustered().damaged(&[17]);
     names(&tree, &["8980 17 < 16.0, other_page (0:0)", "8978 18 < 17", "8977 19", "8977 20"]);
 }
@@ -116,14 +117,14 @@ fn a_page_that_is_its_own_neighbor_ends_and_is_8936() {
 fn a_chain_that_leads_back_to_its_start_ends_and_is_8936() {
     let open = TestTree::clustered().with(22, |leaf| leaf.next = id(19));
     names(&open, &["8936 19 < 22, found_prev (0:0)"]);
-    // With both pointers it is a ring, and its start is not what the parent says.
+    // With both pointers it is a ring, and its start contradicts the parent.
     let ring = open.with(19, |leaf| leaf.prev = id(22));
     names(&ring, &["8935 19 < 17.0, found_prev 22, expected_prev (0:0)"]);
 }
 
 #[test]
 fn entries_that_lead_upwards_end_and_give_a_page_two_parents() {
-    // The root has one already: the catalog.
+    // The root already has a parent: the catalog.
     let up = TestTree::clustered().with(17, |node| node.entries[1].1 = id(16));
     let moved = "8935 21 < 18.0, found_prev 20, expected_prev 16";
     let two = "8937 16 < (0:0).0, other_page 17, other_slot 1";
@@ -164,7 +165,7 @@ fn level_255_is_not_one_below_level_0() {
 fn a_root_pointer_that_leads_nowhere_is_8980_of_the_catalog_and_the_root_is_8979() {
     let unnamed = "8979 16 < (0:0)";
     names(&TestTree::clustered().root(PageId::NONE), &[unnamed]);
-    // A page of another table is not the root of this one either.
+    // Nor is a page of another table the root of this one.
     for (root, name) in [(id(FREE_PAGE), "23"), (id(25), "25"), (FARTHEST, "(65535:-1)")] {
         let tree = TestTree::clustered().root(root);
         names(&tree, &[format!("8980 {name} < (0:0).0, other_page (0:0)"), unnamed.to_owned()]);
@@ -182,7 +183,7 @@ fn a_page_that_neither_parent_nor_left_neighbor_names_is_8979_with_its_previous_
     let tree =
         TestTree::clustered().with(18, |node| node.entries.truncate(1)).with(21, |leaf| leaf.next = PageId::NONE);
     names(&tree, &["8979 22 < 21"]);
-    // The leftmost one of others has no previous page to be named by: its right neighbor shows that it is no root.
+    // No previous page could name the leftmost leaf: its right neighbor shows that it is no root.
     let tree = TestTree::clustered().with(17, |node| _ = node.entries.remove(0));
     names(&tree, &["8977 19", "8935 20 < 17.0, found_prev 19, expected_prev (0:0)"]);
 }
@@ -193,7 +194,7 @@ fn a_child_of_another_table_is_8925_or_8926_if_that_table_has_a_page_before_it()
     names(&first, &[format!("8925 25 < 18.1, other_owner {OTHER_OBJECT}"), "8977 22".to_owned()]);
     let second = TestTree::clustered().with(18, |node| node.entries[1].1 = id(26));
     names(&second, &[format!("8926 26 < 18.1, other_owner {OTHER_OBJECT}, other_page 25"), "8977 22".to_owned()]);
-    // Damaged, it is no page of that table that could be named.
+    // A damaged page 25 is no page of that table that could be named.
     names(&first.damaged(&[25]), &["8980 25 < 18.1, other_page 21", "8977 22"]);
 }
 
@@ -208,7 +209,7 @@ fn a_wrong_previous_pointer_contradicts_the_parent_and_the_left_neighbor() {
     let tree = TestTree::clustered().with(21, |leaf| leaf.prev = FARTHEST);
     let chain = "8936 21 < 20, found_prev (65535:-1)";
     names(&tree, &[chain, "8935 21 < 18.0, found_prev (65535:-1), expected_prev 20"]);
-    // No page points to the leftmost one: only its parent contradicts, and one contradiction is enough.
+    // No page points to the leftmost one. Only its parent contradicts it, and one contradiction is enough.
     let tree = TestTree::clustered().with(19, |leaf| leaf.prev = id(FREE_PAGE));
     names(&tree, &["8935 19 < 17.0, found_prev 23, expected_prev (0:0)"]);
 }
@@ -253,7 +254,7 @@ fn rows_on_a_page_with_the_level_of_a_node_name_no_children() {
         "2531 22 < 21, level 0, ref_level 1",
     ];
     names(&as_node(TestTree::nonclustered()), &found);
-    // Even if they are as long as entries and hold what could be children: their place below the root decides.
+    // Even if they are as long as entries and contain possible child addresses: their place below the root decides.
     let long = TestTree { locator_bytes: 6, ..TestTree::nonclustered() };
     let long = long.with(21, |leaf| leaf.entries = vec![(30, id(19)), (35, id(16))]);
     names::<&str>(&long, &[]);
