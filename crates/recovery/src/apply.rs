@@ -122,16 +122,18 @@ impl Recovery {
         let mut filled: BTreeMap<PageId, u8> = BTreeMap::new();
         while let Some(page) = [sorted.next_page(), to_make.first().copied()].into_iter().flatten().min() {
             to_make.remove(&page);
-            let mut records = Vec::new();
-            while let Some(record) = sorted.next_of(page)? {
-                records.push(record);
-            }
             let undo = undo.remove(&page).unwrap_or_default();
-            let is_changed = !records.is_empty() || !undo.is_empty();
-            match make(source, page, &records, undo, analysis.has_bulk) {
+            let mut making = Making::new(source, page, analysis.has_bulk);
+            let mut records = 0;
+            while let Some((lsn, bytes)) = sorted.next_of(page)? {
+                making.redo(lsn, &LogRecord::new(&bytes));
+                records += 1;
+            }
+            let is_changed = records > 0 || !undo.is_empty();
+            match making.finish(&undo) {
                 Ok(bytes) => {
                     store.put(page, &bytes)?;
-                    applied.records += records.len() as u64;
+                    applied.records += records;
                     filled.extend(heaps.contains(&page).then(|| fullness(&bytes)).flatten().map(|class| (page, class)));
                 }
                 // One that is made for its fullness alone is as it should be.
@@ -211,58 +213,76 @@ fn lsns_on_disk(source: &dyn PageSource, analysis: &Analysis) -> HashMap<PageId,
     found
 }
 
-/// Brings a page to the end of the log, and takes back what had not ended.
-fn make(
-    source: &dyn PageSource,
+/// A page on its way to the end of the log.
+struct Making {
     id: PageId,
-    records: &[(Lsn, Vec<u8>)],
-    undo: Vec<Undo>,
+    /// The page so far; a reason why not, which a FORMAT_PAGE may still mend.
+    page: Result<WorkingPage, Misfit>,
+    /// A record did not fit: nothing mends that.
+    misfit: Option<Misfit>,
     has_bulk: bool,
-) -> Result<Box<PageBytes>, Misfit> {
-    if !source.contains(id) {
-        return Err(Misfit::NotThere);
+    /// A bulk operation may have filled it, without a record of its rows.
+    is_bulk: bool,
+}
+
+impl Making {
+    fn new(source: &dyn PageSource, id: PageId, has_bulk: bool) -> Self {
+        let stored = if source.contains(id) { source.read_page(id) } else { None };
+        let (page, misfit) = match stored {
+            Some(stored) => (on_disk(id, &stored), None),
+            None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
+        };
+        Self { id, page, misfit, has_bulk, is_bulk: false }
     }
-    let stored = source.read_page(id).ok_or(Misfit::NotThere)?;
-    let mut page = on_disk(id, &stored);
-    let mut is_bulk = false;
-    for (lsn, bytes) in records {
-        let record = LogRecord::new(bytes);
+
+    /// Applies a record, if the page does not have it yet.
+    fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) {
+        if self.misfit.is_none() {
+            self.misfit = self.apply(lsn, record).err();
+        }
+    }
+
+    fn apply(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<(), Misfit> {
+        if self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
+            return Ok(());
+        }
         let (Some(place), Some(change)) = (record.on_page(), record.change()) else {
             return Err(Misfit::RecordUnknown);
         };
-        if let Ok(page) = &page
-            && page.lsn() >= *lsn
-        {
-            continue;
-        }
         if let Change::Format(new) = &change {
-            page = WorkingPage::format(id, (place.index_id, place.object_id), new);
-            is_bulk = has_bulk || record.context() == BULK;
-        } else {
-            // A page that cannot be used may be made anew further on.
-            let Ok(page) = &mut page else { continue };
+            self.page = WorkingPage::format(self.id, (place.index_id, place.object_id), new);
+            self.is_bulk = self.has_bulk || record.context() == BULK;
+        } else if let Ok(page) = &mut self.page {
             if page.lsn() != place.page_lsn {
                 return Err(Misfit::OtherMoment);
             }
             page.redo(place.slot, record.context(), &change)?;
         }
-        if let Ok(page) = &mut page {
-            page.set_lsn(*lsn);
+        if let Ok(page) = &mut self.page {
+            page.set_lsn(lsn);
         }
+        Ok(())
     }
-    let mut page = page?;
-    if is_bulk && page.is_empty() {
-        return Err(Misfit::BulkRows);
+
+    /// Takes back what had not ended, and lays the page out.
+    fn finish(self, undo: &[Undo]) -> Result<Box<PageBytes>, Misfit> {
+        if let Some(misfit) = self.misfit {
+            return Err(misfit);
+        }
+        let mut page = self.page?;
+        if self.is_bulk && page.is_empty() {
+            return Err(Misfit::BulkRows);
+        }
+        for undo in undo {
+            let record = LogRecord::new(&undo.bytes);
+            let change = record.change().ok_or(Misfit::RecordUnknown)?;
+            page.undo(undo.slot, record.context(), &change, &undo.moved, undo.as_a_whole)?;
+        }
+        page.finish()
     }
-    for undo in &undo {
-        let record = LogRecord::new(&undo.bytes);
-        let change = record.change().ok_or(Misfit::RecordUnknown)?;
-        page.undo(undo.slot, record.context(), &change, &undo.moved, undo.as_a_whole)?;
-    }
-    page.finish()
 }
 
-/// The page as it lies on disk, if it is sound.
+/// The page as stored on disk, if it is sound.
 fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
     if format::protection::verify(stored).is_err() {
         return Err(Misfit::PageDamaged);
@@ -311,6 +331,9 @@ impl<'a> Losers<'a> {
             return;
         }
         let id = record.transaction();
+        if matches!(record.operation(), Operation::COMMIT_XACT | Operation::ABORT_XACT) {
+            self.inserted.remove(&id);
+        }
         let loser = self.losers.get(&id);
         // What is taken back as a whole moves no rows in the end.
         if loser.is_none_or(|loser| !loser.is_structural) {

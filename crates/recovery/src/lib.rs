@@ -1,7 +1,7 @@
 //! A database as recovery would leave it: its files as they are, with the pages that its log changes made in memory.
 //!
-//! [`Recovery::analyze`] reads the log from where recovery starts and says whether it belongs and what it would do;
-//! [`Recovery::apply`] makes the pages: redo by the links of page LSNs, then the transactions that had not ended are taken
+//! [`Analysis::new`] reads the log from where recovery starts and says whether it belongs and what it would do;
+//! [`Recovery::new`] makes the pages: redo by the links of page LSNs, then the transactions that had not ended are taken
 //! back. [`RecoveredPages`] shows the result as a [`source::PageSource`], so that checks see the recovered database and know
 //! nothing of the log. Nothing is written to the files. docs/format/log.md has the facts.
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageId, PageType};
+use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Settings};
@@ -202,4 +203,57 @@ fn transactions_that_had_not_ended_are_taken_back() {
     println!("{recovered_whole} whole, {refused} refused");
     assert_eq!(wrong, []);
     assert!(recovered_whole >= 100, "{recovered_whole}");
+}
+
+/// Changed bytes of a log without checksums reach the records; those of one with checksums end it early.
+#[test]
+fn any_log_is_applied_or_refused() {
+    let (mut refused, mut partial, mut done) = (0, 0, 0);
+    for (seed, verify) in [(3, PageVerify::None), (4, PageVerify::None), (5, PageVerify::Checksum)] {
+        let workload = Workload::new(Spec { seed, verify, transactions: 30, ..Spec::default() }).unwrap();
+        let crashed = workload.crash(Stop::WithOpen, Flush::Some(seed));
+        let files = on_disk(&crashed);
+        let source = DataFiles::open(&files.data).unwrap();
+        let mut random = seed | 1;
+        let mut next = |below: usize| {
+            random = (random ^ (random << 13)) ^ ((random ^ (random << 13)) >> 7);
+            random ^= random << 17;
+            (random % below as u64) as usize
+        };
+        for round in 0..150 {
+            let mut bytes = crashed.log.1.clone();
+            let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            for _ in 0..=round % 4 {
+                let at = 0x2000 + next(used - 0x2000);
+                bytes[at] = match round % 3 {
+                    0 => bytes[at] ^ (1 << next(8)),
+                    1 => 0xFF,
+                    _ => next(256) as u8,
+                };
+            }
+            if round % 7 == 0 {
+                bytes.truncate(0x4000 + next(used - 0x4000));
+            }
+            std::fs::write(&files.log, &bytes).unwrap();
+            let Ok(log) = Log::open(std::slice::from_ref(&files.log)) else {
+                refused += 1;
+                continue;
+            };
+            let Ok(analysis) = Analysis::new(&source, &log, 1 << 30) else {
+                refused += 1;
+                continue;
+            };
+            let settings = Settings { memory_bytes: 8 << 20, temp_dir: None };
+            let recovery = Recovery::new(&source, &log, analysis, &settings).unwrap();
+            match recovery.applied.not_recovered.len() {
+                0 => done += 1,
+                _ => partial += 1,
+            }
+            let recovered = RecoveredPages::new(&source, recovery);
+            let database = catalog::load(&recovered);
+            let options = check::Options { max_threads: 1, ..check::Options::default() };
+            drop(check::run(&recovered, &database, &options, &check::Silent));
+        }
+    }
+    assert!(refused > 20 && partial > 20 && done > 20, "{refused} {partial} {done}");
 }
