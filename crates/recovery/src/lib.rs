@@ -9,11 +9,14 @@
 
 mod analysis;
 mod apply;
+mod layout;
+mod losers;
+mod misfit;
 mod overlay;
 mod page;
 mod store;
 
 pub use analysis::{Analysis, Refusal};
 pub use apply::{Applied, NotRecovered, Recovery, Settings};
+pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
-pub use page::Misfit;

@@ -3,13 +3,14 @@
 //! Where on its page a row is is not logged: a page whose rows changed in number or size is laid out anew, others keep their
 //! places. Pages of allocation maps are never laid out anew.
 
-use format::lob::Fragment;
 use format::log::change::{Change, NewPage, Piece};
 use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags, type_flags};
-use format::protection::{self, PROTECTION_WORD};
-use format::record::{Record, RecordKind};
+use format::record::RecordKind;
 use format::slots::MAX_SLOTS;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
+
+use crate::layout::{has_rows, is_same_row, pointer, row_length, seal};
+use crate::misfit::Misfit;
 
 /// Row-version tag at the end of a record; it is not logged.
 const VERSION_TAG_BYTES: usize = 14;
@@ -18,7 +19,7 @@ const KIND_MASK: u8 = 0b1110;
 /// The kinds of rows and the ghosts that they become.
 const GHOSTS: [(RecordKind, u8); 2] = [(RecordKind::Primary, 6 << 1), (RecordKind::Index, 5 << 1)];
 /// Contexts of heaps and LOB pages, whose rows keep their slots.
-const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
+pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
 /// Bytes of a full page's first record: the header and unused bytes of an IAM page.
 const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
 const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
@@ -30,44 +31,6 @@ const IAM_START_AT: usize = 40;
 const INTERVAL_PAGES: u32 = 511_232;
 /// What a new heap or LOB row takes at least: room for a forwarding stub.
 const MIN_HEAP_ROW_BYTES: usize = 9;
-
-/// Why a record cannot be applied to a page, or taken back from it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Misfit {
-    /// The page is not sound, and no record makes it anew.
-    PageDamaged,
-    /// The page cannot be read, or is beyond the end of its file.
-    NotThere,
-    /// The record does not have the form of its operation, or the operation is not understood.
-    RecordUnknown,
-    /// The page is of an earlier or later moment than the record says: the log is another one, or a write was lost.
-    OtherMoment,
-    /// The row that the record is about is not where it must be, or is not the row.
-    RowMissing,
-    /// The rows do not fit on the page any more.
-    TooFull,
-    /// Rows are compressed.
-    Compressed,
-    /// A bulk operation filled the page, and the log does not have its rows.
-    BulkRows,
-}
-
-impl std::fmt::Display for Misfit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::PageDamaged => "the log changes pages that are damaged in the files",
-            Self::NotThere => "the log changes pages that cannot be read",
-            Self::RecordUnknown => "the log changes pages in a way that is not understood",
-            Self::OtherMoment => {
-                "pages are of another moment than the log says: a write was lost, or the log is another one"
-            }
-            Self::RowMissing => "rows that the log changes are not where they must be",
-            Self::TooFull => "rows that the log brings back do not fit on their page",
-            Self::Compressed => "the log changes compressed pages",
-            Self::BulkRows => "a bulk operation filled pages that were not written, and the log does not have its rows",
-        })
-    }
-}
 
 /// A page whose records are being applied or taken back.
 #[derive(Clone, Debug)]
@@ -484,76 +447,4 @@ impl WorkingPage {
         self.rows = rows;
         Ok(())
     }
-}
-
-/// The class of fullness that the PFS page has for a page of a heap, or of LOBs; `None` where it does not depend on the rows
-/// (docs/format/allocation.md#pfs).
-pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
-    /// Half of what a page can hold, 80 and 95 percent of it.
-    const LIMITS: [usize; 3] = [4048, 6476, 7691];
-    let header = Page::new(bytes).header();
-    let depends = matches!(header.kind()?, PageType::TextMix | PageType::Data);
-    let used = (PAGE_BYTES - HEADER_BYTES).saturating_sub(header.free_count.get().into());
-    let is_empty = used <= 2 * usize::from(header.slot_count.get());
-    let class = 1 + LIMITS.iter().filter(|limit| used > **limit).count() as u8;
-    depends.then_some(if is_empty { 0 } else { class })
-}
-
-/// Gives a page whose bytes were changed its checksum.
-pub(crate) fn seal(bytes: &mut PageBytes) {
-    let sum = protection::checksum(bytes);
-    if let Some(place) = bytes.get_mut(PROTECTION_WORD..PROTECTION_WORD + 4) {
-        place.copy_from_slice(&sum.to_le_bytes());
-    }
-}
-
-/// A page pointer as pages store it.
-fn pointer(page: PageId) -> [u8; 6] {
-    let ([a, b, c, d], [e, f]) = (page.page.to_le_bytes(), page.file.to_le_bytes());
-    [a, b, c, d, e, f]
-}
-
-/// Whether a page of this kind holds rows, whose lengths they tell themselves.
-fn has_rows(kind: Option<PageType>) -> bool {
-    matches!(
-        kind,
-        Some(
-            PageType::Data
-                | PageType::Index
-                | PageType::TextMix
-                | PageType::TextTree
-                | PageType::ReorgTemporary
-                | PageType::BulkPreallocated
-        )
-    )
-}
-
-/// Length of the row at the start of `space`; `rest` is what the page has of it at most.
-fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<usize, Misfit> {
-    let header = page.header();
-    let length = match header.kind() {
-        Some(PageType::Index) => Record::index(space, header.pminlen.get()).map(|record| record.bytes().len()),
-        Some(PageType::TextMix | PageType::TextTree) => Fragment::read(space).map(|record| record.bytes().len()),
-        kind if has_rows(kind) => Record::data(space).map(|record| record.bytes().len()),
-        // The records of maps, of the boot page and of file headers reach to the next one.
-        _ => return Ok(space.len().min(rest)),
-    };
-    let is_compressed = space.first().is_some_and(|status| status & 1 != 0);
-    length.map_err(|_| if is_compressed { Misfit::Compressed } else { Misfit::PageDamaged })
-}
-
-/// Whether a row on a page is the one that a record has the image of: version tags are not logged, and heap rows have room
-/// for a stub.
-fn is_same_row(row: &[u8], image: &[u8]) -> bool {
-    let logged = |bytes: &[u8]| {
-        Record::data(bytes).map_or(bytes.len(), |record| match record.version_tag() {
-            Some(tag) => record.bytes().len() - tag.len(),
-            None => record.bytes().len(),
-        })
-    };
-    let (row, image) = match (row.get(..logged(row)), image.get(..logged(image))) {
-        (Some(row), Some(image)) => (row, image),
-        _ => (row, image),
-    };
-    row == image
 }
