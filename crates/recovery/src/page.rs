@@ -20,7 +20,7 @@ const KIND_MASK: u8 = 0b1110;
 const GHOSTS: [(RecordKind, u8); 2] = [(RecordKind::Primary, 6 << 1), (RecordKind::Index, 5 << 1)];
 /// Contexts of heaps and LOB pages, whose rows keep their slots.
 pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
-/// Bytes of a full page's first record: the header and unused bytes of an IAM page.
+/// How the two records of an IAM page begin, and their lengths (docs/format/log.md#changes).
 const IAM_HEADER_RECORD: [u8; 4] = [0, 0, 0x5E, 0];
 const IAM_BITMAP_RECORD: [u8; 4] = [0, 0, 0x38, 0x1F];
 const IAM_HEADER_BYTES: usize = 94;
