@@ -67,6 +67,9 @@ pub enum Refusal {
         /// What their records take.
         needed_bytes: u64,
     },
+    /// Pages with rows of open transactions changed too often since.
+    #[error("transactions that had not ended changed rows that moved too often since")]
+    TooEntangled,
     /// More transactions were open than can be followed.
     #[error("more than {MAX_OPEN} transactions were open at a time")]
     TooManyTransactions,

@@ -19,6 +19,8 @@ use crate::misfit::Misfit;
 use crate::page::WorkingPage;
 use crate::store::{PageStore, RecordStore};
 
+/// How often rows of open transactions may be moved along, over all: half a minute.
+const MAX_STEPS: u64 = 1 << 28;
 /// Context of bulk operations.
 const BULK: u8 = 29;
 
@@ -78,6 +80,9 @@ impl Recovery {
         let mut records = RecordStore::new(settings.temp_dir.clone(), memory / 2);
         let mut losers = Losers::new(&analysis);
         each_block(log, analysis.from, |block| {
+            if losers.steps > MAX_STEPS {
+                return Err(Refusal::TooEntangled);
+            }
             if losers.bytes > memory {
                 return Err(Refusal::TooMuchToUndo { needed_bytes: losers.bytes as u64 * 2 });
             }

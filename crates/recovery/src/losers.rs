@@ -43,6 +43,8 @@ pub(crate) struct Losers<'a> {
     inserted: HashMap<TransactionId, (PageId, u16, u16)>,
     /// What the records take.
     pub(crate) bytes: usize,
+    /// Rows that were moved along so far.
+    pub(crate) steps: u64,
 }
 
 impl<'a> Losers<'a> {
@@ -53,6 +55,7 @@ impl<'a> Losers<'a> {
             on_page: HashMap::new(),
             inserted: HashMap::new(),
             bytes: 0,
+            steps: 0,
         }
     }
 
@@ -119,6 +122,7 @@ impl<'a> Losers<'a> {
 
     fn shift(&mut self, page: PageId, to: impl Fn(u16) -> Option<u16>) {
         for lsn in self.on_page.get(&page).into_iter().flatten() {
+            self.steps += 1;
             if let Some(record) = self.records.get_mut(lsn) {
                 record.row =
                     record.row.and_then(
@@ -132,6 +136,7 @@ impl<'a> Losers<'a> {
         let receiver = self.inserted.get(&id).copied().filter(|(_, _, count)| *count == rows);
         let mut moved = Vec::new();
         if let Some(lsns) = self.on_page.get_mut(&page) {
+            self.steps += lsns.len() as u64;
             for lsn in lsns.iter() {
                 let Some(record) = self.records.get_mut(lsn) else { continue };
                 let Some((_, at)) = record.row.filter(|(_, at)| *at != u16::MAX && *at >= slot) else { continue };
@@ -143,7 +148,9 @@ impl<'a> Losers<'a> {
                     }),
                 };
             }
-            lsns.retain(|lsn| !moved.iter().any(|(moved, _)| moved == lsn));
+            // In the same order as they were found in.
+            let mut gone = moved.iter().map(|(lsn, _)| *lsn).peekable();
+            lsns.retain(|lsn| gone.next_if_eq(lsn).is_none());
         }
         for (lsn, to) in moved {
             self.on_page.entry(to).or_default().push(lsn);
