@@ -87,7 +87,9 @@ pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use facts::{facts, facts_of_pages, run_with_sums_carried};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{ErrorCounts, Findings, Group};
-pub use options::{DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryState, RecoverySummary, Scope};
+pub use options::{
+    DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
+};
 pub use progress::{Progress, Silent};
 pub use report::{
     BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts, Sample, Statistics,

@@ -6,7 +6,7 @@ use std::thread;
 use catalog::Database;
 use format::Lsn;
 
-use crate::registry::limits::Limit;
+use crate::registry::limits::{self, Limit};
 
 /// How many objects are checked: which DBCC command it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -152,13 +152,36 @@ pub struct RecoverySummary {
     pub doubts: Vec<RecoveryDoubt>,
 }
 
+/// What could not be recovered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RecoveryDoubtKind {
+    /// Pages, for this reason.
+    Pages(String),
+    /// A transaction about which another server decides.
+    InDoubt,
+    /// A transaction that could not be taken back whole.
+    Transaction,
+    /// Whole blocks follow the end of the log.
+    LogEnd,
+}
+
+impl RecoveryDoubtKind {
+    /// The limit that says so.
+    pub fn limit(&self) -> &'static Limit {
+        match self {
+            Self::Pages(_) => &limits::RECOVERY_PAGES,
+            Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
+            Self::Transaction => &limits::RECOVERY_TRANSACTIONS,
+            Self::LogEnd => &limits::RECOVERY_LOG_END,
+        }
+    }
+}
+
 /// Something that could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoveryDoubt {
-    /// The reason.
-    pub limit: &'static Limit,
-    /// What its text leaves open; empty if nothing.
-    pub detail: String,
+    /// What.
+    pub kind: RecoveryDoubtKind,
     /// Where.
     pub scope: String,
     /// How many.

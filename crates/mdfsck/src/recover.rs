@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
-use check::registry::limits;
-use check::{RecoveryDoubt, RecoveryState, RecoverySummary};
+use check::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use log::Log;
 use recovery::{Analysis, Applied, Misfit, RecoveredPages, Recovery, Refusal, Settings};
 use source::{FileKind, PageSource, identify, read_fully_at};
@@ -152,7 +151,7 @@ fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
         (true, 0) if is_clean => RecoveryState::NotNeeded,
         (true, _) => RecoveryState::Done,
     };
-    let reason = doubts.first().map(|doubt| doubt.limit.id.to_owned()).unwrap_or_default();
+    let reason = doubts.first().map(|doubt| doubt.kind.limit().id.to_owned()).unwrap_or_default();
     RecoverySummary {
         range: Some((analysis.redo_from, analysis.end)),
         log_bytes: analysis.log_bytes,
@@ -166,8 +165,7 @@ fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
 }
 
 fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
-    let doubt =
-        |limit, scope: &str, count| RecoveryDoubt { limit, detail: String::new(), scope: scope.to_owned(), count };
+    let doubt = |kind, scope: &str, count| RecoveryDoubt { kind, scope: scope.to_owned(), count };
     let mut doubts = Vec::new();
     let mut by_cause: BTreeMap<Misfit, Vec<String>> = BTreeMap::new();
     for entry in &applied.not_recovered {
@@ -177,21 +175,20 @@ fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
         let more = if pages.len() > NAMED_PAGES { ", ..." } else { "" };
         let named: Vec<&str> = pages.iter().take(NAMED_PAGES).map(String::as_str).collect();
         doubts.push(RecoveryDoubt {
-            limit: &limits::RECOVERY_PAGES,
-            detail: why.to_string(),
+            kind: RecoveryDoubtKind::Pages(why.to_string()),
             scope: format!("{}{more}", named.join(", ")),
             count: pages.len() as u64,
         });
     }
     if applied.in_doubt > 0 {
-        doubts.push(doubt(&limits::RECOVERY_IN_DOUBT, "transactions", applied.in_doubt));
+        doubts.push(doubt(RecoveryDoubtKind::InDoubt, "transactions", applied.in_doubt));
     }
     if applied.transactions_not_undone > 0 {
-        doubts.push(doubt(&limits::RECOVERY_TRANSACTIONS, "transactions", applied.transactions_not_undone));
+        doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
     }
     if analysis.blocks_after_the_end > 0 {
         doubts.push(doubt(
-            &limits::RECOVERY_LOG_END,
+            RecoveryDoubtKind::LogEnd,
             &format!("after {}", analysis.end),
             analysis.blocks_after_the_end,
         ));

@@ -6,7 +6,7 @@ use source::PageSource;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::options::Options;
+use crate::options::{Options, RecoveryDoubtKind};
 use crate::registry::limits;
 use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
@@ -36,7 +36,11 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
 /// What recovery from the log could not do.
 pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
-        coverage.note(doubt.limit.with(&[&doubt.detail]), doubt.scope.clone(), doubt.count);
+        let reason = match &doubt.kind {
+            RecoveryDoubtKind::Pages(why) => limits::RECOVERY_PAGES.with(&[why]),
+            kind => kind.limit().into(),
+        };
+        coverage.note(reason, doubt.scope.clone(), doubt.count);
     }
 }
 
