@@ -1,6 +1,6 @@
 //! The columns of rows: shape against the catalog, NULL and length rules, data purity.
 //!
-//! What a rowset's rows must obey is compiled once (`program`); a row is checked where it is.
+//! The rules for a rowset's rows are compiled once (`program`); each row is checked in place.
 
 mod anti_matter;
 mod heads;
@@ -40,10 +40,11 @@ use program::{Column, Program, VariableCheck, bit_of};
 /// A text pointer: id and address of the value's root (docs/format/lob.md#text-pointer).
 const TEXT_POINTER_BYTES: usize = 16;
 
-/// The least that a value encrypted by the client takes, whatever its type: version, tag, initialization vector, one block.
+/// The least that a value encrypted by the client takes, whatever its type: version, tag, initialization vector and one
+/// block.
 const MIN_ENCRYPTED_BYTES: u16 = 65;
 
-/// What one thread, or all, added up.
+/// The sums of one thread, or of all threads.
 pub(crate) struct Sums {
     /// By unit ordinal.
     units: PerUnit<UnitSums>,
@@ -62,12 +63,12 @@ struct UnitSums {
 }
 
 impl Sums {
-    /// Nothing yet.
+    /// Empty sums.
     pub(crate) fn new(units: usize) -> Self {
         Self { units: PerUnit::new(units), unverified: ByPlan::default(), heads: heads::DeferredValues::default() }
     }
 
-    /// Rows whose columns were checked; values in them that were verified, and that were not.
+    /// Rows whose columns were checked; values in them that were verified; values that were not.
     pub(crate) fn totals(&self, plans: &Plans) -> (u64, u64, u64) {
         let mut unverified: u64 = self.unverified.iter().sum();
         let (mut rows, mut values) = (0, 0);
@@ -82,7 +83,7 @@ impl Sums {
         (rows, values.saturating_sub(unverified), unverified)
     }
 
-    /// Another value of a unit's rows.
+    /// Counts another value of a unit's rows.
     fn value(&mut self, unit: UnitIndex) {
         if let Some(unit) = self.units.get_mut(unit as usize) {
             unit.values += 1;
@@ -157,7 +158,7 @@ impl RowCheck for Plans {
     }
 }
 
-/// Looks at the columns of a row.
+/// Checks the columns of a row.
 fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let Row { unit, at, ref record, .. } = *row;
     let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
@@ -182,11 +183,11 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
         check.fixed();
     }
     for (number, (bytes, complex)) in record.variables().take(variable.into()).enumerate() {
-        // Behind the columns of when the row was written: a later one may have its number.
+        // It comes after the columns that existed when the row was written: a column added later may have its number.
         let may_be_vector = program.has_sparse && complex && number + 1 == usize::from(variable);
         match SparseVector::read(bytes).filter(|_| may_be_vector) {
             Some(vector) => check.sparse(vector),
-            // Nothing has no other form.
+            // An empty value has no other form.
             None if bytes.is_empty() && !complex => {}
             None if may_be_vector && check.is_nothing_known(number, bytes) => check.unknown_sparse(),
             None => check.variable(number, bytes, complex),
@@ -194,7 +195,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// The values of a row that was compressed that are not in its record.
+/// The values of a compressed row that are not in its expanded record.
 fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let Row { unit, at, ref record, .. } = *row;
     let Some(program) = plans.get(unit as usize) else { return };
@@ -212,7 +213,7 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
     }
 }
 
-/// Columns that records with so many in their null bitmap have.
+/// The number of columns stored by records with this many columns in their null bitmap.
 fn present(program: &Program, count: u16) -> u64 {
     if count >= program.last_null_bit || count == 0 {
         return program.stored_columns;
@@ -220,7 +221,7 @@ fn present(program: &Program, count: u16) -> u64 {
     program.columns.iter().filter(|column| column.offset != 0 && column.null_bit <= count).count() as u64
 }
 
-/// Whether a version tag is such as rows have: one without a transaction number has no older version.
+/// Whether a version tag is possible: one without a transaction number has no older version.
 fn is_possible(tag: &[u8; VERSION_TAG_BYTES]) -> bool {
     let (version, transaction) = tag.split_at(8);
     transaction.iter().any(|byte| *byte != 0) || version.iter().all(|byte| *byte == 0)
@@ -270,16 +271,16 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// The record has no more columns than the rowset, and its fixed part holds those it says it has.
+    /// The record has no more columns than the rowset, and its fixed part has all columns that the record counts.
     fn shape(&mut self, variable: u16) {
         let (program, record) = (self.program, self.record);
         let has_bitmap = record.status() & status::NULL_BITMAP != 0;
         let is_index_row = record.kind() == RecordKind::Index;
-        // A row of an index is written anew with each change of the index. One of a table may be older than columns.
+        // An index row is rewritten with each change of the index. A table row may be older than some of its columns.
         if is_index_row && has_bitmap && record.column_count() < program.null_bits {
             self.record_check("Valid column count", record.column_count(), program.null_bits);
         }
-        // Rows of tables have a bitmap even where no column may be NULL; sparse columns alone need none.
+        // Table rows have a bitmap even if no column is nullable; only tables of sparse columns alone need none.
         if !is_index_row && !has_bitmap && !program.has_sparse && program.null_bits > 0 {
             self.record_check("Valid NULL bitmap", record.column_count(), program.null_bits);
         }
@@ -297,7 +298,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Fixed columns that end after the record's fixed part: the record must not know them, or have NULL there.
+    /// Fixed columns that end after the record's fixed part: the record must not have them, or have NULL there.
     #[cold]
     fn missing(&mut self) {
         let (program, record) = (self.program, self.record);
@@ -316,7 +317,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// No NULL in a NOT NULL column, of those that the record has.
+    /// No NULL in those NOT NULL columns that the record has.
     fn not_null(&mut self) {
         for &(word, mask) in &self.program.not_null {
             let nulls = if word == 0 { self.nulls } else { self.record.null_word(word) };
@@ -347,8 +348,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A fixed column whose bytes are no value, or perhaps none. What stands in the place of a NULL, or of a column that
-    /// the record does not know, means nothing.
+    /// A fixed column whose bytes are not a value, or may not be. The bytes in the place of a NULL, or of a column that
+    /// the record does not have, mean nothing.
     #[cold]
     fn fixed_value(&mut self, column: usize, verdict: Option<bool>) {
         let Some(column) = self.program.columns.get(column) else { return };
@@ -367,8 +368,8 @@ impl RowLook<'_, '_> {
         let Some(Some(check)) = program.variable.get(number) else { return };
         let Some(column) = program.columns.get(usize::from(check.column)) else { return };
         if self.is_null(check.null_bit) {
-            // 8970 speaks of a NULL that may not be. Otherwise the bytes mean nothing, or the bit is wrong: servers write such
-            // rows too, and keep them for years.
+            // 8970 covers NULL in a NOT NULL column. In other columns the bytes mean nothing, or the bit is wrong:
+            // servers write such rows too, and keep them for years.
             if !complex
                 && !check.is_text_pointer
                 && !column.is_not_null
@@ -393,7 +394,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// What was made of a value by the domain of its type.
+    /// Reports or counts a value by the result of its domain check.
     fn purity(&mut self, verdict: Option<bool>, column: &Column) {
         match verdict {
             Some(true) => {}
@@ -405,7 +406,7 @@ impl RowLook<'_, '_> {
     #[cold]
     fn wrong_length(&mut self, expected: u16, column: &Column, bytes: &[u8]) {
         let excess = bytes.get(expected.into()..).unwrap_or(b"short");
-        // Blanks and zeros at the end are nothing to most of the engine.
+        // Most of the engine ignores trailing blanks and zeros.
         if may_be_encrypted(bytes) || excess.iter().all(|byte| matches!(byte, 0 | b' ')) {
             self.sums.not_verified(column);
         } else {
@@ -428,7 +429,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Records where a value is, if its pointer says.
+    /// Notes the place of a value, if its pointer gives it.
     fn begins(&mut self, check: &VariableCheck, column: &Column, pointer: &[u8]) -> bool {
         self.sums.heads.add(self.unit, (check.column, column.counter), self.at, pointer)
     }
@@ -446,7 +447,7 @@ fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column:
     about(owner.map_or(finding.clone(), |owner| finding.owner(owner)), column)
 }
 
-/// Length of the value after a row-overflow pointer or an in-row LOB root: the last link's
+/// Length of the value that a row-overflow pointer or an in-row LOB root leads to: given by the last link
 /// (docs/format/lob.md#pointers-in-rows).
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);

@@ -27,13 +27,13 @@ pub(crate) struct Context<'a> {
     pub(crate) options: &'a Options,
     pub(crate) units: Units,
     pub(crate) survey: Survey,
-    /// The batch that is checked now, of how many; `None` for all of them.
+    /// The number of the current batch, and of how many; `None` when the run has no batches.
     pub(crate) batch: Option<(u32, u32)>,
     /// Pages whose unit is not the one that the maps name; known after the sweep.
     pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
-    /// For the units that have pages.
+    /// Only for units that have pages.
     keys: PerUnit<Option<Box<Keys>>>,
     /// Accelerated database recovery is, or was, on.
     rows_hold_versions: bool,
@@ -97,13 +97,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What the facts of one phase may take of the grant.
+    /// Bytes of the grant that the facts of one phase may take.
     pub(crate) fn bytes_for_facts(&self) -> usize {
         self.space.memory_bytes()
     }
 
-    /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that what
-    /// relates two pages can be checked.
+    /// Whether the database was shut down cleanly, or comes from a backup whose log changes nothing more, so that
+    /// relations between pages can be checked.
     pub(crate) fn is_clean(&self) -> bool {
         match &self.in_flight {
             Some(in_flight) => in_flight.is_empty(),
@@ -111,14 +111,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the row counts of the catalog are as of the last change: they are written at checkpoints only, and no log
-    /// brings them further (docs/format/log.md#redo).
+    /// Whether the row counts of the catalog are current: they are written only at checkpoints, and no log record
+    /// updates them (docs/format/log.md#redo).
     pub(crate) fn counts_are_current(&self) -> bool {
         let is_shut_down = || self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown());
         self.is_clean() && (self.source.backup().is_some() || is_shut_down())
     }
 
-    /// What audits of a unit's pages must know.
+    /// What the audit of a unit's pages needs to know.
     pub(crate) fn known(&self, unit: &Unit) -> AuditRules<'_> {
         let expansion = self.expansion(unit);
         let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         expanded::expansion(self.database.rowsets.get(unit.rowset?)?)
     }
 
-    /// Whether the run, or its batch, covers a unit. A table and its indexes are in one batch.
+    /// Whether the run, or its batch, covers a unit. A table and its indexes are in the same batch.
     pub(crate) fn in_scope(&self, unit: &Unit) -> bool {
         if let Some((batch, batches)) = self.batch
             && unit.owner.object_id.unsigned_abs() % batches != batch
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
         unit.and_then(|unit| self.units.get(unit)).map_or_else(|| self.covers_unclaimed(), |unit| self.in_scope(unit))
     }
 
-    /// Whether the run, or its batch, covers pages in use that no unit claims.
+    /// Whether the run, or its batch, covers pages that are in use but that no unit claims.
     fn covers_unclaimed(&self) -> bool {
         self.options.scope == Scope::Database && self.batch.is_none_or(|(batch, _)| batch == 0)
     }
@@ -174,17 +174,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether the logical checks of a unit's B-tree are asked for and possible.
+    /// Whether the logical checks of a unit's B-tree are requested and possible.
     pub(crate) fn checks_tree(&self, unit: &Unit) -> bool {
         !self.options.physical_only && !self.leaves_out(unit) && unit.shape.is_tree()
     }
 
-    /// Whether NOINDEX leaves out the logical checks of a unit.
+    /// Whether NOINDEX excludes the logical checks of a unit.
     pub(crate) fn leaves_out(&self, unit: &Unit) -> bool {
         self.options.leaves_out(self.database, unit.owner.object_id, unit.owner.index_id)
     }
 
-    /// Whether a page of a unit is of its leaf level.
+    /// Whether a page of a unit is on its leaf level.
     pub(crate) fn is_leaf(&self, unit: UnitIndex, page: Page<'_>) -> bool {
         self.units.get(unit).is_some_and(|unit| unit.shape.is_leaf(page))
     }
@@ -206,7 +206,7 @@ impl<'a> Context<'a> {
                 && unit.id == AllocUnitId::from_header(1, header.object_id.get())
     }
 
-    /// The name of an index, for people: `schema.table.index`.
+    /// The display name of an index: `schema.table.index`.
     pub(crate) fn index_name(&self, unit: &Unit) -> String {
         let object = match unit.owner.object_id {
             0 => return format!("alloc unit ID {}", unit.id),
@@ -218,12 +218,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The unit to which a page belongs, as the sweep saw it.
+    /// The unit to which a page belongs, according to the sweep.
     pub(crate) fn unit_of(&self, page: PageId) -> Option<UnitIndex> {
         self.taken.unit(page).or_else(|| self.survey.owner(page))
     }
 
-    /// The root that the catalog names for a unit.
+    /// The root page of a unit, according to the catalog.
     pub(crate) fn root(&self, unit: &Unit) -> PageId {
         unit.row.and_then(|row| self.database.units.get(row)).map_or(PageId::NONE, |row| row.root)
     }
@@ -232,7 +232,7 @@ impl<'a> Context<'a> {
 /// Internal version of SQL Server 2019, the first with accelerated database recovery.
 const VERSION_2019: u16 = 904;
 
-/// Whether the last key column of an index of a heap is none of its own: the address of the row.
+/// Whether the last key column of a heap's index is not one of its own but the address of the row.
 fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     let key = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0);
     let own = database.index_columns.get(&(rowset.object_id, rowset.index_id));
@@ -242,7 +242,7 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     })
 }
 
-/// More key columns than any index can have (32, and a locator of as many) are a damaged catalog's.
+/// No index has more key columns than this (32, and a locator of as many): if there are more, the catalog is damaged.
 const MAX_KEY_COLUMNS: usize = 64;
 
 /// Whether a persistent version store holds anything (docs/format/versions.md#accelerated-database-recovery).

@@ -1,6 +1,6 @@
-//! Nonclustered indexes against their table (8951, 8952): each live row of the table adds a keyed hash of the columns an
-//! index has, locator included, to one sum; each row of the index adds the same to another. Equal sums end it. Columns are
-//! hashed where they are; index rows are never built.
+//! Compares nonclustered indexes with their table (8951, 8952). Each live row of the table adds a keyed hash of the
+//! columns that an index has, locator included, to one sum; each row of the index adds the same to another. If the sums
+//! are equal, the index is right. Columns are hashed in place; index rows are never built.
 
 mod form;
 mod hash;
@@ -28,11 +28,11 @@ use crate::wire::wire;
 use hash::{HashScratch, IndexedAs, standing};
 pub(crate) use plan::Plans;
 
-/// What one thread, or all, added up, by plan.
+/// The sums of one thread, or of all threads, by plan.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<PlanSums>,
-    /// Bytes of values off the row that were read.
+    /// Bytes of off-row values that were read.
     bytes_read: u64,
 }
 
@@ -45,15 +45,15 @@ pub(crate) struct PlanSums {
     pub(crate) table_rows: u64,
     /// Rows of the index.
     pub(crate) index_rows: u64,
-    /// Rows that cannot be hashed: a value cannot be read, or an expression is not certain.
+    /// Rows that cannot be hashed: a value cannot be read, or the result of an expression is uncertain.
     unhashed: u64,
-    /// Rows for which an expression takes more steps than it may.
+    /// Rows for which an expression takes more steps than allowed.
     too_expensive: u64,
-    /// Rows with a value off the row.
+    /// Rows with an off-row value.
     off_row: u64,
 }
 
-/// Plans of a unit for which the rows of a page were added, a bit each.
+/// Plans of a unit for which the rows of a page have been added, one bit per plan.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Added(u64);
 
@@ -127,8 +127,8 @@ impl RowCheck for Plans {
     }
 }
 
-/// The rows of a same-shape page of the leaf level, all at once if possible; returns for which indexes, and whether
-/// for all.
+/// Adds the rows of a same-shape leaf page, all at once where possible. Returns for which indexes that was done, and
+/// whether for all.
 fn page(
     plans: &Plans,
     context: &Context<'_>,
@@ -160,7 +160,7 @@ fn page(
     (added, is_whole)
 }
 
-/// Adds a row to the sums of its indexes; to those of `added` it was added before.
+/// Adds a row to the sums of its indexes, except those in `added`, which already have it.
 fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: &mut Sums, desk: &mut HashScratch) {
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let work = plans.work(unit);
@@ -208,7 +208,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         }
     }
     let damaged = damaged_units(context, swept, findings);
-    // What leads to values off the row counts too.
+    // For off-row values, damage on the way to them counts too.
     let mut damaged_off_row = damaged.clone();
     damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
     let describes_indexes =
@@ -221,7 +221,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
             continue;
         }
         outcome.indexes_in_scope += 1;
-        // A chain that leads nowhere, perhaps.
+        // It may have pages after all, if its IAM chain is broken.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => coverage.note(&limits::INDEX_DAMAGED, empty.name(context.database), 1),
             false => outcome.indexes_compared += 1,
@@ -240,7 +240,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         if let rows @ 1.. = unread_rows(swept, units()) {
             coverage.note(&limits::INDEX_ROWS_FORM, &plan.name, rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
-            // CHECKDB reports first-order damage: no 8951 for what a damaged page has lost.
+            // CHECKDB reports the root cause: no 8951 for rows that a damaged page has lost.
             coverage.note(&limits::INDEX_DAMAGED, &plan.name, 1);
         } else if sums.off_row > 0 && is_endless {
             coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, &plan.name, 0);
@@ -275,7 +275,7 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
     })
 }
 
-/// Rows whose insides are not known.
+/// The number of rows whose content is unknown.
 fn unread_rows<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
 }

@@ -16,7 +16,7 @@ use crate::sweep::{Target, Verdict};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// The pages from the first of a unit to its last, in the order of files: not a list, which would grow with the database.
+/// The pages from the first to the last of a unit, in file order: not a list, which would grow with the database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRange {
     first: PageId,
@@ -24,19 +24,19 @@ pub(crate) struct PageRange {
 }
 
 impl PageRange {
-    /// No pages: if a unit has lost them all, only its root shows it.
+    /// No pages. If a unit has lost all its pages, only its root shows that they existed.
     const EMPTY: Self = Self { first: PageId::new(u16::MAX, u32::MAX), last: PageId::NONE };
 
     /// All pages.
     pub(crate) const ALL: Self = Self { first: PageId::NONE, last: PageId::new(u16::MAX, u32::MAX) };
 
-    /// The pages from the first of any of them to the last.
+    /// The pages from the first of any range to the last of any range.
     pub(crate) fn around(stretches: impl Iterator<Item = Self>) -> Self {
         let join = |all: Self, own: Self| Self { first: all.first.min(own.first), last: all.last.max(own.last) };
         stretches.fold(Self::EMPTY, join)
     }
 
-    /// Its part of a file of so many pages.
+    /// The part of it in a file with this many pages.
     fn of(self, file: u16, pages: u32) -> Range<u32> {
         let start = if file < self.first.file {
             pages
@@ -56,7 +56,7 @@ impl PageRange {
     }
 }
 
-/// Where the pages of `units` are, found in one walk over the maps.
+/// The page ranges of `units`, found in one pass over the maps.
 pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> BTreeMap<UnitIndex, PageRange> {
     let mut stretches: BTreeMap<UnitIndex, PageRange> = units.iter().map(|unit| (*unit, PageRange::EMPTY)).collect();
     for file in context.survey.files.iter().filter(|_| !units.is_empty()) {
@@ -70,11 +70,11 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// A second look met a page that could not be read, or no longer is what the sweep saw: what it found is no proof.
+/// A second look met a page that could not be read, or that has changed since the sweep: what it found is no proof.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-/// Says that a second look at a unit met a page that could not be read: from now on not all of the unit is known.
+/// Notes that a second look at a unit met a page that could not be read: from now on part of the unit is unknown.
 pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
@@ -84,7 +84,7 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
     }
 }
 
-/// Looks again at units whose sums differ: `name` says what is wrong, unless a page cannot be read.
+/// Takes a second look at units whose sums differ: `name` names what is wrong, unless a page cannot be read.
 pub(crate) fn second_look(
     context: &Context<'_>,
     suspects: &BTreeSet<UnitIndex>,
@@ -99,7 +99,7 @@ pub(crate) fn second_look(
     }
 }
 
-/// Calls `visit` with each sound page of `unit`, whose pages are in `stretch`, in the order of pages.
+/// Calls `visit` with each sound page of `unit`, whose pages are in `stretch`, in page order.
 pub(crate) fn for_each_sound(
     context: &Context<'_>,
     unit: UnitIndex,
@@ -121,7 +121,7 @@ pub(crate) fn for_each_sound(
     Ok(())
 }
 
-/// A page, if it is a sound one of `unit`; `target` then knows its records.
+/// Returns a page if it is a sound one of `unit`; `target` then has its records.
 pub(crate) fn sound(
     context: &Context<'_>,
     target: &mut Target,
@@ -132,7 +132,7 @@ pub(crate) fn sound(
     Ok(found.filter(|(found, _)| *found == unit).map(|(_, bytes)| bytes))
 }
 
-/// A page, if it is a sound one, with its unit.
+/// Returns a page if it is sound, with its unit.
 pub(crate) fn look(
     context: &Context<'_>,
     target: &mut Target,
@@ -149,8 +149,8 @@ pub(crate) fn look(
     }
 }
 
-/// Calls `visit` with each record of the sound leaf pages of `units`, which are in `stretch`, ghosts included, in the order of
-/// pages.
+/// Calls `visit` with each record, ghosts included, of the sound leaf pages of `units`, which are in `stretch`, in page
+/// order.
 pub(crate) fn each_row(
     context: &Context<'_>,
     units: &BTreeSet<UnitIndex>,

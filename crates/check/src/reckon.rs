@@ -1,4 +1,4 @@
-//! Reckon: do the sums agree? A healthy database ends here; where they differ, pinpoint names the culprits.
+//! Reckon: compares the sums. For a healthy database the run ends here; where sums differ, pinpoint names the damage.
 
 use crate::check_list::Swept;
 use crate::checks::{Checks, Sums};
@@ -12,7 +12,7 @@ use crate::tallies::UnitTally;
 use crate::units::UnitIndex;
 use crate::{columnstore, counts, extended};
 
-/// Compares what the sweeps of all batches added up.
+/// Compares the sums of the sweeps of all batches.
 pub(crate) fn reckon(
     context: &Context<'_>,
     checks: &mut Checks,
@@ -37,17 +37,17 @@ pub(crate) fn reckon(
     checks.settle_pages(context, &judged, swept, to);
     if !context.options.physical_only {
         counts::check(context, to.findings);
-        // Late: what is damaged otherwise is not compared.
+        // Last, because damage found earlier rules out comparisons.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
         columnstore::reckon(context, to.findings, to.coverage);
     }
 }
 
-/// Whether all pages of a unit were seen, or are known to be damaged: only then is a missing one certain.
+/// Whether all pages of a unit were seen, or are known to be damaged: only then is a missing page proven missing.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
-    // There are many units; few have something to be noted.
+    // Lazy: there may be many units, and few have anything to note.
     let name = || context.index_name(row);
     let mut judged = true;
     if context.survey.broken_chains.contains(&unit) {

@@ -1,5 +1,6 @@
-//! Values that are stored off the row and whose bytes show whether they are values: the signature of an XML document, the whole of
-//! an sql_variant or of a shape. Rows only say where they are; as long as they are few, they are read after the sweep.
+//! Off-row values whose bytes show whether they are valid: the signature of an XML document, the whole of an
+//! sql_variant or of a spatial value. Rows only give their places; if there are few enough, they are read after the
+//! sweep.
 
 use format::RecordId;
 use format::domain::Pieces;
@@ -14,19 +15,18 @@ use crate::off_row::Reader;
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
-/// Values that are read; more would cost a second look at the whole of the off-row data.
+/// Limit on the values that are read; more would cost a second pass over all off-row data.
 const MOST: usize = 1 << 14;
 /// Longest pointer that is kept: a root with its five links.
 const MAX_POINTER_BYTES: usize = 72;
-/// Bytes that are read of all of them.
+/// Limit on the bytes that are read of all of them together.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Values to be read, all of them as long as they are few. Whether they are does not depend on how they are spread over
-/// threads.
+/// Values to be read: all of them while they are few enough, which does not depend on how they are spread over threads.
 #[derive(Default)]
 pub(super) struct DeferredValues {
     list: Vec<Head>,
-    /// All of them, by counter of the programs.
+    /// All values, including those not kept, by counter of the programs.
     seen: ByPlan<u64>,
 }
 
@@ -43,13 +43,13 @@ struct Head {
 wire!(DeferredValues { list, seen });
 wire!(Head { unit, row, column, pointer });
 
-/// Bytes that so many values take in a thread, at most.
+/// Bytes that this many values take per thread, at most.
 pub(super) fn bytes_at_most(values: u64) -> u64 {
     values.min(MOST as u64) * (2 * size_of::<Head>() + MAX_POINTER_BYTES) as u64
 }
 
 impl DeferredValues {
-    /// Takes a value of a column, whose counter is given too; `false` if its pointer is of no known form.
+    /// Adds a value of a column, with the counter of the column; `false` if its pointer has no known form.
     pub(super) fn add(
         &mut self,
         unit: UnitIndex,
@@ -74,7 +74,7 @@ impl DeferredValues {
         &self.seen
     }
 
-    /// Adds what another thread has.
+    /// Adds the values of another thread.
     pub(super) fn merge(&mut self, other: Self) {
         self.seen.merge(other.seen, |mine, theirs| *mine += theirs);
         if self.is_whole() {
@@ -87,7 +87,7 @@ impl DeferredValues {
     }
 }
 
-/// Reads the values and checks them; what cannot be checked is counted as not verified.
+/// Reads the values and checks them; those that cannot be checked are counted as not verified.
 pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let mut heads = std::mem::take(&mut sums.heads);
     if !heads.is_whole() {

@@ -1,4 +1,4 @@
-//! What is checked of the columns of a rowset's rows, made once so that a row costs no look-up.
+//! What is checked in the columns of a rowset's rows, compiled once so that rows need no look-ups.
 
 use catalog::{Database, Rowset, RowsetColumn, TableColumn, column_status};
 use format::domain::Domain;
@@ -26,7 +26,7 @@ const MAX_VARIANT_BYTES: u16 = 8016;
 /// What is known of each unit before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// For the units that have pages.
+    /// Only for units that have pages.
     programs: PerUnit<Option<Box<Program>>>,
 }
 
@@ -52,58 +52,58 @@ impl Plans {
 
 /// The checks of one rowset's leaf rows.
 pub(super) struct Program {
-    /// Columns, by physical order: those that are checked.
+    /// The columns that are checked, in physical order.
     pub(super) columns: Vec<Column>,
     /// Fixed columns that have a domain narrower than their bytes.
     pub(super) fixed: Vec<FixedCheck>,
-    /// By number of the variable column, from 0; `None` where no column is, or nothing is known of it.
+    /// By number of the variable column, from 0; `None` if no column has that number, or nothing is known about it.
     pub(super) variable: Vec<Option<VariableCheck>>,
-    /// NOT NULL columns: words of the null bitmap that have some, and which bits.
+    /// NOT NULL columns: the words of the null bitmap that have any, and which bits.
     pub(super) not_null: Vec<(u16, u64)>,
     /// End of the last fixed column that is in use.
     pub(super) fixed_reach: u16,
-    /// End of the fixed part at most; `u16::MAX` where nothing is certain, as below.
+    /// Greatest possible end of the fixed part; `u16::MAX` where it is uncertain, as in the fields below.
     pub(super) max_fixed_end: u16,
-    /// Null bits that the columns have.
+    /// Null bits of the columns.
     pub(super) null_bits: u16,
-    /// Null bits there are at most.
+    /// Greatest possible number of null bits.
     pub(super) max_null_bit: u16,
-    /// Variable columns there are at most.
+    /// Greatest possible number of variable columns.
     pub(super) max_variable: u16,
     /// The highest null bit of a checked column: rows that have it have all columns.
     pub(super) last_null_bit: u16,
-    /// Columns that every row of the newest form stores.
+    /// Number of columns that a row of the newest form stores.
     pub(super) stored_columns: u64,
-    /// Sparse columns may be there.
+    /// The table may have sparse columns.
     pub(super) has_sparse: bool,
     /// Sparse columns, by id.
     pub(super) sparse: Vec<SparseCheck>,
-    /// Ids of the other columns, of a table with sparse ones.
+    /// Ids of the other columns of a table with sparse ones.
     pub(super) ordinary: Vec<u16>,
-    /// Nothing but tempdb holds older versions: before accelerated database recovery (2019).
+    /// Only tempdb has older versions: before accelerated database recovery (2019).
     pub(super) version_tags_are_known: bool,
-    /// Documents may be compressed: since SQL Server 2022.
+    /// XML documents may be compressed: since SQL Server 2022.
     pub(super) may_compress_xml: bool,
-    /// The column that is 0 in every row of an index that is not being built.
+    /// The column that is 0 in every row, unless the index is being built.
     pub(super) anti_matter: Option<RowsetColumn>,
 }
 
 /// A column that is checked.
 pub(super) struct Column {
-    /// The table's name for it, or a description.
+    /// Its name in the table, or a description.
     pub(super) name: String,
     pub(super) info: TypeInfo,
     /// As in the catalog; 0 for sparse columns.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
-    /// Which bytes are values of it, if that is known.
+    /// Which bytes are valid values, if that is known.
     pub(super) domain: Option<Domain>,
     pub(super) is_not_null: bool,
     /// Counter of its values that were not verified.
     pub(super) counter: usize,
     /// Why none of its values is checked against its type.
     pub(super) not_verified: Option<&'static Limit>,
-    /// Stands for sparse values of columns that the catalog does not have.
+    /// Represents sparse values of columns that the catalog does not have.
     pub(super) is_nobodys: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct VariableCheck {
     /// Longest value.
     pub(super) max_length: u16,
     pub(super) domain: Option<Domain>,
-    /// text, ntext, image: a NULL may keep its pointer.
+    /// text, ntext or image: a NULL may keep its pointer.
     pub(super) is_text_pointer: bool,
     pub(super) column: u16,
 }
@@ -142,8 +142,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         columns.iter().filter(|column| column.leaf_offset < 0).map(|column| column.leaf_offset.unsigned_abs());
     let variable = variable.max().unwrap_or_default();
     let is_base = rowset.index_id <= 1;
-    // Columns that SQL Server 2000 dropped are still in the rows, though perhaps no longer in the catalog, which since 2008
-    // keeps how many there were: any of them may be of variable length.
+    // Columns that SQL Server 2000 dropped are still in the rows, but may be missing in the catalog. Since 2008 the
+    // catalog keeps how many there were: any of them may have variable length.
     let made_by_2000 = is_base && database.boot.as_ref().is_none_or(|boot| boot.create_version < VERSION_2005);
     let unknown = if made_by_2000 { rowset.max_null_bit.saturating_sub(null_bits) } else { 0 };
     let is_counted = !made_by_2000 || rowset.max_null_bit > 0;
@@ -155,10 +155,10 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         variable: vec![None; usize::from(variable)],
         not_null: Vec::new(),
         fixed_reach: 0,
-        // Rows of tables with sparse columns may be filled up.
+        // Rows of tables with sparse columns may be padded.
         max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && is_counted && !has_sparse),
         null_bits,
-        // Indexes made by SQL Server 2000 have bitmaps that the catalog knows nothing of.
+        // Indexes created by SQL Server 2000 have bitmaps that the catalog does not mention.
         max_null_bit: limit(
             null_bits.max(rowset.max_null_bit),
             (is_base || null_bits > 0) && is_counted && !has_sparse,
@@ -173,7 +173,8 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         may_compress_xml: database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2022),
         anti_matter: anti_matter::of_index(database, rowset),
     };
-    // A column may have been made longer since the index was: that the catalog then says so of both was never seen.
+    // A column may have been lengthened since the index was created; whether the catalog then has the new length for
+    // both was never seen.
     let of_table = database.table_rowsets(rowset.object_id).find(|_| !is_base);
     for (column, table) in columns.iter().zip(table_columns(database, rowset)) {
         let in_use = !column.is_dropped() && column.status & column_status::FILESTREAM == 0;
@@ -210,7 +211,7 @@ impl Program {
     ) {
         let is_uniquifier = column.status & column_status::UNIQUIFIER != 0
             || rowset.index_id > 1 && table.is_none() && is_variable_int(column);
-        // A column that the table does not have is one of the engine's own.
+        // A column that the table does not have is internal to the engine.
         let is_known = table.is_some() || is_uniquifier || rowset.index_id > 1;
         let user_type = table.map_or(0, |table| table.user_type);
         let domain = match Domain::of_column(column.info, user_type).filter(|_| is_known) {
@@ -278,7 +279,7 @@ impl Program {
         self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
     }
 
-    /// After all columns: what a vector may not have, and where values of unknown columns are counted.
+    /// After all columns: what a vector must not contain, and where values of unknown columns are counted.
     fn close_sparse(&mut self, table: &[TableColumn], counter: usize) {
         self.sparse.sort_by_key(|check| check.id);
         let ids = table.iter().filter(|column| !column.is_sparse()).filter_map(|column| u16::try_from(column.id).ok());
@@ -313,7 +314,7 @@ impl Column {
     }
 }
 
-/// The word of the null bitmap that has a null bit, and the bit in it; no bit for a column without one.
+/// The word of the null bitmap that contains a null bit, and the bit in it; no bit for a column without one.
 pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
     match null_bit.checked_sub(1) {
         Some(bit) => (bit / 64, 1 << (bit % 64)),
@@ -321,7 +322,7 @@ pub(super) fn bit_of(null_bit: u16) -> (u16, u64) {
     }
 }
 
-/// Longest value that may be in the row; `u16::MAX` if none is declared.
+/// Length of the longest value that may be in the row; `u16::MAX` if none is declared.
 pub(super) fn max_length(info: TypeInfo) -> u16 {
     use xtype::{BINARY, CHAR, NCHAR, NVARCHAR, SQL_VARIANT, VARBINARY, VARCHAR};
     match info.xtype {

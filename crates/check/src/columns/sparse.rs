@@ -16,10 +16,10 @@ pub(super) struct SparseCheck {
     /// Position in the program's columns.
     pub(super) column: u16,
     domain: Option<Domain>,
-    /// Bytes of every value, if its type fixes them.
+    /// Length of every value, if its type fixes it.
     length: Option<u16>,
     max_length: u16,
-    /// Values may be off row. How the vector marks those is undocumented.
+    /// Values may be off row. It is undocumented how the vector marks them.
     may_be_off_row: bool,
 }
 
@@ -47,7 +47,7 @@ impl SparseCheck {
 }
 
 impl RowLook<'_, '_> {
-    /// The vector, then each value in it.
+    /// Checks the vector, then each value in it.
     pub(super) fn sparse(&mut self, vector: SparseVector<'_>) {
         if let Some(fault) = vector.fault() {
             return self.record_check(fault.test, fault.value, fault.against);
@@ -77,8 +77,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// A value of no sparse column. What the catalog has as an ordinary column cannot be in the vector; of what it does
-    /// not have at all, the column may have been dropped.
+    /// A value that belongs to no sparse column. A column that the catalog lists as ordinary cannot be in the vector;
+    /// one that the catalog does not have may have been dropped.
     #[cold]
     fn not_sparse(&mut self, id: u16) {
         if self.program.ordinary.binary_search(&id).is_ok() {
@@ -88,8 +88,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Whether the last variable column, complex and no vector, is the value of no column either: of none that the row has,
-    /// and not such as a dropped one leaves.
+    /// Whether the last variable column, complex and not a vector, belongs to no column either: to none that the row
+    /// has, nor is it what a dropped column leaves.
     #[cold]
     pub(super) fn is_nothing_known(&self, number: usize, bytes: &[u8]) -> bool {
         match self.program.variable.get(number) {
@@ -99,7 +99,7 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// What is in the place of the vector, in an unknown form.
+    /// The bytes in the place of the vector have an unknown form.
     #[cold]
     pub(super) fn unknown_sparse(&mut self) {
         self.sums.value(self.unit);

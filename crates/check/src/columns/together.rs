@@ -1,5 +1,5 @@
-//! The columns of all rows of a same-shape page at once. Only what is right is proven here; whatever else there is, the rows
-//! are looked at one by one, and that says what it is.
+//! The columns of all rows of a same-shape page at once. This only proves that rows are right; otherwise the rows are
+//! checked one by one, and that names what is wrong.
 
 use format::domain::Domain;
 use format::same_shape::Rows;
@@ -9,7 +9,8 @@ use super::{Sums, is_possible, present};
 use crate::context::Context;
 use crate::units::UnitIndex;
 
-/// Whether nothing is to be said of the columns of the page's rows, exceptions aside; then they are counted.
+/// Whether there is nothing to report about the columns of the page's rows, exceptions aside; if so, the rows are
+/// counted.
 pub(super) fn page(plans: &Plans, context: &Context<'_>, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums) -> bool {
     let (Some(program), Some(tally)) = (plans.get(unit as usize), sums.units.get_mut(unit as usize)) else {
         return true;
@@ -24,7 +25,7 @@ pub(super) fn page(plans: &Plans, context: &Context<'_>, unit: UnitIndex, rows: 
 
 impl Program {
     fn fits(&self, rows: Rows<'_>, checks_purity: bool) -> bool {
-        // Rows of a running build are seldom.
+        // Rows of a running build are rare.
         self.anti_matter.is_none()
             && (!rows.has_versions() || !self.version_tags_are_known || rows.version_tags().all(is_possible))
             && self.has_shape(rows)
@@ -54,7 +55,7 @@ fn null_bit(rows: Rows<'_>, number: u16) -> Option<u64> {
 }
 
 impl VariableCheck {
-    /// Whether the values of all rows are such as the column may have.
+    /// Whether the values of all rows are valid for the column.
     fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
         let domain = self.domain.filter(|_| checks_purity);
         let values = rows.variable(number);
@@ -64,7 +65,7 @@ impl VariableCheck {
                 _ => value.is_empty() || self.is_text_pointer,
             });
         }
-        // Most are long enough, or short enough, and no more.
+        // Most domains only limit the length of values.
         let lengths = values.fold((0, 0), |(longest, odd), value| (value.len().max(longest), value.len() & 1 | odd));
         match domain {
             None | Some(Domain::Any) => lengths.0 <= self.max_length.into(),
@@ -80,17 +81,17 @@ impl VariableCheck {
 }
 
 impl FixedCheck {
-    /// Whether the values of all rows are in the column's domain. What stands in the place of a NULL means nothing.
+    /// Whether the values of all rows are in the column's domain. The bytes in the place of a NULL mean nothing.
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
-        // Not of these rows, or of a column that they do not know.
+        // The column is not in these rows.
         if !rows.has_fixed(self.offset, self.length)
             || rows.column_count() > 0 && !(1..=rows.column_count()).contains(&column.null_bit)
         {
             return true;
         }
         let nulls = null_bit(rows, column.null_bit).map(|bit| (rows.nulls_of_each(), bit));
-        // A loop of their own for those that are met most.
+        // The most common domains have loops of their own.
         match (self.domain, self.length) {
             (Domain::DateTime, 8) => all(rows.fixed::<8>(self.offset), nulls, |v| Domain::DateTime.contains(&v)),
             (Domain::SmallDateTime, 4) => {
@@ -103,7 +104,7 @@ impl FixedCheck {
     }
 }
 
-/// Whether all values hold that are not NULL.
+/// Whether `holds` is true for all values that are not NULL.
 #[inline(always)]
 fn all<T>(values: impl Iterator<Item = T>, nulls: Option<(&[u64], u64)>, holds: impl Fn(T) -> Option<bool>) -> bool {
     match nulls {

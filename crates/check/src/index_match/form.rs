@@ -1,4 +1,5 @@
-//! The form in which values are hashed where table and index store them differently: one is compressed, the other is not.
+//! The form in which values are hashed when table and index store them differently: one is compressed, the other is
+//! not.
 
 use catalog::RowsetColumn;
 use format::compressed::vardecimal;
@@ -6,26 +7,26 @@ use format::types::{TypeInfo, fixed_length, xtype};
 
 use crate::hash::Hasher;
 
-/// What is hashed of a value.
+/// What of a value is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Normalization {
     /// Its bytes.
     AsStored,
-    /// Its bytes without these at the end: compressed rows drop them, and so do tables made with ANSI_PADDING OFF.
+    /// Its bytes without these at the end: compressed rows and tables created with ANSI_PADDING OFF drop them.
     Trimmed(&'static [u8]),
     /// Sign and magnitude, zero being positive.
     Decimal,
-    /// The same, from a decimal stored as a variable column (SQL Server 2005 SP2).
+    /// Like `Decimal`, from a decimal stored as a variable column (SQL Server 2005 SP2).
     Vardecimal(TypeInfo),
 }
 
 impl Normalization {
-    /// The form of a column's values where some rowset of table and index stores values in a form of its own.
+    /// The form for a column's values if some rowset of the table or index stores them in a form of its own.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
     }
 
-    /// The same for values of a type that are at hand uncompressed.
+    /// The form for values of a type that are available uncompressed.
     pub(crate) fn of_type(info: TypeInfo) -> Self {
         match info.xtype {
             xtype::CHAR => Self::Trimmed(b" "),
@@ -36,7 +37,7 @@ impl Normalization {
         }
     }
 
-    /// Adds a value to the hash; `None` when it is not known.
+    /// Adds a value to the hash; `None` if it is unknown.
     pub(crate) fn add(self, hasher: &mut Hasher<'_>, bytes: &[u8]) -> Option<()> {
         match self {
             Self::AsStored => hasher.add_bytes(bytes),

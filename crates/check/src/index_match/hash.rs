@@ -1,4 +1,4 @@
-//! The hash of the columns that an index has of a row, read in place, in the row of the table or of the index.
+//! The hash of a row's indexed columns, read in place, from the row of the table or of the index.
 
 use catalog::Stored;
 use expr::Undecided;
@@ -19,13 +19,13 @@ use crate::values::{Column, ValueScratch, is_zero_decimal};
 /// What a row is to an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IndexedAs {
-    /// It has a row there, with this hash.
+    /// The index has a row for it, with this hash.
     Indexed(RowHash),
-    /// The filter leaves it out.
+    /// The filter excludes it.
     LeftOut,
-    /// A value cannot be read, or an expression is not certain.
+    /// A value cannot be read, or the result of an expression is uncertain.
     Unknown,
-    /// An expression takes more steps than it may.
+    /// An expression takes more steps than allowed.
     TooExpensive,
 }
 
@@ -35,7 +35,7 @@ impl From<Undecided> for IndexedAs {
     }
 }
 
-/// What looking at rows needs; kept from row to row.
+/// Scratch space for looking at rows; reused from row to row.
 #[derive(Default)]
 pub(crate) struct HashScratch {
     pub(crate) room: ValueScratch,
@@ -45,11 +45,11 @@ pub(crate) struct HashScratch {
     pub(super) integers: IntegerScratch,
     /// For off-row values.
     pub(crate) reader: Reader,
-    /// Whether the row looked at last has a value off the row.
+    /// Whether the current row has an off-row value.
     pub(crate) has_off_row: bool,
 }
 
-/// What a row whose locator is `locator` is to the index of `work`, one of `indexes` that are compared.
+/// How the index of `work`, one of `indexes` that are compared, has the row at `locator`.
 pub(crate) fn standing(
     context: &Context<'_>,
     work: &UnitPlan,
@@ -76,14 +76,14 @@ pub(crate) fn standing(
     IndexedAs::Indexed(hasher.finish())
 }
 
-/// What a cell has of a row.
+/// What a row has in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hashed {
     Null,
     Value,
 }
 
-/// Adds a value to the hash of its row; what the row is if it is not known.
+/// Adds a value to the hash of its row; if the value is unknown, returns the outcome for the row.
 #[inline]
 fn add(
     hasher: &mut Hasher<'_>,
@@ -122,13 +122,14 @@ fn add(
     Ok(Hashed::Value)
 }
 
-/// A heap row's address as indexes store it.
+/// The address of a heap row, as indexes store it.
 pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
     let page = u64::from(locator.page.page) | u64::from(locator.page.file) << 32 | u64::from(locator.slot) << 48;
     page.to_le_bytes()
 }
 
-/// Adds a value off the row: the same hash as in the row. One side may have it there, the other in its own LOB pages.
+/// Adds an off-row value: it gives the same hash as in the row. One side may store it in the row, the other in its own
+/// LOB pages.
 #[cold]
 fn add_off_row(
     hasher: &mut Hasher<'_>,
@@ -138,7 +139,7 @@ fn add_off_row(
     (desk, indexes): (&mut HashScratch, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
-    // A complex value of a fixed-length type is in an undocumented form.
+    // The off-row form of a value of a fixed-length type is undocumented.
     if fixed_length(column.column.info).is_some() {
         return None;
     }
@@ -151,8 +152,8 @@ fn add_off_row(
     Some(())
 }
 
-/// More bytes than all values off the row can have, each read once for each index: rows that share a value, or values that
-/// share a piece, must not make a run endless.
+/// An upper limit on the bytes of all off-row values when each is read once per index: rows that share a value, or
+/// values that share a fragment, must not make a run endless.
 pub(crate) fn most_bytes_off_row(context: &Context<'_>, indexes: usize) -> u64 {
     let pages: u64 = context.survey.files.iter().map(|file| u64::from(file.pages)).sum();
     pages * PAGE_BYTES as u64 * (indexes as u64 + 1)

@@ -1,6 +1,6 @@
-//! The rows of an index and its table that have no counterpart: 8951 with 8955, 8952 with 8956.
+//! The rows of an index and of its table that have no counterpart: 8951 with 8955, 8952 with 8956.
 //!
-//! Passes over the table and the index only, then a look at the rows found, for their values.
+//! This takes passes over the table and the index only, then reads the rows found again, for their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +22,14 @@ use crate::sweep::Target;
 use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 
-/// Rows without counterpart that are listed of each side of an index. Who needs more rebuilds the index anyway.
+/// Limit on the unmatched rows listed per side of an index. With that many, the index has to be rebuilt anyway.
 const MAX_LISTED: usize = 20_000;
-/// Bytes of a value off the row that are shown.
+/// Limit on the bytes shown of an off-row value.
 const MAX_SHOWN_BYTES: usize = 1 << 12;
 
-/// Names the rows without counterpart of a plan, the one at `plan_index`. Whether there are more than are listed.
+/// Names the unmatched rows of the plan at `plan_index`. Returns whether there are more than are listed.
 ///
-/// # Errors
-/// [`Unread`]: then nothing is said of rows whose pages could not be read.
+/// # Errors [`Unread`]: then nothing is reported about rows whose pages could not be read.
 pub(crate) fn index_rows(
     (context, plans): (&Context<'_>, &Plans),
     plan: &Plan,
@@ -52,13 +51,13 @@ pub(crate) fn index_rows(
 struct Look<'a> {
     context: &'a Context<'a>,
     plan: &'a Plan,
-    /// How many indexes the run compares.
+    /// Number of indexes that the run compares.
     indexes: usize,
     work: BTreeMap<UnitIndex, &'a UnitPlan>,
 }
 
 impl Look<'_> {
-    /// Calls `visit` with the hash of each row of either side, in the order of pages.
+    /// Calls `visit` with the hash of each row of both sides, in page order.
     fn each(&self, visit: &mut dyn FnMut(Side, RecordId, RowHash)) -> Result<(), Unread> {
         let units: BTreeSet<UnitIndex> = self.work.keys().copied().collect();
         let mut desk = HashScratch::default();
@@ -67,7 +66,7 @@ impl Look<'_> {
             let (Some(work), Some(locator)) = (self.work.get(&unit), locator_of(at, record)) else { return };
             match standing(self.context, work, record, locator, (&mut desk, self.indexes)) {
                 IndexedAs::Indexed(hash) => visit(work.side, at, hash),
-                // The sweep knew all rows: a value off the row could not be read this time.
+                // The sweep could hash all rows, so an off-row value could not be read this time.
                 IndexedAs::Unknown => read = Err(Unread),
                 IndexedAs::LeftOut | IndexedAs::TooExpensive => {}
             }
@@ -75,7 +74,7 @@ impl Look<'_> {
         read
     }
 
-    /// The messages about rows, with their values.
+    /// The findings about rows, with their values.
     fn findings(&self, rows: &[Vec<RecordId>; 2], findings: &mut FindingCollector) -> Result<(), Unread> {
         let mut read = Ok(());
         let (mut target, mut desk) = (Target::default(), HashScratch::default());
@@ -108,7 +107,7 @@ impl Look<'_> {
         read
     }
 
-    /// How messages print the row's identity and its values: `a = 1 and b = 'x'`.
+    /// The row's identity and its values, as messages print them: `a = 1 and b = 'x'`.
     fn texts(
         &self,
         work: &UnitPlan,

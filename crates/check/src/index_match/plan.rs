@@ -1,4 +1,4 @@
-//! Which columns of which rows are compared: worked out from the catalog once, before the sweep.
+//! Which columns of which rows are compared: derived from the catalog once, before the sweep.
 
 use std::collections::HashMap;
 
@@ -30,21 +30,21 @@ pub(crate) enum ComparedColumn {
 /// What to do with the rows of a unit for one plan.
 #[derive(Clone, Debug)]
 pub(crate) struct UnitPlan {
-    /// Which plan.
+    /// Index of the plan.
     pub(crate) plan: usize,
     /// Which side the rows are on.
     pub(crate) side: Side,
     /// The values, in the order of the index.
     pub(crate) cells: Vec<ComparedColumn>,
-    /// What is hashed of each.
+    /// What of each value is hashed.
     pub(crate) forms: Vec<Normalization>,
-    /// Which rows of the table the index has; `None` for all.
+    /// Which rows of the table are in the index; `None` for all.
     pub(crate) filter: Option<Formula>,
-    /// All that the filter says is that the first cell is not NULL, as filters of indexes on sparse columns do.
+    /// The filter only requires that the first cell is not NULL, as filters of indexes on sparse columns do.
     pub(super) wants_first: bool,
-    /// How the rows of a same-shape page are hashed at once, if they can be.
+    /// How the rows of a same-shape page are hashed together, if possible.
     pub(super) together: Option<BatchPlan>,
-    /// Steps that its expressions may take for a page; 0 if they take none.
+    /// Steps that its expressions may take per page; 0 if they take none.
     pub(super) share: u64,
 }
 
@@ -69,7 +69,7 @@ impl UnitPlan {
         filter.into_iter().chain(computed).any(Formula::takes_steps)
     }
 
-    /// Whether the column with a null bit is needed of each row.
+    /// Whether it reads the column with this null bit.
     pub(crate) fn reads(&self, null_bit: u16) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.reads(null_bit))
             || self.cells.iter().any(|cell| match cell {
@@ -79,8 +79,8 @@ impl UnitPlan {
             })
     }
 
-    /// Has values hashed in a form that does not depend on how a rowset stores them. The address of a heap row, of which
-    /// `types` knows no type, is the same in all.
+    /// Makes the hash of each value independent of how a rowset stores it. The address of a heap row, for which `types`
+    /// has no type, is stored the same way in all rowsets.
     fn unify_forms(&mut self, types: &[Option<TypeInfo>]) {
         for ((form, cell), info) in self.forms.iter_mut().zip(&self.cells).zip(types) {
             *form = match cell {
@@ -97,7 +97,7 @@ impl UnitPlan {
 pub(crate) struct Plan {
     /// Object.
     pub(crate) object_id: i32,
-    /// `schema.table.index`, for people.
+    /// Display name: `schema.table.index`.
     pub(crate) name: String,
     /// The index's own name.
     pub(crate) index_name: String,
@@ -111,7 +111,7 @@ pub(crate) struct Plan {
     pub(crate) types: Vec<Option<TypeInfo>>,
     /// Which cells identify the row: positions in `names`; empty for a heap.
     pub(crate) identity: Vec<usize>,
-    /// Units of off-row values of either.
+    /// Units with off-row values of the table and the index.
     pub(crate) text_units: Vec<UnitIndex>,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Named {
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// An index that can be compared, and has no pages, as its table has none: there is nothing to be compared.
+/// An index that could be compared but has no pages, because its table has none: there is nothing to compare.
 pub(crate) struct Empty {
     /// Object.
     pub(crate) object_id: i32,
@@ -141,7 +141,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans for all nonclustered rowstore indexes that are in use.
+    /// Plans for all nonclustered rowstore indexes in use.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         let mut of_object: Vec<&Rowset> = database.rowsets.iter().collect();
@@ -233,7 +233,7 @@ fn has_partition_twice(rowsets: &[&Rowset]) -> bool {
     partitions.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
-/// Units of off-row values of rowsets.
+/// Units with off-row values of these rowsets.
 fn text_units<'a>(database: &Database, rowsets: impl Iterator<Item = &'a &'a Rowset>) -> Vec<UnitIndex> {
     let in_row = |unit: &usize| database.units.get(*unit).is_some_and(|unit| unit.kind == UnitKind::InRow);
     let units = rowsets.flat_map(|rowset| rowset.units.iter().copied());
@@ -328,7 +328,7 @@ impl Builder<'_> {
         Ok((plan, work))
     }
 
-    /// The catalog's row of the index, if it is one that holds a row for each row of the table.
+    /// The catalog's row for the index, if the index is of a kind that has a row for each row of the table.
     fn index_row(&self) -> Result<&Index, Reason> {
         const HYPOTHETICAL: u32 = 0x100;
         let index = self.database.indexes.get(&(self.object_id, self.index_id)).ok_or(&limits::INDEX_UNKNOWN)?;
@@ -342,8 +342,8 @@ impl Builder<'_> {
         Ok(index)
     }
 
-    /// The columns of the index in their order, each with where it comes from: key and included columns by sysiscols,
-    /// then the locator (docs/format/index-records.md#what-an-index-row-holds).
+    /// The columns of the index in order, each with its origin: key and included columns by sysiscols, then the locator
+    /// (docs/format/index-records.md#what-an-index-row-holds).
     fn origins<'r>(&self, rowset: &'r Rowset) -> Result<Vec<(&'r RowsetColumn, Origin)>, Reason> {
         let known: HashMap<u32, IndexColumn> = self
             .database
@@ -368,8 +368,8 @@ impl Builder<'_> {
         Ok(origins)
     }
 
-    /// The hidden columns after the index's own: the row's address in a heap, or the clustering key columns, uniquifier
-    /// included, that the index does not have anyway.
+    /// The hidden columns after the index's own: the row's address in a heap, or those clustering key columns,
+    /// uniquifier included, that the index does not already have.
     fn locators(&self, known: &HashMap<u32, IndexColumn>) -> Vec<Origin> {
         let Some(table) = self.table.first() else { return Vec::new() };
         if table.index_id == 0 {

@@ -1,4 +1,4 @@
-//! The hashes of all rows of a same-shape page at once: one column of all rows at a time, in place.
+//! The hashes of all rows of a same-shape page at once: column by column, in place.
 
 use format::PageId;
 use format::same_shape::Rows;
@@ -10,20 +10,20 @@ use crate::hash::{FactHash, Hasher, RowHashes, Sum};
 use crate::integers::{IntegerFilter, IntegerFormula, IntegerScratch};
 use crate::values::Column;
 
-/// A value at the same place in all rows.
+/// Where all rows have the value.
 #[derive(Clone, Debug)]
 enum Place {
     /// Bytes of the fixed part.
     Fixed { offset: u16, length: u16, null_bit: u16 },
-    /// A bit of a byte of it.
+    /// One bit of a byte of the fixed part.
     Bit { offset: u16, bit: u8, null_bit: u16 },
     /// A variable column, counted from 1.
     Variable { number: u16, null_bit: u16 },
-    /// One of these, hashed in a form of its own.
+    /// One of the others, hashed in a form of its own.
     Formed(Box<Place>, Normalization),
-    /// Four bytes that are 0 where they are not stored.
+    /// Four bytes; 0 where they are not stored.
     Uniquifier { number: u16, null_bit: u16 },
-    /// A value in a vector of sparse ones, which plain rows do not have: NULL.
+    /// A value in a sparse vector, which plain rows do not have: NULL.
     InVector,
     /// The address of the row.
     Locator,
@@ -31,7 +31,7 @@ enum Place {
     Computed(IntegerFormula),
 }
 
-/// The places of the values of a work's cells.
+/// The places of the values of a unit plan's cells.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
@@ -39,8 +39,8 @@ pub(crate) struct BatchPlan {
 }
 
 impl BatchPlan {
-    /// `None` for rows that have to be looked at one by one: filtered or computed by more than integers, or with decimals of
-    /// variable length.
+    /// `None` for rows that must be checked one by one: with a filter, with computed values other than integers, or
+    /// with decimals of variable length.
     pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),
@@ -55,7 +55,7 @@ impl BatchPlan {
         Some(Self { filter, places })
     }
 
-    /// The sum of the hashes of the rows that the index has, exceptions aside, and how many they are; `None` if some value
+    /// The sum of the hashes of the rows that the index has, exceptions aside, and their number; `None` if some value
     /// is not where it is expected.
     pub(super) fn sum(
         &self,
@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// The place of values that are hashed in a form.
+    /// The place of values that are hashed in this form.
     fn formed(self, form: Normalization) -> Option<Self> {
         match (form, &self) {
             (Normalization::AsStored, _) | (_, Self::InVector) => Some(self),
@@ -132,7 +132,7 @@ impl Place {
 
     /// Adds the value of each row.
     fn add(&self, page: PageId, rows: Rows<'_>, hashes: &mut RowHashes, integers: &mut IntegerScratch) -> Option<()> {
-        // If the rows do not have a column yet, the bytes in its place may be another's.
+        // If the rows do not have the column yet, the bytes in its place may belong to another.
         if (1..self.null_bit()).contains(&rows.column_count()) {
             return None;
         }
@@ -198,13 +198,13 @@ impl Place {
     }
 }
 
-/// Whether all rows say what a variable column is. Of one that is not stored nothing but the null bitmap says whether it
-/// is empty.
+/// Whether all rows determine the value of a variable column. If it is not stored, only the null bitmap distinguishes
+/// an empty value from NULL.
 fn is_told(rows: Rows<'_>, number: u16, null_bit: u16) -> bool {
     null_bit <= rows.column_count() || number <= rows.fewest_variables()
 }
 
-/// The null bitmaps of the rows and a column's bit in them, if it is NULL in some.
+/// The null bitmaps of the rows and the column's bit in them, if the column is NULL in some row.
 fn nulls(rows: Rows<'_>, null_bit: u16) -> Option<(&[u64], u64)> {
     let bit = 1u64.checked_shl(u32::from(null_bit).checked_sub(1)?)?;
     (rows.nulls() & bit != 0).then(|| (rows.nulls_of_each(), bit))
@@ -245,7 +245,7 @@ fn formed<'a>(
     null_bit: u16,
     form: Normalization,
 ) {
-    // These forms know all values.
+    // These forms accept all values.
     values_or_nulls(rows, hashes, values, null_bit, |hasher, bytes| _ = form.add(hasher, bytes));
 }
 
