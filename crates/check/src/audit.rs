@@ -1,4 +1,5 @@
-//! The page audit: what a page says by itself. First its identity (protection, page id), then header, slots and records.
+//! The page audit: what a page alone can prove. First its identity (protection, page id), then header, slots and
+//! records.
 
 mod compressed;
 mod fixed;
@@ -24,7 +25,7 @@ pub(crate) enum IdentityFault {
     PageId,
 }
 
-/// Checks protection and page id of a page as stored on disk.
+/// Checks protection and page id of a page as it is on disk.
 pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     if let Err(fault) = verify(bytes) {
         return Some(IdentityFault::Protection(fault));
@@ -36,8 +37,8 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
 /// docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
-/// The finding for a page that is not what was written: 8939 state 98, or 8909; 5233 and 5256 when the catalog that
-/// would name the owner cannot be read.
+/// The finding for a page that is not the one written: 8939 state 98, or 8909; 5233 and 5256 if the catalog that would
+/// name the owner cannot be read.
 pub(crate) fn identity_finding(
     fault: &IdentityFault,
     id: PageId,
@@ -77,7 +78,7 @@ pub(crate) fn identity_finding(
     }
 }
 
-/// 8928 for the unit to which the IAM pages give a page that failed its audit.
+/// 8928 for the unit that owns, by its IAM pages, a page that failed its audit.
 pub(crate) fn unprocessed(owner: Owner, id: PageId) -> Finding {
     Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(id)
 }

@@ -1,6 +1,6 @@
-//! Off-row values (8929, 8961 to 8965, 8974): each pointer of a live row and each link of a node adds the fragment it
-//! leads to to one sum, each fragment adds itself to another. Equal sums mean that every fragment is reached exactly once,
-//! by the value it is part of, and that every length on the way is right.
+//! Off-row values (8929, 8961 to 8965, 8974): each pointer of a live row and each link of a node adds the fragment that
+//! it leads to to one sum; each fragment adds itself to another. Equal sums mean that every fragment is reached exactly
+//! once, by the value that it is part of, and that every length on the way is right.
 
 mod facts;
 mod free_space;
@@ -34,16 +34,16 @@ use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::FreeSpace;
 pub(crate) use plan::{Plans, RowsetPlan};
 
-/// What one thread, or all, added up, by unit ordinal.
+/// The sums of one thread, or of all threads, by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<UnitSums>,
     parity: parity::Parity,
 }
 
-/// The two sides of a unit of off-row values.
+/// The two sides of a unit with off-row values.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct UnitSums {
-    /// Fragments that pointers and links name, with the id they give.
+    /// Fragments that pointers and links name, each with the id that they give.
     named: Sum,
     /// Fragments, with their ids.
     found: Sum,
@@ -51,16 +51,16 @@ pub(crate) struct UnitSums {
     expected: Sum,
     /// Size and level of fragments that are not roots.
     actual: Sum,
-    /// Pointers and links.
+    /// Number of pointers and links.
     pub(crate) references: u64,
-    /// Fragments.
+    /// Number of fragments.
     pub(crate) fragments: u64,
-    /// In a text unit, fragments of an undocumented form; in an in-row unit, complex columns of one.
+    /// In a text unit: fragments in an undocumented form. In an in-row unit: complex columns in one.
     undescribed: u64,
 }
 
 impl Sums {
-    /// Nothing yet.
+    /// Empty sums.
     pub(crate) fn new(units: usize) -> Self {
         Self { units: PerUnit::new(units), parity: parity::Parity::default() }
     }
@@ -123,7 +123,7 @@ impl RowCheck for Plans {
     }
 
     fn page(&self, _: &Context<'_>, _: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
-        // All but exceptions have their values in the row.
+        // All rows but exceptions have their values in the row.
         Handled::All
     }
 
@@ -166,7 +166,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     });
 }
 
-/// A sound page of a LOB or row-overflow unit.
+/// Adds a sound page of a LOB or row-overflow unit.
 fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &mut Sums, findings: &mut Vec<Finding>) {
     let TextPage { unit, page, spans } = *page;
     let has_ntext = plans.has_ntext(unit);
@@ -178,7 +178,7 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
             sums.fragments += 1;
             match held.kind {
                 Kind::Undescribed => sums.undescribed += 1,
-                // Left out, so that the sums differ and its owner is looked for.
+                // Left out, so that the sums differ and a second look finds its owner.
                 Kind::Unknown | Kind::Malformed => {}
                 _ => sums.found.add(context.hash.fragment(at, held.id)),
             }
@@ -196,12 +196,12 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
     }
 }
 
-/// A fragment of a type that does not exist, or that cannot be on its page.
+/// The finding for a fragment of a type that does not exist, or that cannot be on its page.
 fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     let page_type = page.header().page_type;
     let finding = match fragment.node() {
         Node::Unknown(_) => Finding::new(&registry::LOB_NODE_TYPE),
-        // Small values share pages of type 3; a page of type 4 belongs to the tree of one large value.
+        // Small values share pages of type 3; a page of type 4 belongs to the tree of a single large value.
         _ if matches!(fragment.node_type(), SMALL_ROOT | NULL_ROOT) && page_type == PageType::TextTree as u8 => {
             Finding::new(&registry::LOB_PAGE_TYPE).number("page_type", page_type)
         }
@@ -210,7 +210,7 @@ fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     Some(finding.number("text_id", fragment.blob_id().cast_signed()).number("node_type", fragment.node_type()))
 }
 
-/// After the sweep: what the sums say.
+/// After the sweep: evaluates the sums.
 fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums, to: &mut Results<'_>) {
     let mut planned = vec![false; context.units.list().len()];
     let suspects = sums.parity.suspects();
@@ -221,7 +221,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
             }
         }
         if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
-            // Which of its pages it was means nothing: what leads to its values is not known as a whole.
+            // Which of its pages could not be read does not matter: the pointers to its values are not all known.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
             }
@@ -272,7 +272,7 @@ fn rowset(
     Ok(())
 }
 
-/// Why nothing can be said of a rowset's off-row values.
+/// Why nothing can be decided about a rowset's off-row values.
 fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sums) -> Option<&'static Limit> {
     let tally = |unit: &UnitIndex| swept.units.get(*unit as usize);
     let in_row = tally(&plan.in_row)?;

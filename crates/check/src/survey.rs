@@ -1,5 +1,5 @@
-//! Survey: who owns each extent and page. A few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF, ML and PFS
-//! pages, IAM chains.
+//! Survey: who owns each extent and page. It reads a few pages in a thousand: file headers, boot page, GAM, SGAM, DIFF,
+//! ML and PFS pages, IAM chains.
 
 mod claims;
 mod extents;
@@ -24,27 +24,27 @@ pub(crate) use iam::is_missing;
 pub(crate) use maps::{Allocation, FileMap};
 pub(crate) use page_set::PageSet;
 
-/// What the survey learnt.
+/// The results of the survey.
 pub(crate) struct Survey {
     /// By ascending file id.
     pub(crate) files: Vec<FileMap>,
     /// IAM pages by unit.
     pub(crate) iam_pages: Vec<u64>,
-    /// Units whose IAM chain cannot be followed: what belongs to them is not known.
+    /// Units whose IAM chain cannot be followed: not all of their pages are known.
     pub(crate) broken_chains: BTreeSet<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(crate) partial_units: BTreeSet<UnitIndex>,
-    /// Units that claim extents which others claim too.
+    /// Units that claim extents that other units claim too.
     pub(crate) sharing: BTreeSet<UnitIndex>,
     /// The interval of each IAM page.
     intervals: claims::Intervals,
-    /// Allocation pages that the system could not read: what they say is not known.
+    /// Allocation pages that the system could not read: their content is unknown.
     pub(crate) unread: Vec<PageId>,
     /// Totals by file.
     pub(crate) totals: Vec<FileTotals>,
 }
 
-/// Checks only the pages whose places are fixed. The maps say what allocation pages say, as far as they could be read.
+/// Checks only the pages at fixed places. The maps contain what allocation pages say, as far as they could be read.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
     units: &Units,
@@ -55,7 +55,7 @@ pub(crate) fn fixed_pages(
 }
 
 impl Survey {
-    /// In which of 64 parts of the database, of equal size and in page order, a page is.
+    /// The part of the database that a page is in: one of 64 of equal size, in page order.
     pub(crate) fn part(&self, page: PageId) -> u32 {
         let all: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         let before = self.files.iter().take_while(|file| file.file_id < page.file);
@@ -68,7 +68,7 @@ impl Survey {
         self.files.iter().find(|file| file.file_id == file_id)
     }
 
-    /// What PFS says of a page.
+    /// The allocation status of a page in PFS.
     pub(crate) fn allocation(&self, page: PageId) -> Allocation {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
@@ -78,8 +78,8 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// The one of several units that claim the extent of `page` that the page's header names, if any; `None` if an IAM page
-    /// that tells could not be read.
+    /// If several units claim the extent of `page`: the one that the page's header names, if it is one of them. `None`
+    /// if an IAM page needed to decide could not be read.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
@@ -97,7 +97,7 @@ impl Survey {
         Some(None)
     }
 
-    /// Whether a unit may have pages: no page is taken for one of a unit without IAM pages.
+    /// Whether a unit may have pages: a unit without IAM pages owns none.
     pub(crate) fn has_pages(&self, unit: UnitIndex) -> bool {
         self.iam_pages.get(unit as usize).is_some_and(|pages| *pages > 0)
     }

@@ -10,7 +10,7 @@ use crate::expanded::first_record;
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Audits every record; `None` if one fails. Records in an undocumented form are counted as such.
+/// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided.
 pub(super) fn audit(
     records: &mut Records,
     page: Page<'_>,
@@ -65,7 +65,7 @@ fn record(
     Ok(record.bytes().len())
 }
 
-/// What compares a record with the catalog is a message of its own here, as the log may hold the change of the table.
+/// A record that contradicts the catalog gets a message of its own, because the log may contain a change to the table.
 fn finding(check: &'static registry::Check, fault: CdFault, owner: Owner, part: &str) -> Finding {
     let check = match fault.test {
         CdTest::ColumnCount | CdTest::BitDescriptor => &registry::COMPRESSED_COLUMNS,

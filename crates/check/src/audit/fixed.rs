@@ -1,4 +1,4 @@
-//! Pages whose records are in set places: allocation maps, IAM pages, boot page, file header
+//! Pages with records at fixed offsets: allocation maps, IAM pages, boot page, file header
 //! (docs/format/allocation.md#fixed-pages).
 
 use format::bytes::u16_at;
@@ -13,7 +13,7 @@ const PFS_RECORD_BYTES: usize = 8092;
 /// Bytes of the two records of a bitmap page: filler or IAM header, and bitmap.
 const MAP_RECORD_BYTES: [usize; 2] = [94, 7992];
 
-/// What does not fit on such a page.
+/// The first contradiction on such a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FixedFault {
     test: &'static str,
@@ -22,14 +22,14 @@ pub(crate) struct FixedFault {
 }
 
 impl FixedFault {
-    /// The finding with what does not fit as evidence.
+    /// The finding with the contradiction as evidence.
     pub(crate) fn explain(self, finding: Finding) -> Finding {
         finding.text_value("test", self.test).number("value", self.value as i64).number("against", self.against as i64)
     }
 }
 
-/// Whether header, slot array and records of the page agree, and the records have the lengths that its type demands. In
-/// sound files of all releases every such page is laid out so, to the byte.
+/// Whether header, slot array and records of the page agree, and the records have the lengths that its type requires.
+/// In sound files of all releases every such page has this layout, to the byte.
 pub(crate) fn fixed_fault(page: Page<'_>) -> Option<FixedFault> {
     layout(page).err()
 }
@@ -55,7 +55,7 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
         let taken = if aligned { length.next_multiple_of(4) } else { length };
         if header.kind() == Some(PageType::FileHeader) {
             let found = page.bytes().get(offset).copied().unwrap_or_default();
-            // A row where it belongs, in 258 of 258 files.
+            // The record is a row, as in 258 of 258 files.
             same("hdr->r_tagA", found.into(), (status::NULL_BITMAP | status::VARIABLE).into())?;
         } else {
             let status = u16_at(page.bytes(), offset).unwrap_or(u16::MAX);
@@ -76,15 +76,15 @@ fn layout(page: Page<'_>) -> Result<(), FixedFault> {
     same("m_freeCnt == freeCnt", header.free_count.get().into(), free)
 }
 
-/// Whether the fields of the header that such a page has no use for are as every release writes them. What the page says
-/// can be believed all the same.
+/// Whether the header fields that such a page does not use have the values that every release writes. If not, the
+/// content of the page can still be trusted.
 pub(crate) fn idle_field_fault(page: Page<'_>) -> Option<FixedFault> {
     idle_fields(page).err()
 }
 
 fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     let header = page.header();
-    // Records of maps are said to have 90 bytes at least, all others none.
+    // Map pages have a minimum record length of 90 bytes in the header, all others 0.
     let shortest = match header.kind() {
         Some(PageType::Pfs | PageType::Boot | PageType::FileHeader) => 0,
         _ => MAP_RECORD_BYTES[0] - 4,
@@ -95,7 +95,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     if header.kind() == Some(PageType::Iam) {
         return Ok(());
     }
-    // They are found by their places alone: unit 99, no neighbors.
+    // They are found by their place alone: unit 99, no neighbors.
     same("alloc unit ID", header.alloc_unit().0 as usize, AllocUnitId::SYSTEM.0 as usize)?;
     for (link, page) in [("m_prevPage", header.prev()), ("m_nextPage", header.next())] {
         same(link, (usize::from(page.file) << 32) + page.page as usize, 0)?;
@@ -103,7 +103,7 @@ fn idle_fields(page: Page<'_>) -> Result<(), FixedFault> {
     Ok(())
 }
 
-/// The length that the first record gives itself; 0 when it is not whole.
+/// The length that the first record states; 0 if the record is not whole.
 fn own_length(page: Page<'_>) -> usize {
     match page.header().kind() {
         Some(PageType::FileHeader) => {

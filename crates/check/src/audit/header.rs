@@ -1,4 +1,4 @@
-//! Header and slot array of a page against its content.
+//! Compares header and slot array of a page with its content.
 
 use format::compressed::Expansion;
 use format::page::{HEADER_BYTES, page_flags};
@@ -16,32 +16,32 @@ use crate::units::{Shape, Unit};
 /// The highest page type number of the engine.
 const UNDOFILE_HEADER_PAGE: u8 = 0x66;
 
-/// Audits pages one after the other; what it allocates it keeps.
+/// Audits pages one after the other and reuses what it has allocated.
 #[derive(Default)]
 pub(crate) struct Audit {
     order: SlotOrder,
     records: Records,
     same_shape: SameShapeRows,
-    /// The page audited last is in `same_shape`, not in `records`.
+    /// The last page audited is in `same_shape`, not in `records`.
     is_same_shape: bool,
 }
 
-/// What the audit must know of the database and the page's rowset.
+/// What the audit needs to know about the database and the page's rowset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditRules<'a> {
-    /// It was shut down cleanly.
+    /// The database was shut down cleanly.
     pub(crate) clean: bool,
-    /// Rows may hold versions of themselves.
+    /// Rows may contain versions of themselves.
     pub(crate) rows_hold_versions: bool,
-    /// The release has accelerated database recovery. While its store is empty, nothing shows whether it is on.
+    /// The release has accelerated database recovery. While the version store is empty, nothing shows whether it is on.
     pub(crate) rows_may_hold_versions: bool,
     /// How the rowset's rows are expanded, if they are compressed.
     pub(crate) expansion: Option<&'a Expansion>,
-    /// Every record is audited by itself, as if no page had rows of one shape.
+    /// Every record is audited on its own, even if the rows of a page have one shape.
     pub(crate) row_by_row: bool,
 }
 
-/// What a page that passed its audit holds.
+/// The content of a page that passed its audit.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PageContent {
     /// Live rows: primary, forwarded or index records.
@@ -56,25 +56,25 @@ pub(crate) struct PageContent {
     pub(crate) records_are_audited: bool,
     /// The length of every record is known.
     pub(crate) lengths_are_known: bool,
-    /// Every ghost is known as one.
+    /// Every ghost is recognized as one.
     pub(crate) ghosts_are_known: bool,
     /// Compressed records in an undocumented form.
     pub(crate) undecided: u32,
 }
 
 impl Audit {
-    /// Places of the records of the page audited last, by slot; length 0 for an empty slot.
+    /// Places of the records of the last page audited, by slot; length 0 for an empty slot.
     pub(crate) fn spans(&self) -> &[Span] {
         if self.is_same_shape { self.same_shape.spans() } else { self.records.spans() }
     }
 
-    /// The rows of the page audited last, if they are all of one form.
+    /// The rows of the last page audited, if they all have one form.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
         self.is_same_shape.then(|| self.same_shape.of(page))
     }
 
-    /// Audits the page at `id`, which belongs to `unit` and whose identity is right. `None` when it fails; then
-    /// `findings` say why.
+    /// Audits the page at `id`, which belongs to `unit` and whose identity is right. Returns `None` if it fails;
+    /// `findings` then have the reason.
     pub(crate) fn page(
         &mut self,
         page: Page<'_>,
@@ -118,7 +118,7 @@ impl Audit {
         self.counts(page, id, unit.owner, &content, findings).then_some(content)
     }
 
-    /// Whether rows with version tags take more than their columns do: perhaps an older version of them.
+    /// Whether rows with version tags are longer than their columns require: they may contain an older version.
     fn rows_are_longer(&self, page: Page<'_>, content: &PageContent) -> bool {
         let header = page.header();
         let is_versioned = |span: &Span| span.of(page).first().is_some_and(|status| status & VERSION_TAG != 0);
@@ -129,14 +129,14 @@ impl Audit {
             && self.spans().iter().any(is_versioned)
     }
 
-    /// What records and slot array leave free.
+    /// Bytes that records and slot array leave free.
     fn free_bytes(&self, page: Page<'_>) -> i64 {
         let header = page.header();
         let aligned = header.flags.get() & page_flags::ALIGNED4 != 0;
         (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get()) - self.records.used_bytes(aligned)
     }
 
-    /// Fields that are wrong whatever the page holds.
+    /// Checks the fields that can be wrong whatever the page contains.
     fn header(&self, page: Page<'_>, id: PageId, unit: &Unit, findings: &mut Vec<Finding>) -> Option<PageType> {
         let header = page.header();
         if header.header_version != 1 {
@@ -171,7 +171,7 @@ impl Audit {
             );
             return None;
         }
-        // Rows are at the bottom of their index; a heap has no other level.
+        // In a clustered index, rows are on level 0; a heap has no other level.
         if kind == PageType::Data && matches!(unit.shape, Shape::Heap | Shape::Clustered) && header.level != 0 {
             findings.push(
                 test(&registry::PAGE_HEADER, unit.owner, id, "m_level == 0")
@@ -202,14 +202,14 @@ impl Audit {
         Some(kind)
     }
 
-    /// Whether each slot points between header and free data, and no two to the same place.
+    /// Checks that each slot points between header and free data, and no two to the same place.
     fn slots(&self, page: Page<'_>, id: PageId, unit: &Unit, kind: PageType, findings: &mut Vec<Finding>) -> bool {
         let before = findings.len();
         let header = page.header();
         let free_data = header.free_data.get();
         let invalid =
             |check, slot: u16, offset: u16| Finding::new(check).owner(unit.owner).at(id, slot).number("offset", offset);
-        // A slot is empty after a deletion in a heap, or on a LOB page; nowhere else
+        // A slot is empty after a deletion in a heap or on a LOB page; nowhere else
         // (docs/format/page-header.md#slot-array).
         let may_be_empty = matches!(kind, PageType::TextMix | PageType::TextTree)
             || matches!(unit.shape, Shape::Heap | Shape::Unknown) && kind == PageType::Data;
@@ -241,8 +241,8 @@ impl Audit {
         findings.len() == before
     }
 
-    /// What the header counts; false when the page fails its audit by it. A wrong ghost count or flag is an error of its
-    /// own, but the page can be used.
+    /// Checks the counts in the header; returns false if a wrong one makes the page fail its audit. A wrong ghost count
+    /// or flag is reported, but the page remains usable.
     fn counts(
         &self,
         page: Page<'_>,

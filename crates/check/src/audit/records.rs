@@ -1,4 +1,4 @@
-//! The records of a page: each is whole, of a kind the page may hold, and inside its space.
+//! The records of a page: each is whole, of a kind that the page may have, and within its space.
 
 use format::lob::Fragment;
 use format::record::{MIN_HEAP_RECORD_BYTES, Record, RecordFault, RecordKind, RecordTest, status};
@@ -10,7 +10,7 @@ use super::header::PageContent;
 use crate::finding::{Finding, Owner};
 use crate::registry;
 
-/// Findings of one kind that are listed of one page; more say nothing more.
+/// Limit on the findings of one kind that are listed per page; more would add nothing.
 pub(super) const MAX_FINDINGS_PER_PAGE: usize = 10;
 
 /// The records of one page at a time.
@@ -19,7 +19,7 @@ pub(super) struct Records {
     spans: Vec<Span>,
     bytes: i64,
     aligned_bytes: i64,
-    /// Bytes if records shorter than [`MIN_HEAP_RECORD_BYTES`] take that much, as in heaps.
+    /// Bytes, if records shorter than [`MIN_HEAP_RECORD_BYTES`] take that many, as in heaps.
     padded_bytes: i64,
 }
 
@@ -28,13 +28,13 @@ impl Records {
         &self.spans
     }
 
-    /// Whether the records can take `used` bytes: padded to multiples of 4 on an aligned page, and very short ones to the
-    /// length of a forwarding stub.
+    /// Whether the records can take up `used` bytes: padded to multiples of 4 on an aligned page, and very short ones
+    /// to the length of a forwarding stub.
     pub(super) fn can_use(&self, used: i64, aligned: bool) -> bool {
         if aligned { used == self.aligned_bytes } else { used == self.bytes || used == self.padded_bytes }
     }
 
-    /// Bytes that the records take.
+    /// Bytes that the records take up.
     pub(super) fn used_bytes(&self, aligned: bool) -> i64 {
         if aligned { self.aligned_bytes } else { self.bytes }
     }
@@ -54,9 +54,9 @@ impl Records {
         self.padded_bytes += length.max(MIN_HEAP_RECORD_BYTES) as i64;
     }
 
-    /// The records of a page that were found to be rows of one form.
+    /// Takes over the records of a page whose rows all have one form.
     pub(super) fn of_same_shape(&mut self, rows: &SameShapeRows) -> PageContent {
-        // Pages whose records start at multiples of 4 do not have one shape here.
+        // A page whose records start at multiples of 4 never counts as same-shape here.
         (self.bytes, self.aligned_bytes, self.padded_bytes) = (rows.bytes().into(), 0, rows.padded_bytes().into());
         PageContent {
             rows: rows.spans().len() as u32 - rows.ghosts(),
@@ -68,7 +68,7 @@ impl Records {
         }
     }
 
-    /// Audits every record; `None` when one fails.
+    /// Audits every record; `None` if one fails.
     pub(super) fn audit(
         &mut self,
         page: Page<'_>,
@@ -109,7 +109,7 @@ impl Records {
         sound.then_some(content)
     }
 
-    /// Counts records whose insides are not known: compressed ones by their first byte, others not at all.
+    /// Counts records whose content is unknown: compressed ones by their first byte, others not at all.
     pub(super) fn classify(&mut self, page: Page<'_>, order: &SlotOrder, compressed: bool) -> PageContent {
         self.start(page);
         let mut content = PageContent { ghosts: u32::from(page.header().ghost_count.get()), ..PageContent::default() };
@@ -146,9 +146,9 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     let allowed = match kind {
         _ if is_tag_alone => true,
         RecordKind::Primary => page == PageType::Data,
-        // Rows of a clustered index are found by their keys: none leaves a stub.
+        // Rows of a clustered index are found by their keys, so none leaves a stub.
         RecordKind::Forwarded | RecordKind::ForwardingStub => page == PageType::Data && !is_clustered,
-        // Ghosts of off-row values were never met; nothing says that they are illegal.
+        // Ghosts of off-row values were never seen; nothing says that they are illegal.
         RecordKind::GhostData | RecordKind::GhostVersion => page != PageType::Index,
         RecordKind::Index | RecordKind::GhostIndex => page == PageType::Index,
         RecordKind::BlobFragment => matches!(page, PageType::TextMix | PageType::TextTree),
@@ -157,15 +157,15 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     if !allowed && !in_transit {
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
-    // Rows of sparse columns alone have neither bitmap nor variable part in their status, yet go on
-    // (docs/format/sparse.md#tables-of-sparse-columns-alone).
+    // Rows that have only sparse columns have neither a null bitmap nor a variable part by their status byte, but are
+    // longer nonetheless (docs/format/sparse.md#tables-of-sparse-columns-alone).
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
-    // No stub with a version tag was ever met, so whether it takes its place is not known.
+    // No stub with a version tag was ever seen, so it is unknown whether the tag takes up space.
     content.lengths_are_known &= !(kind == RecordKind::ForwardingStub && status & status::VERSION_TAG != 0);
-    // Neither what a ghost version leaves free nor whether the header counts it is known.
+    // It is unknown how much space a ghost version leaves free, and whether the header counts it.
     content.lengths_are_known &= !is_tag_alone;
-    // Whether the header counts a deleted forwarded row as a ghost is not known.
+    // It is unknown whether the header counts a deleted forwarded row as a ghost.
     let is_ghost_forwarded = page == PageType::Data && kind == RecordKind::Forwarded && bytes.get(1) == Some(&1);
     content.ghosts_are_known &= !is_tag_alone && !is_ghost_forwarded;
     match kind {
@@ -183,7 +183,7 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
     Ok(())
 }
 
-/// A record that runs into the next one is 8942 there, one that runs into free space 8943, all else 8944.
+/// A record that runs into the next one is 8942, one that runs into free space 8943, anything else 8944.
 fn record_finding(
     fault: RecordFault,
     page: Page<'_>,

@@ -20,7 +20,7 @@ const KNOWN: AuditRules<'_> = AuditRules {
     row_by_row: false,
 };
 
-/// What the audit of a page says: whether all rows are looked at together or one by one, it is the same.
+/// The result of auditing a page: the same whether all rows are checked together or one by one.
 fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageContent>, Vec<Finding>) {
     let [together, one_by_one] = [false, true].map(|row_by_row| {
         let mut findings = Vec::new();
@@ -32,7 +32,7 @@ fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageC
     together
 }
 
-/// The page is refused, and for this reason.
+/// The page fails its audit, for this reason.
 fn refused(bytes: &PageBytes, shape: Shape, check: &registry::Check) {
     let (content, findings) = audit(bytes, &unit(shape), KNOWN);
     assert_eq!((content, ids(&findings)), (None, vec![check.id]));
@@ -73,7 +73,7 @@ fn spans_name_the_place_of_each_record_by_slot() {
 fn a_header_of_another_version_or_type_is_refused() {
     refused(&three_rows().finish_with(|page| page[0] = 2), Shape::Heap, &registry::PAGE_HEADER);
     refused(&three_rows().finish_with(|page| page[1] = 0x67), Shape::Heap, &registry::PAGE_HEADER);
-    // Types of the engine that no allocation unit holds.
+    // Types that the engine has but that no allocation unit contains.
     refused(&three_rows().finish_with(|page| page[1] = 0x66), Shape::Heap, &registry::PAGE_TYPE);
 }
 

@@ -1,4 +1,4 @@
-//! What rows and text pages say of fragments.
+//! Facts about fragments, from rows and text pages.
 
 use format::RecordId;
 use format::lob::{Fragment, Node, Pointer};
@@ -8,7 +8,7 @@ use format::sparse::{SparseValue, SparseVector};
 use super::plan::{ColumnRole, RowPlan};
 use crate::units::UnitIndex;
 
-/// What a pointer or a link says of the fragment it leads to.
+/// The claims of a pointer or link about the fragment that it leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
     /// The unit in which the fragment must be.
@@ -26,7 +26,7 @@ pub(crate) struct Reference {
 pub(crate) enum Expects {
     /// The root of a value, of any size.
     Root {
-        /// The column, if it is an ntext column: its values have an even number of bytes.
+        /// The column, if it is an ntext column, whose values have an even number of bytes.
         ntext: Option<u32>,
     },
     /// A part of a value: level 0 is data.
@@ -59,7 +59,7 @@ impl Expects {
         }
     }
 
-    /// Whether a fragment is what was expected; if not, the state of message 8961.
+    /// Whether a fragment is what was expected; if not, returns the state of message 8961.
     pub(crate) fn mismatch(self, kind: Kind) -> Option<u8> {
         let (size, level, expected, expected_level) = match (self, kind) {
             (Self::Root { .. }, Kind::Root { .. }) => return None,
@@ -67,14 +67,14 @@ impl Expects {
                 Self::Part { size, level } | Self::Overflow { size, level },
                 Kind::Part { size: actual, level: found },
             ) => (actual, found, size, level),
-            // How a value that takes several fragments hangs together was never met.
+            // No such value with several fragments was ever seen, so it is unknown how they are linked.
             (Self::Overflow { size, level }, Kind::Root { size: actual }) => (actual, level, size, level),
             _ => return Some(TYPE_DIFFERS),
         };
         if level != expected_level {
             return Some(TYPE_DIFFERS);
         }
-        // The smallest piece seen has 8 bytes: whether smaller ones are padded is unknown.
+        // The smallest fragment seen has 8 bytes: it is unknown whether smaller ones are padded.
         let may_be_padded = level == 0 && size <= SMALLEST_PIECE && expected < size;
         (size != expected && !may_be_padded).then_some(SIZE_DIFFERS)
     }
@@ -112,7 +112,7 @@ pub(crate) enum Kind {
     Undescribed,
 }
 
-/// What a fragment is.
+/// What a fragment is, and the value that it is part of.
 pub(crate) fn held(fragment: &Fragment<'_>) -> Held {
     let kind = match fragment.node() {
         _ if !fragment.is_live() => Kind::Undescribed,
@@ -143,12 +143,12 @@ pub(crate) fn links(unit: UnitIndex, fragment: &Fragment<'_>, mut visit: impl Fn
     }
 }
 
-/// What a complex column of a row says.
+/// The content of a complex column of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InRow {
     /// A fragment it leads to.
     Reference(Reference),
-    /// It is of a form that is not described.
+    /// It has an undocumented form.
     Undescribed,
     /// It cannot be complex, or its length is impossible.
     Invalid {
@@ -158,7 +158,7 @@ pub(crate) enum InRow {
 }
 
 impl RowPlan {
-    /// Calls `visit` for what each complex column of a row says.
+    /// Calls `visit` with the content of each complex column of a row.
     pub(crate) fn each(&self, record: &Record<'_>, mut visit: impl FnMut(InRow)) {
         let vector = self.sparse.as_ref().and_then(|ids| Some((SparseVector::of(record)?, ids)));
         if let Some((vector, ids)) = vector {
@@ -200,7 +200,7 @@ impl RowPlan {
                     visit(InRow::Reference(Reference { unit, target: link.target, id, expects }));
                 }
             }
-            // Also in a column that was made a (max) one: old rows keep their pointers.
+            // Also in a column that was changed to a (max) type: old rows keep their pointers.
             (Pointer::Overflow { id, level, links }, _, Some(unit)) => {
                 for link in links.iter() {
                     let expects = Expects::Overflow { size: link.size, level };
@@ -212,7 +212,7 @@ impl RowPlan {
     }
 }
 
-/// How a vector marks off-row values is undocumented: whatever may be one is not described.
+/// It is undocumented how a vector marks off-row values: any value that may be one counts as undescribed.
 fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
     let is_off_row = |value: SparseValue<'_>| {
         value.is_complex

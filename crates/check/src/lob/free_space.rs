@@ -1,4 +1,4 @@
-//! How full a page is, against its PFS byte (8914): kept for heaps and off-row data only
+//! How full a page is, compared with its PFS byte (8914). PFS has this only for heaps and off-row data
 //! (docs/format/allocation.md#pfs).
 
 use format::allocation::{PfsByte, pfs_page_of};
@@ -17,8 +17,8 @@ use crate::units::{Shape, Unit, UnitIndex};
 /// Bytes after the page header.
 const CAPACITY: u32 = (PAGE_BYTES - HEADER_BYTES) as u32;
 
-/// The most bytes that a page of each class was seen to use, and the most before the next class was seen. The limits are 50,
-/// 80 and 95 percent; which class a page has that uses a few bytes more or less than that was never met.
+/// The most bytes that a page of each class was seen to use, and the most before the next class was seen. The limits
+/// are 50, 80 and 95 percent; it is unknown which class a page gets when it uses a few bytes more or less than a limit.
 const CLASSES: [(u32, u32); 4] = [(4040, 4053), (6472, 6477), (7681, 7699), (CAPACITY, CAPACITY)];
 
 /// The check of sound pages against their PFS bytes.
@@ -49,7 +49,7 @@ fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<F
     let (lowest, highest) = match (unit.shape, header.kind()) {
         (Shape::Heap, Some(PageType::Data)) | (Shape::Text, Some(PageType::TextMix)) => {
             let (free, slots) = (header.free_count.get(), header.slot_count.get());
-            // Bytes that a transaction reserved are free to that one only, and stay in the header when it has ended.
+            // Bytes that a transaction has reserved are free only to it, and remain in the header after it has ended.
             let (lowest, highest) = classes(free, slots);
             (lowest, highest.max(classes(free.saturating_sub(header.reserved_count.get()), slots).1))
         }
@@ -67,8 +67,8 @@ fn page(context: &Context<'_>, unit: &Unit, page: Page<'_>, findings: &mut Vec<F
     findings.push(finding.text_value("expected", text(lowest)).text_value("actual", text(actual)));
 }
 
-/// The classes that a page with so much free space may have. A page whose slots are all empty uses only its slot array, and
-/// was met as empty.
+/// The classes that a page with this much free space may have. A page whose slots are all empty uses only its slot
+/// array; such pages were seen in the class "empty".
 fn classes(free: u16, slots: u16) -> (u8, u8) {
     let used = CAPACITY.saturating_sub(free.into());
     if used == 0 {
@@ -81,7 +81,7 @@ fn classes(free: u16, slots: u16) -> (u8, u8) {
     (lowest, class(|limits| limits.0))
 }
 
-/// As message 8914 prints a class: padded to twelve characters.
+/// A class as message 8914 prints it: padded to twelve characters.
 fn text(class: u8) -> String {
     format!("{:>12}", format!("{}_PCT_FULL", PfsByte(class).percent_full()))
 }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn classes_of_pages_as_met() {
-        // corpus: smallest and largest use of each class.
+        // Smallest and largest use of each class in real files.
         for (class, low, high) in [(1, 17, 4040), (2, 4054, 6472), (3, 6478, 7681), (4, 7700, 8096)] {
             for used in [low, high] {
                 assert_eq!(classes(8096 - used, 1), (class, class), "{used}");

@@ -1,5 +1,6 @@
-//! Values of ntext columns have an even number of bytes (2570). Off the row, only the row tells whose column a value is, and
-//! only the root how long it is: what leads to roots is met with the roots of odd length.
+//! Values of ntext columns have an even number of bytes (2570). For an off-row value, only the row shows which column
+//! it belongs to, and only the root how long it is: roots that ntext columns lead to are matched with roots of odd
+//! length.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +18,9 @@ use crate::pinpoint::{self, Unread};
 use crate::registry::{self, limits};
 use crate::wire::wire;
 
-/// Addresses that are kept of each side of a run. Beyond, rows are asked again.
+/// Limit on the addresses kept per side of a run. Beyond it, rows are read a second time.
 const MOST: usize = 1 << 17;
-/// What both sides take in a thread at most.
+/// The most that both sides take per thread.
 pub(super) const BYTES_PER_THREAD: u64 = (2 * MOST * size_of::<RecordId>()) as u64;
 
 /// Both sides, in units of tables with ntext columns.
@@ -31,7 +32,7 @@ pub(super) struct Parity {
     odd: Addresses,
 }
 
-/// Addresses, all of them as long as they are few. Whether they are does not depend on how they are spread over threads.
+/// Addresses: all of them while they are few enough, which does not depend on how they are spread over threads.
 #[derive(Default)]
 struct Addresses {
     kept: Vec<RecordId>,
@@ -53,7 +54,7 @@ impl Addresses {
         }
     }
 
-    /// The addresses, if all are kept.
+    /// The addresses, if all were kept.
     fn all(&self) -> Option<&[RecordId]> {
         (self.seen <= MOST as u64).then_some(&self.kept)
     }
@@ -63,23 +64,23 @@ wire!(Parity { ntext, odd });
 wire!(Addresses { kept, seen });
 
 impl Parity {
-    /// A column of an ntext type leads to this root.
+    /// Notes that an ntext column leads to this root.
     pub(super) fn ntext(&mut self, root: RecordId) {
         self.ntext.add(root);
     }
 
-    /// A root of a value with an odd number of bytes.
+    /// Notes a root of a value with an odd number of bytes.
     pub(super) fn odd(&mut self, root: RecordId) {
         self.odd.add(root);
     }
 
-    /// Adds what another thread has.
+    /// Adds the addresses of another thread.
     pub(super) fn merge(&mut self, other: Self) {
         self.ntext.merge(other.ntext);
         self.odd.merge(other.odd);
     }
 
-    /// The odd roots among which an ntext column may have its value, in order; `None` when they are too many.
+    /// The odd roots to which an ntext column may lead, in order; `None` if there are too many.
     pub(super) fn suspects(&self) -> Option<Vec<RecordId>> {
         let mut odd = self.odd.all()?.to_vec();
         odd.sort_unstable();
@@ -90,7 +91,7 @@ impl Parity {
     }
 }
 
-/// After the sweep, of a rowset whose off-row values are whole: its ntext values of odd length.
+/// After the sweep, for a rowset whose off-row values are whole: its ntext values of odd length.
 pub(super) fn reckon(
     context: &Context<'_>,
     (plans, plan): (&Plans, &RowsetPlan),
@@ -127,7 +128,7 @@ pub(super) fn reckon(
     })
 }
 
-/// About a rowset whose off-row values are damaged, nothing is reported.
+/// Notes that nothing is reported about a rowset whose off-row values are damaged.
 pub(super) fn note_damaged(context: &Context<'_>, plans: &Plans, plan: &RowsetPlan, coverage: &mut Coverage) {
     let has_ntext = plans.rows(plan.in_row).is_some_and(|rows| rows.has_ntext);
     if let Some(unit) = context.units.get(plan.in_row).filter(|_| has_ntext && context.options.checks_purity()) {

@@ -1,10 +1,10 @@
-//! The fragments of one rowset's off-row values that are missing, surplus or wrong: 8961, 8964, 8965, 8974, 8925, and 8929
-//! for the rows that own them.
+//! The fragments of one rowset's off-row values that are missing, surplus or wrong: 8961, 8964, 8965, 8974, 8925, and
+//! 8929 for the rows that own them.
 //!
-//! Passes over the rowset's pages only. The first spreads fragments and references over cells, of which those stay whose
-//! two sides differ; the second takes what is in them, a small share however many values there are, and sorts it by place,
-//! so that each place is checked by itself. What that says of whole values is sorted by their ids, with the rows that own
-//! values: a third pass.
+//! This takes passes over the rowset's pages only. The first pass distributes fragments and references over cells; only
+//! cells whose two sides differ are kept. The second pass takes the facts in these cells, a small share however many
+//! values there are, and sorts them by place, so that each place is checked on its own. The resulting facts about whole
+//! values are sorted by their ids, together with the rows that own values: a third pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,14 +25,14 @@ use crate::spill::Sorter;
 use crate::survey::PageSet;
 use crate::units::UnitIndex;
 
-/// Fragments a cell holds on average, at most while the number of cells is within its bounds.
+/// Fragments per cell on average, at most, while the number of cells is within its bounds.
 const FRAGMENTS_PER_CELL: u64 = 64;
 /// Bounds of the number of cells, as far as memory allows.
 const CELLS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
 /// State of message 8961 for ids that differ.
 const ID_DIFFERS: u8 = 1;
 
-/// Something that a page says.
+/// A fact from a page.
 enum Fact {
     TextPage(PageId),
     Fragment { unit: UnitIndex, at: RecordId, held: Held },
@@ -49,14 +49,15 @@ struct Look<'a> {
     stretches: BTreeMap<UnitIndex, PageRange>,
     /// Text pages that passed their audit.
     sound: PageSet,
-    /// What is known of values.
+    /// Facts about values.
     values: Sorter<OfValue>,
-    /// Something is wrong in a value that another node, not a row, refers to.
+    /// Something is wrong at a place that another node, not a row, refers to.
     has_wrong: bool,
     findings: &'a mut FindingCollector,
 }
 
-/// A place that its two sides see differently, or that shares a cell with one: what was said of it, in the order of [`FragmentFactKind`].
+/// A place whose two sides differ, or that shares a cell with one: the facts about it, in the order of
+/// [`FragmentFactKind`].
 #[derive(Default)]
 struct Place {
     at: RecordId,
@@ -66,15 +67,14 @@ struct Place {
     has_ghost: bool,
     /// The first reference that fits the fragment.
     fitting: Option<(From, Reference)>,
-    /// There is a second one.
+    /// There is a second such reference.
     is_shared: bool,
 }
 
-/// Names what is wrong with a rowset's off-row values. `is_whole`: all its rows were seen, so that what no row refers to
-/// is an orphan. Gives the number of fragments to which only deleted rows refer.
+/// Names what is wrong with a rowset's off-row values. `is_whole`: all its rows were seen, so that a fragment to which
+/// no row refers is an orphan. Returns the number of fragments to which only deleted rows refer.
 ///
-/// # Errors
-/// [`Unread`]: then nothing is said, or nothing of the rows that own values.
+/// # Errors [`Unread`]: then nothing is reported, or nothing about the rows that own values.
 pub(crate) fn lob(
     (context, plans): (&Context<'_>, &Plans),
     plan: &RowsetPlan,
@@ -118,7 +118,7 @@ impl Look<'_> {
         Finding::new(check).owner(self.owner(unit)).at_record(at).number("text_id", id.cast_signed())
     }
 
-    /// Calls `visit` with all that the rowset's sound pages say.
+    /// Calls `visit` with all facts from the rowset's sound pages.
     fn each(&self, units: &[UnitIndex], visit: &mut dyn FnMut(Fact)) -> Result<(), Unread> {
         for (&unit, &stretch) in self.stretches.iter().filter(|(unit, _)| units.contains(unit)) {
             if unit == self.plan.in_row {
@@ -163,7 +163,7 @@ impl Look<'_> {
         self.context.hash.spread(at) as usize & cells.len().wrapping_sub(1)
     }
 
-    /// Spreads what is said over cells.
+    /// Distributes the facts over cells.
     fn cells(&mut self, weight: u64) -> Result<Vec<Bucket>, Unread> {
         let context = self.context;
         let most =
@@ -200,7 +200,7 @@ impl Look<'_> {
         Ok(cells)
     }
 
-    /// What is said of places in cells whose sides differ.
+    /// The facts about places in cells whose sides differ.
     fn suspects(&self, cells: &[Bucket]) -> Result<Sorter<FragmentFact>, Unread> {
         let differs = |at| cells.get(self.place_of(cells, at)).is_some_and(|(found, named)| found != named);
         let mut said = Sorter::new(self.context.bytes_for_facts() / 2, self.context.space);
@@ -223,7 +223,7 @@ impl Look<'_> {
         self.values.push(OfValue { id, what });
     }
 
-    /// Something is wrong with the value to which this reference belongs.
+    /// Notes that something is wrong with the value to which this reference belongs.
     fn blame(&mut self, from: From, id: u64) {
         if from.unit == self.plan.in_row {
             self.own(from.at, id);
@@ -233,7 +233,8 @@ impl Look<'_> {
         }
     }
 
-    /// 8929 for a row that owns a value in which something is wrong. A row may be named more than once, and is reported once.
+    /// Reports 8929 for a row that owns a value in which something is wrong: once, even if the row is named more than
+    /// once.
     fn own(&mut self, row: RecordId, id: u64) {
         let owner = self.owner(self.plan.in_row);
         let kind = if owner.index_id > 1 { "index" } else { "data" };
@@ -242,7 +243,7 @@ impl Look<'_> {
         self.findings.push(finding.text_value("record", format!("RID = {row}")));
     }
 
-    /// Judges what is said of a place, as far as it is known when it is said.
+    /// Checks one fact about a place against what is known when it arrives.
     fn hear(&mut self, place: &mut Place, what: FragmentFactKind) {
         match (what, place.fragment) {
             (FragmentFactKind::Fragment { unit, held }, _) => place.fragment = Some((unit, held)),
@@ -276,7 +277,7 @@ impl Look<'_> {
         }
     }
 
-    /// Judges a place of which all was said. One if only deleted rows refer to it.
+    /// Checks a place after its last fact. Returns 1 if only deleted rows refer to it.
     fn close(&mut self, place: &Place, is_whole: bool) -> u64 {
         let Some((unit, held)) = place.fragment else { return 0 };
         if !place.is_referenced {
@@ -289,7 +290,7 @@ impl Look<'_> {
             return 0;
         }
         if held.kind == Kind::Unknown {
-            // 8962 says so.
+            // Message 8962 covers it.
             self.know(held.id, Known::Lost);
         } else if let Some((from, to)) = place.fitting.filter(|_| !place.is_shared)
             && let Some(state) = to.expects.mismatch(held.kind)
@@ -297,7 +298,7 @@ impl Look<'_> {
             let finding = self.finding(&registry::LOB_MISMATCH, unit, place.at, held.id).state(state);
             self.findings.push(finding.ref_at(from.at.page, from.at.slot));
             self.blame(from, to.id);
-            // What it was, and what hung below it, is not known.
+            // It is unknown what it was, and what was below it.
             if !matches!(held.kind, Kind::Part { level: 1.., .. } | Kind::Root { .. }) {
                 self.know(held.id, Known::Lost);
             }
@@ -317,7 +318,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// A place where nothing is to which something refers.
+    /// Something refers to a place where there is nothing.
     fn unseen(&mut self, at: RecordId, from: From, to: &Reference) {
         self.blame(from, to.id);
         let owner = self.context.unit_of(at.page);
@@ -333,7 +334,7 @@ impl Look<'_> {
         self.findings.push(finding.ref_at(from.at.page, from.at.slot));
     }
 
-    /// Orphans of values of which nothing was lost, and rows that own a value in which something is wrong.
+    /// Reports orphans of values that have lost nothing, and rows that own a value in which something is wrong.
     fn judge_values(mut self) -> Result<(), Unread> {
         let mut read = Ok(());
         let empty = Sorter::new(0, self.context.space);

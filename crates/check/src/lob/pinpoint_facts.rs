@@ -1,4 +1,4 @@
-//! What rows and text pages say of places where fragments are, as it is sorted.
+//! Facts from rows and text pages about places of fragments, as they are sorted.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) struct From {
     pub(super) unit: UnitIndex,
 }
 
-/// What is said of a place.
+/// One fact about a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FragmentFact {
     pub(super) about: RecordId,
@@ -27,14 +27,14 @@ pub(super) struct FragmentFact {
 pub(super) enum FragmentFactKind {
     /// This fragment is there.
     Fragment { unit: UnitIndex, held: Held },
-    /// A deleted row has this id for it.
+    /// A deleted row names it, with this id.
     Ghost { id: u64 },
-    /// It is referred to.
+    /// A reference leads to it.
     Reference { from: From, to: Reference },
 }
 
 impl FragmentFactKind {
-    /// The order in which it must be known, and what is first among equals.
+    /// The order in which the facts are needed, and the order among equal ones.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
             Self::Fragment { .. } => (0, None, 0),
@@ -44,19 +44,19 @@ impl FragmentFactKind {
     }
 }
 
-/// What is known of a value, by its id.
+/// One fact about a value, by its id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct OfValue {
     pub(super) id: u64,
     pub(super) what: Known,
 }
 
-/// In the order in which it must be known.
+/// In the order in which the facts are needed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
     /// A node of it was lost: what was below it cannot be distinguished from an orphan.
     Lost,
-    /// Something is wrong in it that another node, not a row, refers to.
+    /// Something is wrong in it at a place that another node, not a row, refers to.
     Wrong,
     /// A fragment of it to which nothing refers.
     Orphan { unit: UnitIndex, at: RecordId },

@@ -1,4 +1,4 @@
-//! Which units of a rowset hold what, and which columns may have values off the row: worked out before the sweep.
+//! Which units of a rowset contain what, and which columns may have off-row values: derived before the sweep.
 
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use format::types::{TypeInfo, xtype};
@@ -15,19 +15,19 @@ pub(crate) struct Plans {
     /// By ordinal of an in-row unit.
     rows: PerUnit<Option<Box<RowPlan>>>,
     rowsets: Vec<RowsetPlan>,
-    /// By ordinal of a LOB unit: some of its values are of ntext columns.
+    /// By ordinal of a LOB unit: whether some of its values belong to ntext columns.
     has_ntext: Vec<bool>,
 }
 
 /// A rowset with units for off-row values.
 pub(crate) struct RowsetPlan {
-    /// Its rows.
+    /// The unit with its rows.
     pub(crate) in_row: UnitIndex,
     /// Its LOB and row-overflow units.
     pub(crate) text_units: Vec<UnitIndex>,
-    /// Why its rows cannot be read, if there are any.
+    /// Why its rows cannot be read, if they cannot.
     pub(super) why_not: Option<&'static Limit>,
-    /// References may come from elsewhere than its rows.
+    /// References may come from other places than its rows.
     pub(super) is_unknown: bool,
 }
 
@@ -61,12 +61,12 @@ pub(super) enum ColumnRole {
     Large,
     /// A type of limited length: may be moved off the row.
     Limited,
-    /// Always in the row.
+    /// Always stored in the row.
     Never,
 }
 
 impl Plans {
-    /// Plans for the units of a database; for the rows of those that have pages.
+    /// Plans for the units of a database; row plans only for units that have pages.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let has_ntext = vec![false; units.list().len()];
         let mut plans = Self { rows: PerUnit::new(units.list().len()), rowsets: Vec::new(), has_ntext };
@@ -119,7 +119,7 @@ impl Plans {
         self.rows.get(unit as usize)?.as_deref()
     }
 
-    /// Whether some values of a LOB unit are of ntext columns.
+    /// Whether some values of a LOB unit belong to ntext columns.
     pub(super) fn has_ntext(&self, unit: UnitIndex) -> bool {
         self.has_ntext.get(unit as usize).copied().unwrap_or_default()
     }
@@ -148,7 +148,7 @@ fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
     columns
 }
 
-/// Dropped columns keep their type, and their values.
+/// Dropped columns keep their type and their values.
 fn role(column: &RowsetColumn) -> ColumnRole {
     if column.status & column_status::UNIQUIFIER != 0 {
         return ColumnRole::Never;

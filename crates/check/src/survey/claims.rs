@@ -1,4 +1,4 @@
-//! Which units claim an extent: by their IAM pages, which are read again where it matters.
+//! Which units claim an extent: decided by their IAM pages, which are read again where it matters.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -12,7 +12,7 @@ use super::iam::iam_bitmap;
 use crate::spill::{Item, Sorted, page_to};
 use crate::units::UnitIndex;
 
-/// A unit's claim to an extent that another unit claimed before.
+/// A unit's claim to an extent that another unit had already claimed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Claim {
     /// Its first page.
@@ -39,7 +39,7 @@ impl Item for Claim {
     }
 }
 
-/// The units that claim `extent` besides its owner. To be asked of extents in ascending order.
+/// The units that claim `extent` besides its owner. Call it with extents in ascending order.
 pub(super) fn claimants(claims: &mut Peekable<Sorted<Claim>>, extent: PageId) -> Vec<UnitIndex> {
     while claims.next_if(|claim| claim.extent < extent).is_some() {}
     std::iter::from_fn(|| claims.next_if(|claim| claim.extent == extent)).map(|claim| claim.unit).collect()
@@ -55,18 +55,18 @@ pub(super) struct Interval {
     pub(super) unit: UnitIndex,
     /// First page of the interval that it describes.
     pub(super) start: PageId,
-    /// Its page.
+    /// Address of the IAM page.
     pub(super) page: PageId,
 }
 
 impl Intervals {
-    /// For these IAM pages.
+    /// Intervals of these IAM pages.
     pub(super) fn new(mut pages: Vec<Interval>) -> Self {
         pages.sort_unstable();
         Self(pages)
     }
 
-    /// Pairs of neighbors that describe the same interval for the same unit.
+    /// Adjacent entries that describe the same interval for the same unit.
     pub(super) fn doubles(&self) -> impl Iterator<Item = (Interval, Interval)> + '_ {
         let pairs = self.0.iter().zip(self.0.iter().skip(1));
         pairs.filter(|(a, b)| (a.unit, a.start) == (b.unit, b.start)).map(|(a, b)| (*a, *b))

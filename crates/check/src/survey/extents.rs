@@ -35,7 +35,7 @@ pub(super) fn check(
         let claims = &mut claims;
         let mut checker =
             Checker { source, database, file, chains, claims, units, findings, coverage, totals: totals_of_file };
-        // Nothing can be said about an extent without maps; damaged maps have been reported.
+        // Nothing can be checked in an extent without maps; damaged maps have been reported.
         let has_maps = |extent: &u32| file.extent_bits(*extent).is_some() || file.pfs_is_known(extent * EXTENT_PAGES);
         for extent in (0..file.extent_count()).filter(has_maps) {
             checker.extent(extent);
@@ -56,7 +56,7 @@ struct Checker<'a> {
     database: &'a Database,
     file: &'a FileMap,
     chains: &'a Chains,
-    /// In the order of extents.
+    /// Sorted by extent.
     claims: &'a mut Peekable<Sorted<Claim>>,
     units: &'a Units,
     findings: &'a mut FindingCollector,
@@ -64,7 +64,7 @@ struct Checker<'a> {
     totals: FileTotals,
 }
 
-/// Who claims an extent besides the IAM bitmaps.
+/// A claimant of an extent, besides the IAM bitmaps.
 #[derive(Clone, Copy)]
 enum Claimant {
     Gam,
@@ -110,14 +110,14 @@ impl Checker<'_> {
         }
         let mut claimants: Vec<Claimant> = owners.iter().map(|&unit| Claimant::Unit(unit)).collect();
         if free {
-            // Pages that an IAM chain lists one by one in an extent that the GAM calls free.
+            // Units whose IAM chain lists single pages in an extent that the GAM has as free.
             let singles: BTreeSet<UnitIndex> =
                 self.file.singles().range(self.pages(extent)).map(|(_, single)| single.unit).collect();
             claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
         }
         if !claimants.is_empty() {
             if extent == 0 {
-                // The pages by which all others are found are here.
+                // This extent has the pages through which all others are found.
                 claimants.insert(0, Claimant::System);
             } else if fixed {
                 self.coverage.note(&limits::ALLOCATION_MAP_EXTENT_CLAIMED, format!("extent {first}"), 1);
@@ -138,7 +138,7 @@ impl Checker<'_> {
         if free && fixed {
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
-            // What PFS says of the pages beside the maps of a later interval was never seen.
+            // No sample shows what PFS says about the pages next to the maps of a later interval.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -154,8 +154,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Fixed pages are in use. Those at the start of a GAM interval are in an extent of their own; the boot page in a
-    /// mixed one; later PFS pages in whatever extent they fall into (docs/format/allocation.md#legal-combinations).
+    /// Fixed pages are in use. Those at the start of a GAM interval have an extent of their own; the boot page is in a
+    /// mixed extent; later PFS pages are in whatever extent they happen to fall into
+    /// (docs/format/allocation.md#legal-combinations).
     fn fixed_pages(&mut self, extent: u32, own_extent: bool) {
         for page in self.pages(extent) {
             let Some(kind) = FixedPage::at(self.page_id(page)) else { continue };
@@ -171,7 +172,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The last extent of a file whose size is no multiple of 8 pages, none of them in use: nothing is known of its bits.
+    /// Whether this is the last extent of a file whose size is no multiple of 8 pages, with none of its pages in use:
+    /// nothing is known about its bits.
     fn is_unused_tail(&self, extent: u32) -> bool {
         let pages = self.pages(extent);
         pages.len() < EXTENT_PAGES as usize
@@ -210,8 +212,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may linger on pages that are
-    /// not allocated (docs/format/README.md#sgam-and-mixed-bits).
+    /// Allocated pages of a unit's own extent are neither mixed nor IAM pages. The mixed bit may remain on pages that
+    /// are not allocated (docs/format/README.md#sgam-and-mixed-bits).
     fn dedicated_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -223,7 +225,7 @@ impl Checker<'_> {
         }
     }
 
-    /// No page of an extent that is free, or that holds only fixed pages, is allocated.
+    /// No page is allocated in an extent that is free, or that has only fixed pages.
     fn unowned_pages(&mut self, extent: u32, expected: u8) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -235,7 +237,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Allocated pages of a mixed extent are in some chain's list: 8906.
+    /// Each allocated page of a mixed extent is in the list of some chain: 8906.
     fn mixed_pages(&mut self, extent: u32) {
         for page in self.pages(extent) {
             let Allocation::Used(byte) = self.file.allocation(page) else { continue };
@@ -257,8 +259,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether pages that no chain has may be of one that cannot be followed to its end: one of them names its unit, or
-    /// cannot be trusted to name any.
+    /// Whether pages that are in no chain may belong to one that cannot be followed to its end: one of the pages names
+    /// its unit, or cannot be trusted to name any.
     fn may_be_of_broken_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
         self.chains.surplus > 0
             || !self.chains.broken.is_empty()
@@ -276,7 +278,7 @@ impl Checker<'_> {
         self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
-    /// A mixed extent without room: each of its pages is in a chain's list or is a fixed page.
+    /// Whether this is a mixed extent without free pages: each of its pages is in a chain's list or at a fixed place.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =
@@ -284,7 +286,7 @@ impl Checker<'_> {
         if listed == pages.len() {
             return true;
         }
-        // Some pages are listed, so it is a mixed extent, and pages that are in use but not listed have no owner.
+        // Some pages are listed, so the extent is mixed, and pages that are in use but not listed have no owner.
         let unlisted_in_use = pages.clone().filter(|page| {
             matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
                 && !self.file.singles().contains_key(page)
@@ -294,7 +296,7 @@ impl Checker<'_> {
             self.mixed_pages(extent);
             return true;
         }
-        // If PFS is unknown, so is which pages are in use.
+        // If PFS is unknown, it is unknown which pages are in use.
         pages.clone().any(|page| !self.file.pfs_is_known(page))
     }
 
@@ -313,7 +315,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Pages in use after the end of a file that was cut inside an extent: 8966. Whole extents after it are 2579.
+    /// Pages in use after the end of a file that was truncated inside an extent: 8966. Whole extents after the end are
+    /// 2579.
     fn lost_pages(&mut self) {
         for page in self.file.lost_pages() {
             if !self.file.pfs(page).is_allocated() {

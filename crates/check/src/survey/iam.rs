@@ -1,4 +1,4 @@
-//! IAM pages: found through PFS and through the chains, checked as chains, and their claims entered into the file maps.
+//! IAM pages: found through PFS and through the chains, checked as chains; their claims are entered into the file maps.
 
 mod claim;
 mod links;
@@ -26,9 +26,9 @@ use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
 
 /// A sound IAM page.
 pub(super) struct IamPage {
-    /// Where it is.
+    /// Its address.
     pub(super) id: PageId,
-    /// The unit it counts for.
+    /// The unit for which it counts.
     pub(super) unit: UnitIndex,
     named: AllocUnitId,
     prev: PageId,
@@ -36,10 +36,10 @@ pub(super) struct IamPage {
     header: IamHeader,
 }
 
-/// Extents after the end of the file that are listed of one IAM page; more say nothing more.
+/// Limit on the extents beyond the end of the file that are listed per IAM page; more would add nothing.
 const MAX_BEYOND_PER_PAGE: u64 = 200;
 
-/// What following the chains gave.
+/// The result of following the chains.
 pub(super) struct Chains {
     /// Sound IAM pages, by place.
     pub(super) pages: Vec<IamPage>,
@@ -47,11 +47,11 @@ pub(super) struct Chains {
     pub(super) broken: Vec<UnitIndex>,
     /// Units that have pages in files that were not given.
     pub(super) partial: BTreeSet<UnitIndex>,
-    /// Units that claim extents which others claim too.
+    /// Units that claim extents that other units claim too.
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// IAM pages that were left out, as no database has so many.
+    /// Number of IAM pages that were left out: no database has so many.
     pub(super) surplus: u64,
     /// The interval of each IAM page.
     pub(super) intervals: Intervals,
@@ -63,23 +63,23 @@ struct Follower<'a> {
     units: &'a mut Units,
     findings: &'a mut FindingCollector,
     coverage: &'a mut Coverage,
-    /// Sound IAM pages, by place.
+    /// Sound IAM pages, by address.
     sound: BTreeMap<PageId, IamPage>,
-    /// How many more there may be of units in the catalog, and of others.
+    /// How many more pages are accepted for units in the catalog, and for other units.
     room: [u64; 2],
-    /// Sound ones for which there was none, and how many.
+    /// Sound pages that exceeded this room, and their number.
     left_out: PageSet,
     surplus: u64,
     broken: BTreeSet<UnitIndex>,
-    /// Units whose chain goes on at a page that was left out.
+    /// Units whose chain continues at a page that was left out.
     cut: BTreeSet<UnitIndex>,
     partial: BTreeSet<UnitIndex>,
     sharing: BTreeSet<UnitIndex>,
     unread: Vec<PageId>,
 }
 
-/// Follows all IAM chains and enters what they claim into `files`. Also gives the claims to extents that another unit
-/// claimed before.
+/// Follows all IAM chains and enters their claims into `files`. Also returns the claims to extents that another unit
+/// had already claimed.
 pub(super) fn follow(
     source: &dyn PageSource,
     database: &Database,
@@ -88,7 +88,7 @@ pub(super) fn follow(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
-    // A unit has one IAM page an interval; some may be of units that are not in the catalog.
+    // A unit has one IAM page per interval; some pages may belong to units that are not in the catalog.
     let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
@@ -137,13 +137,13 @@ impl Follower<'_> {
         self.sound.get(&page)
     }
 
-    /// The units of the catalog with the IAM page it names as first.
+    /// The units in the catalog, each with the IAM page that it names as the first.
     fn heads(&self) -> Vec<(UnitIndex, PageId)> {
         let head = |(at, unit): (usize, &catalog::AllocUnit)| (at as UnitIndex, unit.first_iam);
         self.database.units.iter().enumerate().map(head).filter(|(_, head)| !head.is_none()).collect()
     }
 
-    /// Reads every page that PFS, the catalog or another IAM page calls an IAM page.
+    /// Reads every page that PFS, the catalog or another IAM page marks as an IAM page.
     fn collect(&mut self, files: &[FileMap]) {
         let mut visited = PageSet::new(files);
         for file in files {
@@ -160,7 +160,7 @@ impl Follower<'_> {
 
     /// Reads a page, and those to which its next pointer leads.
     fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
-        // What is beyond the end that a file header names is in no set of pages.
+        // Pages beyond the end of the file, as its header has it, are in no page set.
         while !visited.contains(id) && !self.sound.contains_key(&id) {
             visited.insert(id);
             let file = files.iter().find(|file| file.file_id == id.file);
@@ -175,8 +175,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Reads one candidate. A damaged page is reported if PFS calls it an IAM page; otherwise it is another page of some
-    /// unit, to which a pointer leads by mistake, and the sweep reports it.
+    /// Reads one candidate. A damaged page is reported if PFS marks it as an IAM page. Otherwise it is another page of
+    /// some unit, to which a pointer leads by mistake, and the sweep reports it.
     fn read(&mut self, id: PageId, by_pfs: bool) -> Option<IamPage> {
         if !self.source.contains(id) {
             return None;
@@ -210,7 +210,7 @@ impl Follower<'_> {
                 }
                 Some(IamPage { id, unit: unit?, named, prev: header.prev(), next: header.next(), header: iam })
             }
-            // The header of an encrypted page still says what it is.
+            // The header of an encrypted page still shows what it is.
             None if header.is_encrypted() && header.kind() == Some(PageType::Iam) => {
                 self.coverage.note(&limits::ALLOCATION_ENCRYPTED, format!("file {}", id.file), 1);
                 self.unread.push(id);
@@ -225,13 +225,13 @@ impl Follower<'_> {
         }
     }
 
-    /// An IAM page that the system could not read.
+    /// Notes an IAM page that the system could not read.
     fn unread(&mut self, id: PageId) {
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
         self.unread.push(id);
     }
 
-    /// The unit of another IAM page, if there is room for that.
+    /// The unit of one more IAM page, if there is room for the page.
     fn take_room(&mut self, named: AllocUnitId) -> Option<UnitIndex> {
         let [of_known, of_strays] = &mut self.room;
         let unit = self.units.index_of_iam(named)?;

@@ -1,4 +1,5 @@
-//! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; fixed pages checked for being what their place demands.
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded whole; checks that fixed pages are what their place
+//! requires.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,46 +26,46 @@ use crate::units::{UnitIndex, Units};
 pub(crate) enum Allocation {
     /// In use.
     Used(PfsByte),
-    /// Not in use: what it holds means nothing.
+    /// Not in use: its content means nothing.
     Free,
     /// The PFS page is damaged.
     Unknown,
 }
 
 const ONE_CLAIM: u8 = 1 << 2;
-/// Claimants of an extent that are listed besides its owner; more say nothing more.
+/// Limit on the claimants listed per extent besides its owner; more would add nothing.
 const MAX_CLAIMS: u8 = 7;
 
-/// Who owns what in a file. About two bytes per page.
+/// Who owns what in a file. It takes about two bytes per page.
 pub(crate) struct FileMap {
     /// File id.
     pub(crate) file_id: u16,
     /// Whole pages in the file.
     pub(crate) pages: u32,
-    /// Pages that the file header claims, if that is more: the file was cut.
+    /// Pages that the file header claims beyond the end of the file: the file was truncated.
     pub(crate) lost_from_header: u32,
-    /// One byte per page, to the end of the last extent.
+    /// One byte per page, up to the end of the last extent.
     pfs: Vec<u8>,
     /// By PFS interval: the page can be trusted.
     pfs_is_sound: Vec<bool>,
-    /// By extent: bit 0 free in GAM, bit 1 mixed with free pages in SGAM; above them, how many units claim it besides its
-    /// owner, [`MAX_CLAIMS`] at most.
+    /// By extent: bit 0 is "free" in GAM, bit 1 is "mixed with free pages" in SGAM; the higher bits count the units
+    /// that claim it besides its owner, [`MAX_CLAIMS`] at most.
     extents: Vec<u8>,
     /// By GAM interval: both pages can be trusted.
     gam_is_sound: Vec<bool>,
-    /// By extent: ordinal + 1 of the unit whose IAM page claims it, 0 for none.
+    /// By extent: ordinal + 1 of the unit whose IAM page claims it; 0 for none.
     owners: Vec<u32>,
-    /// Pages in a single-page slot, and IAM pages.
+    /// Pages in single-page slots, and IAM pages.
     singles: BTreeMap<u32, Single>,
     /// Fixed pages that the system could not read.
     pub(crate) unread: Vec<PageId>,
-    /// The page with the settings of the server, in master.
+    /// The page with the server's settings, in master.
     config: Option<u32>,
-    /// Whether there is one could not be read.
+    /// Whether there is such a page could not be determined: it is unreadable.
     config_is_unread: bool,
 }
 
-/// Where master has the settings of the server (docs/format/allocation.md#fixed-pages).
+/// Where master has the server's settings (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
 
 /// A page that an IAM chain lists one by one.
@@ -72,7 +73,7 @@ const CONFIG: PageId = PageId::new(1, 10);
 pub(crate) struct Single {
     /// The unit.
     pub(crate) unit: UnitIndex,
-    /// An IAM page, not a page in a slot of one.
+    /// It is an IAM page, not a page in a slot of one.
     pub(crate) is_iam: bool,
 }
 
@@ -103,15 +104,15 @@ impl FileMap {
         }
     }
 
-    /// GAM and SGAM bit of an extent; `None` when one of the two pages cannot be trusted.
+    /// GAM and SGAM bits of an extent; `None` if one of the two pages cannot be trusted.
     pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
         let known = self.gam_is_sound.get((extent / INTERVAL_EXTENTS) as usize).copied().unwrap_or_default();
         let bits = self.extents.get(extent as usize)?;
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` that are in extents of which a unit claims anything, ascending. Others have no owner: what goes
-    /// through a file for owners passes them quickly, as a header can claim a terabyte of them.
+    /// The pages of `range` in extents of which a unit claims anything, ascending. Other pages have no owner. A search
+    /// for owners must skip them quickly, as a header can claim a terabyte of them.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
         let mut singles = self.singles.range(first * EXTENT_PAGES..).map(|(page, _)| page / EXTENT_PAGES).peekable();
@@ -134,7 +135,7 @@ impl FileMap {
         self.owners.get(extent as usize)?.checked_sub(1)
     }
 
-    /// Claims an extent. Whether another unit has it already, and this one is among those that are listed.
+    /// Claims an extent. Returns whether another unit already has it and this claim is among those that are listed.
     pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
         let at = extent as usize;
         let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
@@ -153,7 +154,7 @@ impl FileMap {
         self.extents.get(extent as usize).is_some_and(|bits| *bits >= ONE_CLAIM)
     }
 
-    /// Pages after the end of the file in its last extent, among those that its header claims.
+    /// Pages of the file's last extent that are after the end of the file but that its header claims.
     pub(crate) fn lost_pages(&self) -> Range<u32> {
         let end = self.pages.next_multiple_of(EXTENT_PAGES).min(self.pages.saturating_add(self.lost_from_header));
         self.pages..end
@@ -164,7 +165,7 @@ impl FileMap {
         &self.singles
     }
 
-    /// Lists a page; returns the one who already has it.
+    /// Lists a page; returns the previous claimant, if any.
     pub(crate) fn claim_single(&mut self, page: u32, single: Single) -> Option<Single> {
         match self.singles.entry(page) {
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -180,12 +181,12 @@ impl FileMap {
         self.extent_owner(page / EXTENT_PAGES).or_else(|| self.singles.get(&page).map(|single| single.unit))
     }
 
-    /// Whether the place of `page` fixes what it is, so that no allocation unit has it.
+    /// Whether `page` is at a fixed place, so that no allocation unit has it.
     pub(crate) fn is_fixed(&self, page: u32) -> bool {
         FixedPage::at(PageId::new(self.file_id, page)).is_some() || self.config == Some(page)
     }
 
-    /// The page that may be the one with the settings of the server, as it could not be read and has no owner.
+    /// The page that may contain the server's settings: it could not be read and has no owner.
     pub(crate) fn unread_config(&self) -> Option<PageId> {
         (self.config_is_unread && self.owner(CONFIG.page).is_none()).then_some(CONFIG)
     }
@@ -204,7 +205,7 @@ pub(crate) fn load(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> FileMap {
-    // A file grown on disk whose header was not written yet ends, for the database, where the header says.
+    // If a file has grown on disk but its header has not been written yet, the database ends where the header says.
     let pages = file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages));
     let file = &DataFile { pages, ..file.clone() };
     let extents = file.pages.div_ceil(EXTENT_PAGES);
@@ -283,20 +284,20 @@ struct FixedPages<'a> {
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
     config_is_unread: bool,
-    /// Pages of the intervals, one after another, that are unchecked and not reported yet.
+    /// Pages of adjacent unchecked intervals that have not been reported yet.
     unchecked: Option<Range<u32>>,
     is_one_interval: bool,
 }
 
 impl FixedPages<'_> {
-    /// File header and, in file 1, boot page: message 5250.
+    /// File header and, in file 1, the boot page: message 5250.
     fn heads(&mut self, file: &DataFile) {
         let mut invalid: Vec<(PageId, FixedPage, Option<FixedFault>)> = Vec::new();
         let header = PageId::new(file.file_id, 0);
         if !file.header_is_sound {
             invalid.push((header, FixedPage::FileHeader, None));
         } else if let Some(mut bytes) = self.source.read_page(header) {
-            // Its record was read, so it is not encrypted, whatever its flags say.
+            // Its record was readable, so it is not encrypted, whatever its flags say.
             undo_torn_bits(&mut bytes);
             let page = Page::new(&bytes);
             if let Some(fault) = audit::fixed_fault(page).or_else(|| audit::idle_field_fault(page)) {
@@ -331,7 +332,7 @@ impl FixedPages<'_> {
         }
     }
 
-    /// The page with the settings of the server, if the database has one. Its content is not checked.
+    /// The page with the server's settings, if the database has one. Its content is not checked.
     fn config(&mut self, file: &DataFile) -> Option<u32> {
         if file.file_id != CONFIG.file || file.pages <= CONFIG.page {
             return None;
@@ -349,10 +350,11 @@ impl FixedPages<'_> {
         Some(CONFIG.page)
     }
 
-    /// A map page, if it is what its place demands; otherwise message 8946 and what the page's own audit says.
+    /// A map page, if it is what its place requires; otherwise reports message 8946 and the faults that the page's own
+    /// audit found.
     fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
         if !self.source.contains(id) {
-            // A file too short to have the page: the file was cut.
+            // The file is too short to have the page: it was truncated.
             let finding = Finding::new(&registry::MAP_PAGE_INVALID).page(id).number("page_type", 0);
             self.findings.push(finding.text_value("page_name", kind.message_name()));
             return None;
@@ -375,7 +377,7 @@ impl FixedPages<'_> {
         let idle = audit::idle_field_fault(Page::new(&bytes));
         if fault.is_none() && right_header && header.is_encrypted() && idle.is_none() {
             match is_sound {
-                // Ciphertext has no such layout: the page is plain, whatever its flags say.
+                // Ciphertext does not have such a layout: the page is plain, whatever its flags say.
                 true => self.coverage.note(&limits::ALLOCATION_FLAGGED_ENCRYPTED, format!("page {id}"), 1),
                 false => {
                     self.unread.push(id);
@@ -397,13 +399,13 @@ impl FixedPages<'_> {
             None => finding,
         });
         if let Some(fault) = fault {
-            // Messages call the owner of a fixed page unknown: it is in no catalog.
+            // In messages the owner of a fixed page is unknown: it is in no catalog.
             self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));
         }
         is_sound.then_some(bytes)
     }
 
-    /// A page that the system could not read.
+    /// Notes a page that the system could not read.
     fn unread(&mut self, id: PageId) {
         self.unread.push(id);
         self.coverage.note(&limits::ALLOCATION_UNREADABLE, format!("page {id}"), 1);
@@ -429,7 +431,7 @@ impl FixedPages<'_> {
         self.is_one_interval = start == first;
     }
 
-    /// Lists the intervals one after another that are unchecked, as one: a file that is nearly all hole has thousands.
+    /// Reports adjacent unchecked intervals as one: a file that is nearly all hole has thousands.
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));

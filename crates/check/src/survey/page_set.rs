@@ -1,16 +1,16 @@
-//! Sets of pages: a bit for each page of the data files.
+//! Sets of pages: one bit per page of the data files.
 
 use format::PageId;
 
 use super::FileMap;
 
-/// Pages of the data files; others are never in it.
+/// A set of pages of the data files; it never contains other pages.
 pub(crate) struct PageSet {
     files: Vec<(u16, u32, Vec<u64>)>,
 }
 
 impl PageSet {
-    /// None of the pages of `files`.
+    /// An empty set over the pages of `files`.
     pub(crate) fn new(files: &[FileMap]) -> Self {
         let bits = |file: &FileMap| vec![0; file.pages.div_ceil(u64::BITS) as usize];
         Self { files: files.iter().map(|file| (file.file_id, file.pages, bits(file))).collect() }
@@ -33,7 +33,7 @@ impl PageSet {
         }
     }
 
-    /// Takes a page out; whether it was in.
+    /// Removes a page; returns whether it was in the set.
     pub(crate) fn remove(&mut self, page: PageId) -> bool {
         let bit = 1 << (page.page % u64::BITS);
         let word = self.word_mut(page).filter(|word| **word & bit != 0);
@@ -43,12 +43,12 @@ impl PageSet {
         })
     }
 
-    /// Whether a page is in it.
+    /// Whether a page is in the set.
     pub(crate) fn contains(&self, page: PageId) -> bool {
         self.word(page).is_some_and(|word| word & 1 << (page.page % u64::BITS) != 0)
     }
 
-    /// The pages, in order.
+    /// The pages in the set, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PageId> + '_ {
         self.files.iter().flat_map(|(file_id, _, words)| {
             let words = words.iter().enumerate().filter(|(_, word)| **word != 0);

@@ -1,4 +1,4 @@
-//! What IAM pages claim: their units, the intervals that they map, extents and single pages.
+//! The claims of IAM pages: their units, the intervals that they map, extents and single pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::survey::maps::{FileMap, Single};
 use crate::units::UnitIndex;
 
 impl Follower<'_> {
-    /// Pages of a chain that carry another unit's id: 8959. They count for the chain's unit, unless that other unit's
+    /// Pages of a chain that have another unit's id: 8959. They count for the chain's unit, unless that other unit's
     /// own chain has them.
     pub(super) fn assign_units(&mut self) {
         let mut in_own_chain = BTreeSet::new();
@@ -26,7 +26,7 @@ impl Follower<'_> {
             let (mut from, mut at) = (PageId::NONE, head);
             while let Some(page) = self.sound(at) {
                 if !visited.insert(at) {
-                    // Another walk, or this one, has been here: of a unit that is not this one's, once is enough.
+                    // This walk, or an earlier one, has been here. A page of another unit is reported only once.
                     if page.unit != unit {
                         foreign.push((unit, from, at));
                     }
@@ -53,7 +53,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The filegroup of each file by the units that have an IAM page for it, if there are several and all agree.
+    /// The filegroup of each file according to the units with an IAM page for it, if there are several units and all
+    /// agree.
     fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
         let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
         for page in self.sound.values() {
@@ -69,8 +70,8 @@ impl Follower<'_> {
         units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
     }
 
-    /// One IAM page an interval (8947), in the right filegroup (8996). A file header that contradicts the catalog and all
-    /// who use the file is the one that is wrong (5250).
+    /// One IAM page per interval (8947), in the right filegroup (8996). If a file header contradicts the catalog and
+    /// all units that use the file, the header is wrong (5250).
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
         let agreed = self.filegroups_by_units();
@@ -112,7 +113,7 @@ impl Follower<'_> {
         intervals
     }
 
-    /// Enters the claims of all IAM pages; returns those to extents that another unit claimed before.
+    /// Enters the claims of all IAM pages; returns those to extents that another unit had already claimed.
     pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
         let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {
@@ -175,7 +176,7 @@ impl Follower<'_> {
                         self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }
-                // A file that was shrunk below the interval may still have its empty IAM page.
+                // A file that was shrunk below the interval may still have an empty IAM page for it.
                 _ if valid && file_is_open && set_bits(&bits).next().is_none() => {}
                 _ => self.findings.push(
                     Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE)
@@ -190,7 +191,7 @@ impl Follower<'_> {
         claims
     }
 
-    /// A page listed twice: by two units 8910, by one 8973.
+    /// A page listed twice: 8910 if by two units, 8973 if by one.
     fn claimed_twice(&self, owner: Owner, page: PageId, other: Single, unit: UnitIndex) -> Finding {
         let other_owner = self.units.get(other.unit).map(|unit| unit.owner);
         match other_owner {
@@ -202,7 +203,7 @@ impl Follower<'_> {
     }
 }
 
-/// The PFS type bits that a page in a chain's list must have.
+/// The PFS type bits required for a page in a chain's list.
 pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }

@@ -1,4 +1,4 @@
-//! IAM chains: the first page that the catalog names, links between IAM pages, their sequence.
+//! IAM chains: the first page according to the catalog, the links between IAM pages, their sequence numbers.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether a page has a next one that is no sound IAM page.
+    /// Whether a page names a next page that is not a sound IAM page.
     fn loses_its_next(&self, page: &IamPage) -> bool {
         let is_known = self.sound(page.next).is_some() || self.left_out.contains(page.next);
         !page.next.is_none() && !self.is_in_missing_file(page.next) && !is_known
@@ -73,10 +73,10 @@ impl Follower<'_> {
         }
         if page.prev.is_none() {
             match is_head {
-                // The catalog's pointer counts as number -1: the first page has 0.
+                // The catalog's pointer counts as number -1; the first page has 0.
                 true if page.header.sequence != 0 => found.push(sequence(owner, PageId::NONE, -1, page)),
                 true => {}
-                // Without the whole of sysallocunits it is unknown whether a row names it.
+                // If sysallocunits is incomplete, it is unknown whether a row names it.
                 false if !self.database.units_are_complete() => {}
                 false => {
                     found.push(Finding::new(&registry::IAM_PREV_UNSEEN).owner(owner).page(PageId::NONE).ref_page(id));
@@ -92,8 +92,8 @@ impl Follower<'_> {
         found
     }
 
-    /// Whom messages call the owner of an IAM page. A unit whose catalog row names no IAM page is not loaded by
-    /// CHECKDB, so that it prints as unknown (docs/format/cases.md#case-13).
+    /// The owner of an IAM page in messages. CHECKDB does not load a unit whose catalog row names no IAM page, so its
+    /// owner prints as unknown (docs/format/cases.md#case-13).
     pub(super) fn owner_of(&self, page: &IamPage) -> Owner {
         let unit = self.units.get(page.unit);
         let named =
@@ -101,7 +101,7 @@ impl Follower<'_> {
         unit.filter(|_| named).map_or(Owner::unknown(page.named), |unit| unit.owner)
     }
 
-    /// A pointer into a file that the catalog knows and that was not given: nothing can be said of it.
+    /// Whether a pointer leads into a file that the catalog lists but that was not given: nothing can be checked there.
     pub(super) fn is_in_missing_file(&self, page: PageId) -> bool {
         is_missing(self.source, self.database, page.file)
     }
