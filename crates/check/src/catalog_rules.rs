@@ -1,5 +1,6 @@
-//! The catalog against itself (CHECKCATALOG): references between base tables that hold in every sound database met, and
-//! what these tables say twice. Printed through 8992 as messages 3852 to 3858, those of Service Broker through 8997.
+//! The catalog against itself (CHECKCATALOG): references between base tables that hold in every sound database seen,
+//! and facts that these tables store twice. Printed through 8992 as messages 3852 to 3858; those of Service Broker
+//! through 8997.
 
 mod evaluate;
 mod listing;
@@ -23,8 +24,8 @@ pub use listing::{CatalogReference, catalog_references};
 use evaluate::{KeySets, Tables};
 use rules::Classes;
 
-/// Checks all references. `findings` are those made before: a reference to a table that has some proves nothing, as the
-/// row that it lacks may be lost with them (docs/format/checkdb.md#phases).
+/// Checks all references. `findings` are those made before: a reference to a table that has any proves nothing, as the
+/// missing row may be lost with them (docs/format/checkdb.md#phases).
 pub(crate) fn check(
     source: &dyn PageSource,
     database: &Database,
@@ -52,7 +53,7 @@ pub(crate) fn check(
     }
 }
 
-/// Why no base table can be read as it should.
+/// Why no base table can be read properly.
 fn unusable(database: &Database) -> Option<&'static Limit> {
     const SYSCOLPARS: i32 = 41;
     if database.boot.is_none() {
@@ -62,11 +63,12 @@ fn unusable(database: &Database) -> Option<&'static Limit> {
     (!known).then_some(&limits::REFERENCES_CATALOG)
 }
 
-/// The index of a primary key or unique constraint (class 93, 706 and later) is one of the constraint's table: 430 of 430.
+/// The index of a primary key or unique constraint (class 93, 706 and later) belongs to the constraint's table: 430 of
+/// 430.
 fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
-    // Rows of a table that cannot be read to its end prove nothing.
+    // Rows of a table that cannot be read to the end prove nothing.
     if tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |_, _| {}).is_err() {
         return;
     }
@@ -90,11 +92,11 @@ fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     let _: Result<(), Unread> = read;
 }
 
-/// Classes of one table that are listed; no real table has as many.
+/// Limit on the classes listed per table; no real table has as many.
 const MOST_CLASSES: usize = 64;
 
-/// Rows of a kind that no rule covers: one line for all tables. `master` alone has twenty such kinds, of what the server
-/// keeps.
+/// Rows of a kind that no rule covers: one line for all tables. `master` alone has twenty such kinds, for settings of
+/// the server.
 fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     let mut listed = Vec::new();
     let mut rows = 0;
@@ -119,7 +121,7 @@ fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BT
         {
             *rows += 1;
             unknown.insert(class);
-            // The lowest stay, whatever the order of the rows.
+            // Keep the lowest, whatever the order of the rows.
             if unknown.len() > MOST_CLASSES {
                 unknown.pop_last();
             }

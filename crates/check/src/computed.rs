@@ -1,7 +1,7 @@
-//! Persisted computed columns (2537): the value that a row stores is the one that the column's definition gives for it.
+//! Persisted computed columns (2537): the value that a row stores is the one that the column's definition gives.
 //!
-//! CHECKDB makes this check WITH EXTENDED_LOGICAL_CHECKS only, as its evaluation is slow; here it costs some ten
-//! nanoseconds a row.
+//! CHECKDB makes this check only WITH EXTENDED_LOGICAL_CHECKS, as its evaluation is slow; here it costs some ten
+//! nanoseconds per row.
 
 mod together;
 
@@ -29,37 +29,37 @@ use crate::wire::wire;
 
 /// A persisted computed column of a rowset.
 struct Persisted {
-    /// `schema.table.column`, for people.
+    /// Display name: `schema.table.column`.
     name: String,
     id: u32,
     column: Column,
     formula: Formula,
-    /// How it is computed for all rows of a page, if it can be.
+    /// How it is computed for all rows of a page at once, if possible.
     together: Option<together::BatchPlan>,
-    /// Place among the counters.
+    /// Index among the counters.
     counter: usize,
-    /// Steps that it may take for a page.
+    /// Steps that it may take per page.
     share: u64,
 }
 
 /// The persisted computed columns of all tables.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// For the units that have pages.
+    /// Only for units that have pages.
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
-    /// Columns that cannot be computed, their unit and why.
+    /// Columns that cannot be computed, with their unit and the reason.
     left_out: Vec<(String, UnitIndex, Reason)>,
 }
 
-/// What one thread, or all, saw.
+/// The results of one thread, or of all threads.
 #[derive(Default)]
 pub(crate) struct Sums {
     /// By counter.
     values: ByPlan<Values>,
 }
 
-/// What a thread needs to compute values; kept from row to row.
+/// Scratch space for computing values; reused from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
     room: ValueScratch,
@@ -68,11 +68,11 @@ pub(crate) struct Scratch {
     page: together::BatchScratch,
 }
 
-/// Values of a column by what came of computing them.
+/// Values of a column, counted by the result of computing them.
 #[derive(Clone, Copy, Default, Debug)]
 struct Values {
     known: u64,
-    /// Not certain.
+    /// The result is uncertain.
     uncertain: u64,
     too_expensive: u64,
 }
@@ -199,8 +199,8 @@ fn row(
 }
 
 impl Persisted {
-    /// Whether the row stores what the definition gives; `None` when what it stores is not known, an error when what the
-    /// definition gives is not.
+    /// Whether the row stores what the definition gives; `None` if the stored value is unknown, an error if the result
+    /// of the definition is.
     fn holds(&self, record: &Record<'_>, room: &mut ValueScratch) -> Result<Option<bool>, Undecided> {
         let computed = self.formula.value(record, room)?;
         Ok(match (self.column.value(record), computed) {

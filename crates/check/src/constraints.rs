@@ -1,7 +1,7 @@
-//! CHECK and FOREIGN KEY constraints that the engine trusts: every row obeys them (--constraints).
+//! CHECK and FOREIGN KEY constraints that the engine trusts: every row satisfies them (--constraints).
 //!
-//! A CHECK constraint is evaluated as the sweep passes each row: it is violated where its condition is FALSE for certain,
-//! not where it is UNKNOWN. Foreign keys need two tables at once and are looked at after the sweep ([`foreign_key`]).
+//! A CHECK constraint is evaluated as the sweep passes each row: it is violated where its condition is certainly FALSE,
+//! not where it is UNKNOWN. Foreign keys need two tables at once and are checked after the sweep ([`foreign_key`]).
 
 mod foreign_key;
 mod key;
@@ -34,35 +34,35 @@ use crate::wire::wire;
 pub(crate) use plan::Plans;
 use plan::{Plan, RowRule};
 
-/// Rows that are listed of one constraint: as many as CHECKCONSTRAINTS returns without ALL_ERRORMSGS. All are counted.
+/// Limit on the rows listed per constraint: as many as CHECKCONSTRAINTS returns without ALL_ERRORMSGS. All are counted.
 const MAX_LISTED: usize = 200;
 
-/// What one thread, or all, learned of each constraint.
+/// The results of one thread, or of all threads, for each constraint.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Verdict>,
 }
 
-/// What a thread needs to evaluate conditions; kept from row to row.
+/// Scratch space for evaluating conditions; reused from row to row.
 #[derive(Default)]
 pub(crate) struct Scratch {
     room: ValueScratch,
     purse: Purse,
 }
 
-/// Why it is not certain whether a row obeys: the limit, and the value that its reason names.
+/// Why it is uncertain whether a row satisfies the constraint: the limit, and the value that its reason names.
 type Undecided = (&'static Limit, Cow<'static, str>);
 
-/// What the rows say of a constraint.
+/// The result of the rows for a constraint.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Verdict {
-    /// Rows looked at.
+    /// Number of rows checked.
     rows: u64,
-    /// Rows that violate it.
+    /// Number of rows that violate it.
     violations: u64,
     /// The first of them, with what CHECKCONSTRAINTS would print to find them again.
     listed: BTreeMap<RecordId, String>,
-    /// Rows of which nothing is certain, by reason.
+    /// Rows with an uncertain result, by reason.
     undecided: BTreeMap<Undecided, u64>,
 }
 
@@ -158,7 +158,7 @@ fn row(plans: &Plans, row: &Row<'_>, sums: &mut Sums, scratch: &mut Scratch) {
     }
 }
 
-/// After the sweep: foreign keys, and what it all amounts to.
+/// After the sweep: checks foreign keys and reports the results.
 fn reckon(
     plans: &Plans,
     context: &Context<'_>,
@@ -201,7 +201,7 @@ fn reckon(
     results
 }
 
-/// Why nothing can be said of a constraint although its rows are readable.
+/// Why nothing can be decided about a constraint although its rows are readable.
 fn obstacle(context: &Context<'_>, plan: &Plan, damaged: &HashSet<UnitIndex>) -> Option<&'static Limit> {
     let database = context.database;
     if !database.units_are_complete() || !database.layouts_are_complete() {

@@ -1,10 +1,10 @@
-//! Partitions: each row of a partitioned heap or index is in the partition that its partition function says (8984,
+//! Partitions: each row of a partitioned heap or index is in the partition that its partition function gives (8984,
 //! 8988).
 //!
-//! Most rows cost two comparisons, with the boundaries of the partition they are in. Whether a boundary belongs to the left
-//! or to the right of it is learned from the rows that are equal to one: where they agree, that is the side. And as no real
-//! sample shows how boundaries are stored, the rows themselves must confirm what was read: if most of them contradict it,
-//! nothing is said of any.
+//! Most rows cost two comparisons, with the boundaries of the partition that they are in. Whether a boundary value
+//! belongs to the partition on its left or on its right is learned from the rows that are equal to a boundary: where
+//! they agree, that is the side. No real sample shows how boundaries are stored, so the rows themselves must confirm
+//! them: if most rows contradict the boundaries, nothing is reported about any row.
 
 mod plan;
 
@@ -29,7 +29,7 @@ use crate::wire::wire;
 pub(crate) use plan::Plans;
 use plan::UnitPlan;
 
-/// What one thread, or all, saw of each partitioned heap or index.
+/// The results of one thread, or of all threads, for each partitioned heap or index.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Seen>,
@@ -45,7 +45,7 @@ struct Seen {
     on_high: u64,
     /// Rows beyond a boundary.
     outside: u64,
-    /// Rows whose value is not in the record, or whose order is the collation's.
+    /// Rows whose value is not in the record, or whose order depends on the collation.
     undecided: u64,
 }
 
@@ -58,12 +58,12 @@ enum Place {
     Boundary(usize),
 }
 
-/// Which side of a boundary its value belongs to.
+/// The side of a boundary to which its value belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Left,
     Right,
-    /// No row is equal to one.
+    /// No row is equal to a boundary.
     NotSeen,
     /// Rows equal to boundaries are on both sides.
     Both,
@@ -79,7 +79,7 @@ impl Seen {
         }
     }
 
-    /// Most rows contradict the boundaries as they were read: it is those that are wrong.
+    /// Whether most rows contradict the boundaries as they were read: then the boundaries are wrong.
     fn is_contradicted(self) -> bool {
         self.outside > self.inside + self.on_low + self.on_high
     }
@@ -186,7 +186,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// Name under which both findings of a row have its boundary until the side of boundaries is known.
+/// Evidence name of the boundary in both findings for a row, until the side of boundaries is known.
 const BOUNDARY: &str = "boundary";
 
 /// The relation of a row to its partition.
@@ -234,7 +234,7 @@ fn place(work: &UnitPlan, value: Option<&[u8]>) -> Option<Place> {
     Some(Place::Partition(low + 1))
 }
 
-/// What is noted of rows whose partition is not verified.
+/// What is noted about rows whose partition is not verified.
 const WHAT: &str = limits::PARTITION_ORDER.what;
 
 /// After the sweep: reports what could not be verified.
@@ -258,7 +258,7 @@ fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Co
     }
 }
 
-/// What a finding of the sweep amounts to when all rows were seen; `None` if it is no proof.
+/// The final form of a finding of the sweep when all rows have been seen; `None` if it is no proof.
 fn proven(
     plans: &Plans,
     context: &Context<'_>,

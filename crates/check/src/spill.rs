@@ -1,8 +1,8 @@
-//! Facts about pages in bounded memory: what does not fit goes to temporary files.
+//! Facts about pages in bounded memory: facts that do not fit go to temporary files.
 //!
-//! Each thread has one run: what it keeps, and sorted segments in a file. All of them are read back side by side, a window
-//! of pages at a time. Without a spill nothing is written or copied, and there is one window. What is needed in an order
-//! of its own goes through a [`Sorter`].
+//! Each thread has one run: facts in memory, and sorted segments in a file. All runs are read back side by side, a
+//! window of pages at a time. Without a spill nothing is written or copied, and there is one window. Facts that are
+//! needed in another order go through a [`Sorter`].
 
 mod sorter;
 
@@ -18,12 +18,12 @@ use format::{PageId, RecordId};
 
 pub(crate) use sorter::{Item, Reader, Sorted, Sorter, read_item, write_item};
 
-/// Something noted of a page, of fixed size.
+/// A fact about a page, of a fixed size.
 pub(crate) trait Fact: Copy {
     /// Bytes in a file.
     const BYTES: usize;
 
-    /// The page of which it was noted.
+    /// The page that it is about.
     fn page(&self) -> PageId;
 
     /// Writes it to `bytes`, [`Self::BYTES`] long.
@@ -59,12 +59,12 @@ struct Shared {
 }
 
 impl TempStore {
-    /// Files in `directory`, or in the system's place for them; for facts that take more than so many bytes.
+    /// Puts files into `directory`, or into the system's place for them, when facts take more than `memory_bytes`.
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: u64) -> Self {
         Self(Arc::new(Shared { directory, memory_bytes: memory_bytes as usize, ..Shared::default() }))
     }
 
-    /// What the facts of one phase may take of memory.
+    /// Bytes of memory that the facts of one phase may take.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.memory_bytes
     }
@@ -84,7 +84,7 @@ impl TempStore {
         self.0.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether there is no place for files.
+    /// Whether writing or reading a file has failed.
     fn has_failed(&self) -> bool {
         self.0.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -93,7 +93,7 @@ impl TempStore {
         self.0.nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Counts bytes that go to a file.
+    /// Counts bytes that were written to a file.
     pub(crate) fn wrote(&self, bytes: u64) {
         self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -102,12 +102,12 @@ impl TempStore {
         self.0.directory.clone().unwrap_or_else(std::env::temp_dir)
     }
 
-    /// A file without a name: it is gone with its handle, however the run ends.
+    /// A file without a name: it disappears when its handle is closed, however the run ends.
     pub(crate) fn file(&self) -> io::Result<File> {
         tempfile::tempfile_in(self.path())
     }
 
-    /// Notes why facts could not be kept, or read again.
+    /// Notes why facts could not be stored or read back.
     pub(crate) fn failed(&self, error: &io::Error) {
         let text = format!("{}: cannot keep facts there: {error}; see --temp-dir and --memory", self.path().display());
         self.0.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
@@ -134,19 +134,19 @@ impl<F> Default for Run<F> {
 }
 
 impl<F: Fact> Run<F> {
-    /// Notes a fact; at most one of each page.
+    /// Notes a fact; at most one per page.
     pub(crate) fn push(&mut self, fact: F) {
         self.kept.push(fact);
     }
 
-    /// Writes the facts out if there are more than `limit`. When that fails they are lost, and `space` knows.
+    /// Writes the facts out if there are more than `limit`. If that fails they are lost, and `space` has the error.
     pub(crate) fn bound(&mut self, limit: usize, space: &TempStore) {
         if self.kept.len() < limit.max(1) {
             self.make_room(limit);
             return;
         }
         let start = Instant::now();
-        // Behind what was written in part nothing is found again.
+        // Nothing that follows a partial write could be found again.
         if !space.has_failed()
             && let Err(error) = self.write(space)
         {
@@ -156,7 +156,7 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Calls `visit` with each fact, in no order. What cannot be read back is lost, and `space` knows.
+    /// Calls `visit` with each fact, in no order. Facts that cannot be read back are lost, and `space` has the error.
     pub(crate) fn each(&self, space: &TempStore, mut visit: impl FnMut(F)) {
         self.kept.iter().copied().for_each(&mut visit);
         if let Some(Spilled { file, segments }) = &self.spilled {
@@ -167,7 +167,7 @@ impl<F: Fact> Run<F> {
         }
     }
 
-    /// Makes room for the facts to come, for no more than `limit` in all: a vector that grows by itself would take twice that.
+    /// Makes room for new facts, up to `limit` in all: a vector that grows by itself would take twice as much.
     fn make_room(&mut self, limit: usize) {
         if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
             let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
@@ -221,7 +221,7 @@ fn read_facts<F: Fact>(
 }
 
 const FACTS_PER_WRITE: usize = 4096;
-/// Facts that come between two calls of [`Run::bound`], and more.
+/// Room for the facts that come between two calls of [`Run::bound`], and more.
 const LEAST_ROOM: usize = 256;
 
 /// Reads runs side by side, a window of pages at a time.
@@ -234,16 +234,16 @@ pub(crate) struct Windows<'a, F> {
     ended: bool,
 }
 
-/// A segment, or what a run had kept in memory.
+/// Position in a segment, or in the facts that a run has in memory.
 struct Cursor<F> {
-    /// Index into [`Windows::files`], and the bytes that were not read yet.
+    /// Index into [`Windows::files`], and the range of bytes that have not been read yet.
     left: Option<(usize, u64, u64)>,
     window: Vec<F>,
 }
 
 impl<'a, F: Fact> Windows<'a, F> {
-    /// Windows of about `facts` facts; of all of them when nothing was spilled. Otherwise the rest goes to the files too: what
-    /// a window holds is all that is in memory then.
+    /// Windows of about `facts` facts; one window of all facts if nothing was spilled. Otherwise the facts in memory go
+    /// to the files too: only a window is in memory then.
     pub(crate) fn new(mut runs: Vec<Run<F>>, facts: usize, space: &'a TempStore) -> Self {
         let (mut files, mut cursors) = (Vec::new(), Vec::new());
         if runs.iter().any(|run| run.spilled.is_some()) {
@@ -289,7 +289,7 @@ impl<'a, F: Fact> Windows<'a, F> {
 const LEAST_FACTS_PER_CURSOR: usize = 256;
 
 impl<F: Fact> Cursor<F> {
-    /// Drops the facts of pages up to `done` and reads on.
+    /// Drops the facts of pages up to `done` and reads more.
     fn fill(&mut self, files: &mut [File], done: Option<PageId>, facts: usize, space: &TempStore) -> io::Result<()> {
         let used = self.window.partition_point(|fact| done.is_some_and(|done| fact.page() <= done));
         self.window.drain(..used);
@@ -313,7 +313,7 @@ pub(crate) struct Window<'a, F> {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact of a page, if it is one of the window's and there is one.
+    /// The fact about a page, if the page is in the window and has one.
     pub(crate) fn get(&self, page: PageId) -> Option<F> {
         if self.start.is_some_and(|start| page <= start) || self.end.is_some_and(|end| page > end) {
             return None;

@@ -1,4 +1,4 @@
-//! One reader for all rules: a pass over each table that is referred to, a pass over each table that refers.
+//! Evaluates all rules: a pass over each table that is referred to, then a pass over each table that refers.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,16 +15,16 @@ use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::registry::{self, limits};
 
-/// Keys have one or two columns; the second is 0 then.
+/// Keys have one or two columns; without a second column, its value is 0.
 type Key = [i64; 2];
 
-/// Bytes of a key in a set, which doubles as it grows.
+/// Bytes per key in a set, which doubles as it grows.
 const BYTES_PER_KEY: u64 = 48;
 
-/// Rows of a base table on a page: with a key of two numbers each has some 20 bytes.
+/// Rows of a base table per page, at most: with a key of two numbers each row has some 20 bytes.
 const MOST_ROWS_PER_PAGE: u64 = 400;
 
-/// Where base tables are read from.
+/// The base tables and their source.
 pub(super) struct Tables<'a> {
     pub(super) source: &'a dyn PageSource,
     pub(super) database: &'a Database,
@@ -59,7 +59,7 @@ impl Tables<'_> {
     }
 }
 
-/// A number of 1, 2, 4 or 8 bytes: tinyint is unsigned, all others are signed. The bytes of a short text, as a number.
+/// A number of 1, 2, 4 or 8 bytes: tinyint is unsigned, all others are signed. For a short text, its bytes as a number.
 pub(super) fn number(bytes: &[u8]) -> i64 {
     let value = unsigned(bytes);
     match bytes.len() {
@@ -76,7 +76,7 @@ fn is_type(value: i64, code: &str) -> bool {
     value == number(&padded) || value == number(code.as_bytes())
 }
 
-/// A condition on the columns of a plan.
+/// A condition on columns that a pass reads.
 struct Test<'r> {
     column: usize,
     only: &'r Only,
@@ -121,7 +121,7 @@ impl Columns {
     }
 }
 
-/// The key in `places`; `None` when a part of it is NULL.
+/// The key in `places`; `None` if a part of it is NULL.
 fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     let mut key = [0; 2];
     for (part, place) in key.iter_mut().zip(places) {
@@ -130,7 +130,7 @@ fn key(row: &[Option<i64>], places: &[usize]) -> Option<Key> {
     Some(key)
 }
 
-/// What is referred to, each once.
+/// All keys that are referred to, each once.
 fn all_keys() -> Vec<&'static Keys> {
     let mut all: Vec<&'static Keys> = Vec::new();
     for reference in REFERENCES {
@@ -141,8 +141,8 @@ fn all_keys() -> Vec<&'static Keys> {
     all
 }
 
-/// Bytes that all keys take, at most, by the counts of rows and pages that the catalog keeps: where one of them is
-/// damaged, the other holds.
+/// Bytes that all keys take, at most, by the counts of rows and pages in the catalog: if one of them is damaged, the
+/// other still gives a bound.
 pub(crate) fn key_bytes(database: &Database) -> u64 {
     let count = |count: i64| u64::try_from(count).unwrap_or_default();
     let rows = |keys: &Keys| {
@@ -155,11 +155,12 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
     rows.saturating_mul(BYTES_PER_KEY)
 }
 
-/// Every key that is referred to, by what it is a key of.
+/// The values of every key that is referred to.
 pub(super) struct KeySets(Vec<(&'static Keys, Option<HashSet<Key>>)>);
 
 impl KeySets {
-    /// Reads what the rules refer to. There is no set of what could not be read, or has errors of its own.
+    /// Reads the keys that the rules refer to. A table that could not be read, or that has errors of its own, has no
+    /// set.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
         let mut sets: Vec<(&'static Keys, Option<HashSet<Key>>)> =
             all_keys().into_iter().map(|keys| (keys, Some(HashSet::new()))).collect();
@@ -250,14 +251,14 @@ pub(super) fn references(
                 }
             }
         });
-        // What was read so far is proof all the same: the rows that refer were there.
+        // Rows read so far are proof nonetheless: the rows that refer did exist.
         if let Err(unread) = &read {
             tables.note(base, unread, coverage);
         }
     }
 }
 
-/// `name=value` of each column, as messages list them.
+/// `name=value` for each column, as messages list them.
 fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     let named = columns.iter().zip(values).map(|((_, name), value)| match value {
         Some(value) => format!("{name}={value}"),
@@ -266,8 +267,8 @@ fn named(columns: &[Column], values: &[Option<i64>]) -> String {
     named.collect::<Vec<_>>().join(",")
 }
 
-/// Whether the catalog is that of master or of the resource database: rows may refer to logins and to what the server
-/// has built in. No such database was at hand.
+/// Whether the catalog is that of master or of the resource database: rows may refer to logins and to built-in objects
+/// of the server. No such database was available.
 pub(super) fn is_of_the_server(database: &Database) -> bool {
     const RESOURCE: u16 = 32767;
     let has_rows = |id: i32| database.rowsets_of(id).any(|rowset| rowset.rows > 0);
@@ -275,7 +276,7 @@ pub(super) fn is_of_the_server(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(|boot| boot.database_id == RESOURCE) || has_logins()
 }
 
-/// The rows of a reference: base table, kind, columns that refer.
+/// Names the rows of a reference: base table, kind, columns that refer.
 fn scope(reference: &Reference) -> String {
     let base = reference.rows.base.name;
     let columns = reference.refers.iter().map(|(column, _)| *column).collect::<Vec<_>>().join(",");
@@ -285,7 +286,7 @@ fn scope(reference: &Reference) -> String {
     }
 }
 
-/// The kind of row, in a table of many kinds.
+/// The kind of row, for a table with rows of many kinds.
 pub(super) fn class(reference: &Reference) -> Option<i64> {
     reference.rows.only.iter().find_map(|only| match only {
         Only::Is("class" | "valclass", class) => Some(*class),
@@ -293,7 +294,7 @@ pub(super) fn class(reference: &Reference) -> Option<i64> {
     })
 }
 
-/// The finding of a row, identified by `identity`, whose `key` leads nowhere; `None` where that is no proof.
+/// The finding for a row, identified by `identity`, whose `key` leads nowhere; `None` if that is no proof.
 fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option<Finding> {
     let row = named(reference.rows.identity, identity);
     let values = key.map(Some);

@@ -4,7 +4,7 @@ use super::evaluate::{class, condition_holds};
 use super::rules::{Reference, Violation};
 use super::table::REFERENCES;
 
-/// A reference that every row it applies to keeps in a sound database.
+/// A reference that every row to which it applies keeps in a sound database.
 #[derive(Clone, Copy)]
 pub struct CatalogReference(&'static Reference);
 
@@ -24,23 +24,23 @@ impl CatalogReference {
         self.0.rows.view
     }
 
-    /// Which rows of a table of many kinds it is about, if only one kind.
+    /// Which rows of a table with rows of many kinds it is about, if only one kind.
     pub fn class(&self) -> Option<i64> {
         class(self.0)
     }
 
-    /// The columns that refer, as the base table and as the messages call them.
+    /// The columns that refer, with their names in the base table and in messages.
     pub fn columns(&self) -> &'static [(&'static str, &'static str)] {
         self.0.refers
     }
 
-    /// The view that is referred to.
+    /// The view that the columns refer to.
     pub fn referenced(&self) -> &'static str {
         self.0.to.view
     }
 
-    /// Number of the message for a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker;
-    /// `None` where it is not verified only.
+    /// Number of the message for a row that refers to nothing: 3852, 3853, 3855, 3857 or one of Service Broker; `None`
+    /// if it is only reported as not verified.
     pub fn message(&self) -> Option<u16> {
         match &self.0.says {
             Violation::Alone => Some(3852),
@@ -52,7 +52,7 @@ impl CatalogReference {
         }
     }
 
-    /// Whether it is about the row with these values.
+    /// Whether it applies to the row with these values.
     pub fn applies(&self, value: impl Fn(&str) -> Option<i64>) -> bool {
         self.0.rows.only.iter().all(|only| value(only.column()).is_some_and(|value| condition_holds(only, value)))
     }

@@ -1,4 +1,4 @@
-//! What a rule about the catalog is made of. The rules themselves are in [`super::table`].
+//! The parts of a rule about the catalog. The rules themselves are in [`super::table`].
 
 use crate::registry::Check;
 
@@ -10,7 +10,7 @@ pub(super) struct Base {
     pub(super) since: u16,
 }
 
-/// A column of a base table, and what the catalog view made of it calls it.
+/// A column of a base table, and its name in the catalog view.
 pub(super) type Column = (&'static str, &'static str);
 
 /// A condition on a row of a base table.
@@ -25,7 +25,7 @@ pub(super) enum Only {
 }
 
 impl Only {
-    /// The column it is about.
+    /// The column that it is about.
     pub(super) fn column(&self) -> &'static str {
         match self {
             Self::Is(name, _) | Self::Not(name, _) | Self::Above(name, _) | Self::Below(name, _) => name,
@@ -39,7 +39,7 @@ impl Only {
 pub(super) struct Rows {
     pub(super) base: &'static Base,
     pub(super) only: &'static [Only],
-    /// The view, as messages name it.
+    /// The view that messages name.
     pub(super) view: &'static str,
     /// The columns by which messages identify a row.
     pub(super) identity: &'static [Column],
@@ -57,22 +57,22 @@ pub(super) struct Keys {
 pub(super) enum Violation {
     /// 3853: an attribute of a row names a row that does not exist.
     Dangling,
-    /// 3855: the row is a value of another, which does not exist. Its identity columns are the attribute.
+    /// 3855: the row is a value of another one that does not exist. Its identity columns are the attribute.
     OfNothing,
-    /// 3857: the row has no value that every such row has.
+    /// 3857: the row lacks a value that every such row has.
     Lacks(&'static str),
     /// 3852: the row has no partner.
     Alone,
     /// 8997: a Service Broker object refers to one that does not exist.
     Broker(&'static Check),
-    /// Not verified: too few such rows were met to say that a sound database never has one.
+    /// Not verified: too few such rows were seen to prove that a sound database never has one.
     Unproven,
 }
 
 /// Every row of `rows` has its row in `to`.
 pub(super) struct Reference {
     pub(super) rows: Rows,
-    /// The columns that refer, as many as the key of `to` has.
+    /// The columns that refer: as many as the key of `to` has.
     pub(super) refers: &'static [Column],
     pub(super) to: &'static Keys,
     pub(super) says: Violation,

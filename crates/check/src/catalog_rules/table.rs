@@ -1,9 +1,9 @@
 //! The references between base tables. Each holds for every row of 137 data files of versions 611 to 998, ten of them
-//! created by SQL Server 2000, and of 62 databases in backups; the numbers are the rows of the files that were there to try
-//! it on. What the classes of sysclsobjs, syssingleobjrefs and the like stand for is in
-//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documented catalog view. Where
-//! those rows are few, or the engine is not known to refuse or follow a change that would break the reference (a column
-//! of a view that goes away with its ALTER, of which others speak by name or property), the reference is `Unproven`.
+//! created by SQL Server 2000, and of 62 databases in backups; the numbers in comments are the rows of the files on
+//! which it was tested. The classes of sysclsobjs, syssingleobjrefs and similar tables are explained in
+//! docs/format/catalog.md#references and docs/format/catalog.md#classes, or in the documentation of the catalog view. A
+//! reference is `Unproven` if there are few such rows, or if the engine is not known to refuse or follow a change that
+//! would break it (a column that disappears when its view is altered, and that others refer to by name or property).
 
 use super::rules::Only::{Above, Below, Bit, Is, Not, Type};
 use super::rules::Violation::{Alone, Broker, Dangling, Lacks, OfNothing, Unproven};
@@ -146,8 +146,9 @@ static FILTERS: Keys = Keys {
     key: &[("objid", "object_id"), ("subobjid", "index_id")],
 };
 
-/// One line a reference: view, base table, which of its rows, the columns that identify one; then the columns that refer, to
-/// what, and how it is reported when that does not exist. Columns are written as base table and view call them.
+/// One line per reference: view, base table, which of its rows, the columns that identify one; then the columns that
+/// refer, the target, and how a missing target is reported. Columns are written as the base table and the view call
+/// them.
 macro_rules! references {
     ($($view:ident $base:ident [$($only:expr),*] {$($column:tt $name:tt),*}, {$($from:tt $as:tt),*} -> $to:ident, $says:expr;)*) => {
         /// All references.
@@ -176,13 +177,14 @@ references! {
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {id object_id} -> OBJECTS, Dangling;
     parameters SYSCOLPARS [Not("number", 0)] {id object_id, colid parameter_id}, {id object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0)] {id object_id, colid column_id}, {utype user_type_id} -> TYPES, Dangling;
-    // A cursor, which only a parameter can be, is of no type that the table has.
+    // A cursor, which only a parameter can be, has no type in the table.
     parameters SYSCOLPARS [Not("number", 0), Not("utype", 0)] {id object_id, colid parameter_id}, {utype user_type_id} -> TYPES, Dangling;
-    // 330 defaults and 2 XML collections. No file has a rule: that chk is one follows from sys.columns.
+    // 330 defaults and 2 XML collections. No file has a rule: the meaning of chk follows from sys.columns.
     columns SYSCOLPARS [Is("number", 0), Not("dflt", 0)] {id object_id, colid column_id}, {dflt default_object_id} -> OBJECTS, Dangling;
     columns SYSCOLPARS [Is("number", 0), Not("chk", 0)] {id object_id, colid column_id}, {chk rule_object_id} -> OBJECTS, Unproven;
     columns SYSCOLPARS [Not("xmlns", 0)] {id object_id, colid column_id}, {xmlns xml_collection_id} -> XML_COLLECTIONS, Dangling;
-    // 6 of 6: a computed column has its text. Column sets and pseudo-columns of graphs, which have higher bits, may have none.
+    // 6 of 6: a computed column has a definition. Column sets and pseudo-columns of graphs, which have higher bits, may
+    // have none.
     columns SYSCOLPARS [Is("number", 0), Bit("status", 16), Below("status", 0x1000)] {id object_id, colid column_id}, {id object_id, colid column_id} -> COMPUTED, Lacks("definition");
     // 4,517 types. None has a default or rule: the meaning of dflt and chk follows from sys.types.
     types SYSSCALARTYPES [] {id user_type_id}, {schid schema_id} -> SCHEMAS, Dangling;
@@ -193,9 +195,9 @@ references! {
     // 6,290 and 641, all before 2012: data spaces, and those of LOB values.
     indexes SYSIDXSTATS [Not("dataspace", 0)] {id object_id, indid index_id}, {dataspace data_space_id} -> DATA_SPACES, Dangling;
     indexes SYSIDXSTATS [Not("lobds", 0)] {id object_id, indid index_id}, {lobds lob_data_space_id} -> DATA_SPACES, Dangling;
-    // 27,136: bit 2 says that there are columns. No columnstore or hash index was among them.
+    // 27,136: bit 2 means that there are columns. No columnstore or hash index was among them.
     indexes SYSIDXSTATS [Above("indid", 0), Bit("status", 2), Below("type", 5)] {id object_id, indid index_id}, {id object_id, indid index_id} -> INDEX_COLUMNS, Alone;
-    // 10 of 10: a filtered index has its text.
+    // 10 of 10: a filtered index has a filter definition.
     indexes SYSIDXSTATS [Bit("status", 0x20000)] {id object_id, indid index_id}, {id object_id, indid index_id} -> FILTERS, Lacks("filter_definition");
     // 50,840 columns of indexes and statistics.
     index_columns SYSISCOLS [] {idmajor object_id, idminor index_id, subid index_column_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
@@ -203,9 +205,9 @@ references! {
     // 17,323 rowsets and 20,032 allocation units.
     sysrowsets SYSROWSETS [Is("ownertype", 1)] {rowsetid rowset_id}, {idmajor object_id, idminor index_id} -> INDEXES, Dangling;
     allocation_units SYSALLOCUNITS [Not("fgid", 0)] {auid allocation_unit_id}, {fgid data_space_id} -> DATA_SPACES, Dangling;
-    // 114 files. One that was dropped stays in the table and may outlive its filegroup.
+    // 114 files. A dropped file stays in the table and may outlive its filegroup.
     database_files SYSPRUFILES [Is("filestate", 0), Not("grpid", 0)] {fileid file_id}, {grpid data_space_id} -> DATA_SPACES, Dangling;
-    // 1,349 texts of modules, defaults and checks, and as many objects that have one.
+    // 1,349 texts of modules, defaults and checks, and the same number of objects that have one.
     sql_modules SYSOBJVALUES [Is("valclass", 1), Above("objid", 0)] {objid object_id}, {objid object_id} -> OBJECTS, OfNothing;
     objects SYSSCHOBJS [Above("id", 0), Type(&["P", "V", "TR", "FN", "IF", "TF", "D", "C"])] {id object_id}, {id object_id} -> DEFINITIONS, Lacks("definition");
     // 6 computed columns, 27,136 statistics, 10 filters, 21 trigger events, 24 and 12 values of ledger tables.
@@ -276,7 +278,8 @@ references! {
     services SYSSINGLEOBJREFS [Is("class", 55)] {depid service_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     external_languages SYSSINGLEOBJREFS [Is("class", 125)] {indepid principal_id}, {depid external_language_id} -> LANGUAGES, OfNothing;
     external_languages SYSSINGLEOBJREFS [Is("class", 125)] {depid external_language_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
-    // From backups: the owners of a full-text catalog, 9 symmetric keys and 3 certificates, and what is kept of the keys.
+    // From backups: the owners of a full-text catalog, 9 symmetric keys and 3 certificates, and the encryptions of the
+    // keys.
     fulltext_catalogs SYSSINGLEOBJREFS [Is("class", 46)] {indepid principal_id}, {depid fulltext_catalog_id} -> FULLTEXT_CATALOGS, OfNothing;
     fulltext_catalogs SYSSINGLEOBJREFS [Is("class", 46)] {depid fulltext_catalog_id}, {indepid principal_id} -> PRINCIPALS, Dangling;
     symmetric_keys SYSSINGLEOBJREFS [Is("class", 47)] {indepid principal_id}, {depid symmetric_key_id} -> SYMMETRIC_KEYS, OfNothing;
@@ -302,8 +305,8 @@ references! {
     xml_schema_components SYSSINGLEOBJREFS [Is("class", 82)] {depid xml_component_id}, {indepid type_xml_component_id} -> XML_COMPONENTS, Dangling;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {indepid nid}, {depid object_id} -> INTERNAL_TABLES, OfNothing;
     internal_tables SYSSINGLEOBJREFS [Is("class", 86)] {depid object_id}, {indepid nid} -> NAMES, Dangling;
-    // 5,376 uses by name and 181 bound ones; system objects used by modules are in another database.
-    // The predicates of security policies (2016) are bound too; how they store a column is undocumented.
+    // 5,376 uses by name and 181 bound ones; system objects used by modules are in another database. The predicates of
+    // security policies (2016) are bound too; it is undocumented how they store a column.
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("depid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {depid object_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id} -> OBJECTS, Dangling;
     sql_dependencies SYSMULTIOBJREFS [Is("class", 0), Above("indepid", 0), Not("indepsubid", 0)] {class class, depid object_id, depsubid column_id, indepid referenced_major_id, indepsubid referenced_minor_id}, {indepid referenced_major_id, indepsubid referenced_minor_id} -> COLUMNS, Unproven;
@@ -331,7 +334,8 @@ references! {
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 83)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {depid xml_collection_id} -> XML_COLLECTIONS, Dangling;
     sysmultiobjrefs SYSMULTIOBJREFS [Is("class", 84)] {class class, depid depid, indepid indepid}, {indepid nid} -> NAMES, Dangling;
-    // 20,499 permissions, those of the server in master left out; 833 on objects that are not the system's, 6 on types, and in a backup one on a principal.
+    // 20,499 permissions, without those of the server in master; 833 on objects that are not the system's, 6 on types,
+    // and in a backup one on a principal.
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantee grantee_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Below("class", 100)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {grantor grantor_principal_id} -> PRINCIPALS, Dangling;
     database_permissions SYSPRIVS [Is("class", 1), Above("id", 0)] {class class, id major_id, subid minor_id, grantee grantee_principal_id, grantor grantor_principal_id}, {id major_id} -> OBJECTS, Dangling;
@@ -345,7 +349,7 @@ references! {
     extended_properties SYSXPROPS [Is("class", 7)] {class class, id major_id, subid minor_id}, {id major_id, subid minor_id} -> INDEXES, Unproven;
     extended_properties SYSXPROPS [Is("class", 10)] {class class, id major_id, subid minor_id}, {id major_id} -> XML_COLLECTIONS, Unproven;
     extended_properties SYSXPROPS [Is("class", 20)] {class class, id major_id, subid minor_id}, {id major_id} -> DATA_SPACES, Unproven;
-    // 1,391 uses by name only: just the object that uses is known by id.
+    // 1,391 uses by name only: only the object that uses is known by id.
     sql_expression_dependencies SYSSOFTOBJREFS [Is("depclass", 1), Above("depid", 0)] {depid referencing_id}, {depid referencing_id} -> OBJECTS, Dangling;
     // 139 XML collections.
     xml_schema_collections SYSNSOBJS [Is("class", 27)] {id xml_collection_id}, {nsid schema_id} -> SCHEMAS, Dangling;
@@ -360,8 +364,8 @@ references! {
     assembly_types SYSBINSUBOBJS [Is("class", 11)] {idmajor assembly_id}, {subid user_type_id} -> TYPES, Dangling;
 }
 
-/// The tables whose rows are of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0)
-/// and properties of the database and of files (sysxprops 0, 22) refer to nothing, or to what is not in this catalog.
+/// The tables with rows of many kinds. Database settings (sysobjvalues 7), permissions on the database (sysprivs 0) and
+/// properties of the database and of files (sysxprops 0, 22) refer to nothing, or to something outside this catalog.
 pub(super) static CLASSES: &[Classes] = &[
     Classes {
         base: &SYSOBJVALUES,
@@ -383,7 +387,7 @@ pub(super) static CLASSES: &[Classes] = &[
     Classes { base: &SYSXPROPS, column: "class", known: &[0, 1, 2, 3, 7, 10, 20, 22] },
 ];
 
-/// Tables of undocumented references; empty in all files seen.
+/// Tables with undocumented references; empty in all files seen.
 pub(super) static UNKNOWN: &[Base] = &[
     Base { id: 25, name: "sysftinds", since: 0 },
     Base { id: 51, name: "systypedsubobjs", since: 0 },

@@ -1,6 +1,6 @@
-//! What base tables say twice. A value that its own row makes impossible is a finding (3858); where two rows disagree, nothing
-//! says which one is right, so the pair is listed as not verified with both values. Every rule held for all rows of 368 real
-//! databases of versions 611 to 998, except where its comment says otherwise.
+//! Facts that base tables store twice. A value that is impossible within its own row is a finding (3858). Where two
+//! rows disagree, nothing shows which one is right, so the pair is listed as not verified with both values. Every rule
+//! held for all rows of 368 real databases of versions 611 to 998, except where its comment says otherwise.
 
 mod codes;
 mod columns;
@@ -23,7 +23,7 @@ use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::registry::limits::{self, Reason};
 
-/// Disagreements of one kind that are listed with their values; the rest is counted.
+/// Limit on the disagreements of one kind that are listed with their values; the rest are counted.
 const LISTED: u64 = 10;
 
 /// Compares all pairs.
@@ -53,7 +53,7 @@ struct Verdicts<'a> {
 }
 
 impl Verdicts<'_> {
-    /// A row holds what no such row can hold.
+    /// Reports a row with values that no such row can have.
     fn impossible(&mut self, scope: &'static str, finding: impl FnOnce() -> Finding) {
         match self.is_of_the_server {
             true => self.note(scope, || (&limits::CATALOG_VALUE_OF_SERVER).into()),
@@ -61,12 +61,12 @@ impl Verdicts<'_> {
         }
     }
 
-    /// Two rows disagree: what each says.
+    /// Notes that two rows disagree, with both values.
     fn doubt(&mut self, scope: &'static str, values: impl FnOnce() -> String) {
         self.note(scope, || limits::CATALOG_VALUES_DISAGREE.with(&[&values()]));
     }
 
-    /// A row holds a value that is not known.
+    /// Notes a row with an unknown value.
     fn unknown(&mut self, scope: &'static str, value: impl FnOnce() -> String) {
         self.note(scope, || limits::CATALOG_VALUE_UNKNOWN.with(&[&value()]));
     }
@@ -114,8 +114,8 @@ impl<'a> Rowsets<'a> {
     }
 }
 
-/// Whether what two rows say of a column's collation can both be. System tables are made with a collation of their own, of
-/// which some rows name that of the database instead.
+/// Whether two rows may both be right about a column's collation. System tables have a collation of their own, but some
+/// rows name that of the database instead.
 fn is_same_collation(database: &Database, object_id: i32, collations: [CollationId; 2]) -> bool {
     const SYSTEM_TYPES: [&str; 2] = ["S", "IT"];
     let [one, other] = collations;

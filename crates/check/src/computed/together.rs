@@ -1,4 +1,4 @@
-//! The computed columns of all rows of a same-shape page at once, where they are integers.
+//! The computed columns of all rows of a same-shape page at once, if they are integers.
 
 use format::same_shape::Rows;
 
@@ -13,7 +13,7 @@ pub(super) struct BatchPlan {
     stored: IntegerColumn,
 }
 
-/// What pages need; kept from page to page.
+/// Scratch space for pages; reused from page to page.
 #[derive(Default)]
 pub(super) struct BatchScratch {
     integers: IntegerScratch,
@@ -35,7 +35,7 @@ impl BatchPlan {
     }
 }
 
-/// Whether all computed columns of the page's rows are right for certain; then they are counted, exceptions aside.
+/// Whether all computed columns of the page's rows are certainly right; if so, they are counted, exceptions aside.
 pub(super) fn page(plans: &Plans, unit: UnitIndex, rows: Rows<'_>, sums: &mut Sums, scratch: &mut Scratch) -> bool {
     let columns = plans.of(unit);
     let mut holds =

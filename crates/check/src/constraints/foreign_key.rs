@@ -1,8 +1,8 @@
-//! Foreign keys: every key without NULL is one of the table it refers to.
+//! Foreign keys: every key without NULL is a key of the table that it refers to.
 //!
-//! Order-free and in bounded memory: a pass keeps the hashes of that part of the referenced keys whose hash has the pass's
-//! number, and looks up the keys of the other table that have it too. A table with more keys takes more passes. Hashes are
-//! keyed and 128 bits long, so that no file can be made in which two keys are taken for one.
+//! Order-free and in bounded memory: each pass keeps the hashes of a part of the referenced keys, those whose hash has
+//! the pass's number, and looks up the keys of the other table in the same part. A table with more keys takes more
+//! passes. Hashes are keyed and 128 bits long, so that no file can be crafted in which two keys are taken for one.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -20,13 +20,13 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes that a remembered key takes in a table of hashes that is half full.
+/// Bytes per stored key in a hash table that is half full.
 const BYTES_PER_KEY: u64 = 40;
-/// Bounds of the keys that a pass remembers: at most some 40 MB, half of what is left of the grant.
+/// Bounds of the keys stored per pass: at most some 40 MB, half of the rest of the grant.
 const KEYS_PER_PASS: std::ops::RangeInclusive<u64> = 1 << 16..=1 << 20;
 
-/// Where the tables of foreign keys have their pages: found in one walk for all keys, as there may be one for each of a hundred
-/// thousand tables.
+/// The page ranges of tables with foreign keys: found in one pass for all keys, as each of a hundred thousand tables
+/// may have one.
 pub(super) struct Places(BTreeMap<UnitIndex, PageRange>);
 
 impl Places {
@@ -47,7 +47,7 @@ fn rows_of(swept: &Tallies, units: &mut dyn Iterator<Item = UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(unit as usize)).map(|tally| tally.rows).sum()
 }
 
-/// What the rows say of a foreign key.
+/// The result of the rows for a foreign key.
 pub(super) fn verdict(
     context: &Context<'_>,
     swept: &Tallies,
@@ -60,7 +60,7 @@ pub(super) fn verdict(
     if verdict.rows == 0 {
         return verdict;
     }
-    // Some of the keys that were read may lead to rows that were not.
+    // Some of the keys may refer to rows that could not be read.
     let unread = || Verdict {
         rows,
         undecided: [((&limits::PAGES_UNREADABLE, Cow::default()), rows)].into(),
@@ -71,7 +71,7 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // Which other keys such a key equals is unknown.
+        // It is unknown which other keys such a key equals.
         let (mut has_uncertain, mut has_unknown) = (false, false);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,
@@ -90,7 +90,7 @@ pub(super) fn verdict(
         let referring = each_key(context, places, &key.from, &mut |at, columns, record| {
             let undecided = match key_value(&context.hash, columns, record) {
                 KeyValue::Null => return,
-                // Told once.
+                // Report it only once.
                 KeyValue::Unknown if pass > 0 => return,
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, .. } if hash.0 % passes != pass || keys.contains(&hash) => return,

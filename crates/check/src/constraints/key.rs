@@ -1,4 +1,4 @@
-//! Keys as equality sees them, and rows as CHECKCONSTRAINTS names them.
+//! Keys by equality, and rows in the notation of CHECKCONSTRAINTS.
 
 use catalog::Stored;
 use format::collation::equality_unit;
@@ -10,16 +10,16 @@ use super::plan::Named;
 use crate::hash::{FactHash, Hasher};
 use crate::values::Column;
 
-/// What a row has for the columns of a key.
+/// The value of a key in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum KeyValue {
-    /// One column is NULL: the constraint demands nothing.
+    /// One column is NULL: the constraint requires nothing.
     Null,
-    /// Keys with equal hashes are equal. If both are certain, keys with different ones are different.
+    /// Keys with equal hashes are equal. If both are certain, keys with different hashes are different.
     Value {
         /// Keyed hash.
         hash: (u64, u64),
-        /// No character of it depends on the tables of a collation.
+        /// None of its characters depends on collation tables.
         is_certain: bool,
     },
     /// Not in the record.
@@ -44,7 +44,8 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
     KeyValue::Value { hash: hasher.finish(), is_certain }
 }
 
-/// Adds a value in a form that is the same for all values equal to it. Returns whether it is different for all others.
+/// Adds a value in a form that is the same for all values equal to it. Returns whether the form differs for all other
+/// values.
 fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let trimmed = |trailing: u8| bytes.len() - bytes.iter().rev().take_while(|byte| **byte == trailing).count();
     match column.column.info.xtype {
@@ -63,12 +64,12 @@ fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
             hasher.add_bytes(bytes.get(..trimmed(0)).unwrap_or_default());
             true
         }
-        // The offset does not count: the moment is stored in UTC.
+        // The offset does not matter: the time is stored in UTC.
         xtype::DATETIMEOFFSET => {
             hasher.add_bytes(bytes.get(..bytes.len().saturating_sub(2)).unwrap_or_default());
             true
         }
-        // Zero has two signs.
+        // Zero may have either sign.
         xtype::REAL if matches!(bytes, [0, 0, 0, 0 | 0x80]) => add_zero(hasher),
         xtype::FLOAT if matches!(bytes, [0, 0, 0, 0, 0, 0, 0, 0 | 0x80]) => add_zero(hasher),
         xtype::DECIMAL | xtype::NUMERIC if bytes.iter().skip(1).all(|byte| *byte == 0) => add_zero(hasher),
@@ -97,7 +98,7 @@ fn add_text(hasher: &mut Hasher<'_>, column: &Column, units: impl Iterator<Item 
     is_certain
 }
 
-/// The row as CHECKCONSTRAINTS names it, fit for a WHERE clause: `[a] = '1' AND [b] IS NULL`.
+/// The row in the notation of CHECKCONSTRAINTS, usable in a WHERE clause: `[a] = '1' AND [b] IS NULL`.
 pub(super) fn place(columns: &[Named], record: &Record<'_>) -> String {
     let terms = columns.iter().map(|(name, column)| {
         let name = name.replace(']', "]]");

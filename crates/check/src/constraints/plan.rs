@@ -1,4 +1,4 @@
-//! Which constraints can be looked at, and how: worked out from the catalog once, before the sweep.
+//! Which constraints can be checked, and how: derived from the catalog once, before the sweep.
 
 use catalog::{Constraint, ConstraintKind, Database, Rowset};
 use format::types::{TypeInfo, fixed_length, xtype};
@@ -15,7 +15,7 @@ use crate::values::{Column, Expressions, Formula, is_sparse_and_padded};
 /// A column and its name.
 pub(crate) type Named = (String, Column);
 
-/// What a constraint demands of rows.
+/// What a constraint requires of rows.
 pub(crate) enum RowRule {
     /// A condition, evaluated in the sweep.
     Condition,
@@ -27,21 +27,21 @@ pub(crate) enum RowRule {
 pub(crate) struct KeyReference {
     /// The columns, by unit of the table that has the key.
     pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
-    /// The columns they refer to, by unit of that table.
+    /// The columns that they refer to, by unit of that table.
     pub(crate) to: Vec<(UnitIndex, Vec<Named>)>,
     /// The name of the table referred to.
     pub(crate) referenced: String,
 }
 
-/// A constraint that can be looked at.
+/// A constraint that can be checked.
 pub(crate) struct Plan {
-    /// The result so far: who it is.
+    /// The result so far: its table and name.
     pub(crate) result: ConstraintResult,
     /// Whether the engine trusts it.
     pub(crate) is_trusted: bool,
     /// Units of the table that has it.
     pub(crate) units: Vec<UnitIndex>,
-    /// What it demands.
+    /// What it requires.
     pub(crate) demand: RowRule,
 }
 
@@ -56,21 +56,21 @@ impl Plan {
     }
 }
 
-/// A condition to be evaluated for the rows of a unit.
+/// A condition to evaluate for the rows of a unit.
 pub(crate) struct UnitPlan {
-    /// Which plan.
+    /// Index of the plan.
     pub(crate) plan: usize,
     /// The condition.
     pub(crate) formula: Formula,
     /// The columns that it names.
     pub(crate) shown: Vec<Named>,
-    /// Steps that it may take for a page.
+    /// Steps that it may take per page.
     pub(crate) share: u64,
 }
 
-/// A constraint of which nothing can be said.
+/// A constraint that cannot be checked.
 pub(crate) struct LeftOut {
-    /// Who it is.
+    /// Its table and name.
     pub(crate) result: ConstraintResult,
     /// Units of its table.
     pub(crate) units: Vec<UnitIndex>,
@@ -129,7 +129,7 @@ impl Plans {
         self.work.get(unit as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Constraints that cannot be looked at, and why.
+    /// Constraints that cannot be checked, and why.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (&LeftOut, &Reason)> {
         self.left_out.iter().map(|(left_out, reason)| (left_out, reason))
     }
@@ -178,7 +178,7 @@ fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan:
     }
 }
 
-/// Whether the rows of a table are in the data files, in a form that is decoded.
+/// Checks that the rows of a table are in the data files, in a form that can be decoded.
 fn rows_are_at_hand(database: &Database, table: &[&Rowset]) -> Result<(), Reason> {
     are_readable(table.iter().copied())?;
     if table.is_empty() || units_of(database, table).len() != table.len() {
@@ -213,7 +213,7 @@ fn key_column(database: &Database, rowset: &Rowset, id: u32) -> Result<Named, Re
     Ok((name, Column::of_table(column)))
 }
 
-/// Types whose equality is known, and whose values are in the row.
+/// Whether equality of the type is known and its values are in the row.
 fn is_comparable(info: TypeInfo) -> bool {
     match info.xtype {
         xtype::VARCHAR | xtype::NVARCHAR | xtype::VARBINARY => !matches!(info.length, 0 | 0xFFFF),
@@ -222,7 +222,7 @@ fn is_comparable(info: TypeInfo) -> bool {
     }
 }
 
-/// SQL Server demands equal types on both sides; a catalog that says otherwise is not understood.
+/// SQL Server requires equal types on both sides; a catalog that contradicts this is not understood.
 fn have_equal_types(key: &KeyReference) -> Result<(), Reason> {
     let kind = |column: &Column| {
         let info = column.column.info;

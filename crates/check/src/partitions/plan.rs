@@ -1,4 +1,4 @@
-//! Which rows can be held against their partition function, and how: worked out from the catalog once.
+//! Which rows can be checked against their partition function, and how: derived from the catalog once.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,16 +20,16 @@ use crate::values::{Column, is_sparse_and_padded};
 
 /// A partitioned heap or index.
 pub(crate) struct Plan {
-    /// `schema.table.index`, for people.
+    /// Display name: `schema.table.index`.
     pub(crate) name: String,
     /// Its units, one per partition.
     pub(crate) units: Vec<UnitIndex>,
 }
 
-/// What the rows of a partition are held against.
+/// What is needed to check the rows of a partition.
 #[derive(Clone)]
 pub(crate) struct UnitPlan {
-    /// Which plan.
+    /// Index of the plan.
     pub(crate) plan: usize,
     /// The partition, from 1.
     pub(crate) partition: usize,
@@ -111,7 +111,7 @@ impl Plans {
         self.work.get(unit as usize)?.as_ref()
     }
 
-    /// What cannot be looked at, and why.
+    /// Heaps and indexes that cannot be checked, and why.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (&str, &[UnitIndex], &Reason)> {
         self.left_out.iter().map(|(plan, reason)| (plan.name.as_str(), plan.units.as_slice(), reason))
     }
@@ -204,7 +204,7 @@ fn are_of_type(boundaries: &[Boundary], info: TypeInfo) -> Result<(), Reason> {
         .ok_or_else(|| limits::PARTITION_BOUNDARIES_TYPE.with(&[&info.declaration()]))
 }
 
-/// Whether each boundary is certainly above the one before.
+/// Checks that each boundary is certainly above the previous one.
 fn ascend(boundaries: &[Boundary], order: KeyOrder) -> Result<(), Reason> {
     let is_above = |pair: &[Boundary]| match pair {
         [a, b] => match (a.value.as_deref(), b.value.as_deref()) {

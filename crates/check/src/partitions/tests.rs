@@ -1,4 +1,4 @@
-//! Partitions over synthetic catalogs: no real partitioned database was at hand.
+//! Partitions over synthetic catalogs: no real partitioned database was available.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

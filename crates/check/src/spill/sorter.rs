@@ -1,4 +1,4 @@
-//! Items of any number in their order, in bounded memory: what does not fit goes to sorted runs, which are merged when read.
+//! Sorts any number of items in bounded memory: items that do not fit go to sorted runs, which are merged when read.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ pub(crate) trait Item: Sized {
     /// The order.
     fn order(&self, other: &Self) -> Ordering;
 
-    /// Bytes that it takes in memory, about.
+    /// Approximate bytes that it takes in memory.
     fn bytes(&self) -> usize;
 
     /// Appends it to `out`.
@@ -25,9 +25,9 @@ pub(crate) trait Item: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Runs that are merged at once. With files of their own, so that a merged one gives its bytes back.
+/// Runs that are merged in one step. Each has a file of its own, so that a merged run frees its space.
 const FAN: usize = 16;
-/// Bytes that are written at once.
+/// Bytes per write.
 const WRITE_BYTES: usize = 1 << 16;
 const LEAST_READ_BYTES: usize = 1 << 12;
 
@@ -37,7 +37,7 @@ pub(crate) struct Sorter<T> {
     limit_bytes: usize,
     kept: Vec<T>,
     kept_bytes: usize,
-    /// Sorted runs; those of a level are of about the same size, [`FAN`] times that of the level before.
+    /// Sorted runs by level; those of one level have about the same size, [`FAN`] times that of the level below.
     levels: Vec<Vec<RunFile>>,
 }
 
@@ -62,7 +62,7 @@ impl<T: Item> Sorter<T> {
         }
     }
 
-    /// Where there is no place for files, all stays in memory: nothing is lost.
+    /// If files cannot be written, all items stay in memory: nothing is lost.
     fn spill(&mut self) {
         if self.space.has_failed() {
             return;
@@ -157,7 +157,7 @@ pub(crate) fn read_item<T: Item>(bytes: &[u8]) -> Option<io::Result<(T, usize)>>
     Some(item.map(|item| (item, 4 + length)).ok_or_else(broken))
 }
 
-/// Reads the items of a stretch of a file, one after the other. Several may read one file.
+/// Reads the items in a range of a file, one after the other. Several readers may share a file.
 pub(crate) struct Reader<F, T> {
     file: F,
     next: u64,
@@ -165,19 +165,19 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
-    /// Whose wait for the disk it is.
+    /// The space to which waits for the disk are charged.
     space: Option<TempStore>,
     item: PhantomData<T>,
 }
 
 impl<F: Borrow<File>, T: Item> Reader<F, T> {
-    /// The bytes from `start` to `end`, about `at_once` at once.
+    /// Reads the bytes from `start` to `end`, about `at_once` per read.
     pub(crate) fn new(file: F, start: u64, end: u64, at_once: usize) -> Self {
         let at_once = at_once.clamp(LEAST_READ_BYTES, WRITE_BYTES);
         Self { file, next: start, end, buffer: Vec::new(), used: 0, at_once, space: None, item: PhantomData }
     }
 
-    /// Counts the time that reading takes.
+    /// Charges the time that reading takes to `space`.
     fn of(mut self, space: &TempStore) -> Self {
         self.space = Some(space.clone());
         self
@@ -229,7 +229,7 @@ struct Head<T> {
 }
 
 impl<T: Item> Ord for Head<T> {
-    /// The least item is the greatest head: the heap gives that first.
+    /// The least item must be the greatest head: a heap returns that first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.order(&self.item).then(other.source.cmp(&self.source))
     }
@@ -277,11 +277,11 @@ impl<F: Borrow<File>, T: Item> Iterator for Merge<F, T> {
     }
 }
 
-/// Gives items in their order. What cannot be read back is lost, and the space knows.
+/// Returns items in order. Items that cannot be read back are lost, and the space has the error.
 pub(crate) struct Sorted<T> {
     space: TempStore,
     merge: Merge<File, T>,
-    /// What is only in memory, as there was no place for files, or no need.
+    /// Items that are only in memory, because files could not be written or were not needed.
     kept: std::iter::Peekable<std::vec::IntoIter<T>>,
 }
 
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    /// Words in no order, some of them longer than what is read at once, some twice.
+    /// Words in no order, some of them longer than one read, some twice.
     fn words(count: u32) -> Vec<Word> {
         let word = |number: u32| {
             let number = (number / 2).wrapping_mul(2_654_435_761);
@@ -351,7 +351,7 @@ mod tests {
         let words = words(30_000);
         let mut expected = words.clone();
         expected.sort_by(Word::order);
-        // The least of them spills thousands of runs, which are merged again and again.
+        // The smallest limit spills thousands of runs, which are merged several times.
         for limit in [usize::MAX, 1 << 20, 1 << 14, 1 << 9] {
             let space = TempStore::default();
             assert!(sorted(limit, &space, &words) == expected, "limit {limit}");

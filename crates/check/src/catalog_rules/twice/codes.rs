@@ -1,25 +1,25 @@
-//! Columns that hold one of a few codes: those that the documentation of the catalog views lists, and numbers that are the same
-//! in all rows met. Any other is listed as not verified.
+//! Columns with one of a few codes: those listed in the documentation of the catalog views, and numbers that are the
+//! same in all rows seen. Any other value is listed as not verified.
 
 use super::super::evaluate::{Tables, number};
 use super::Verdicts;
 
-/// What a column may hold.
+/// Values that a column may have.
 enum Known {
-    /// Letters, padded with blanks or not.
+    /// Letters, padded with blanks or unpadded.
     Codes(&'static [&'static str]),
     /// Numbers.
     Numbers(&'static [i64]),
-    /// From the first to the second.
+    /// From the first to the second, inclusive.
     Range(i64, i64),
     /// These bits and no others.
     Bits(i64),
 }
 
-/// A column of a base table, as far as another one of the row is as wanted.
+/// A column of a base table, optionally only where another column of the row has the wanted value.
 struct Coded {
     base: i32,
-    /// Base table and column, for people.
+    /// Display name of base table and column.
     scope: &'static str,
     column: &'static str,
     when: Option<(&'static str, i64)>,
@@ -36,12 +36,12 @@ const fn of_class(base: i32, scope: &'static str, column: &'static str, class: i
     Coded { base, scope, column, when: Some(("class", class)), known }
 }
 
-/// In the order of their tables. Numbers and bits are those met in all rows of 258 databases: 3,639 of sysowners, 260 of
-/// sysnsobjs, 8,578 of sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols, 5,934 of sysbinobjs, 4,192 of sysclsobjs,
-/// 44,677 of syssingleobjrefs, 35,978 of sysmultiobjrefs (and of 144 backups, where one has bit 0x10), 33,578 of sysrowsets, of
-/// which those of 2005 have no fillfact. Ranges are those of the documentation. The codes are documented in sys.objects,
-/// sys.database_principals, sys.database_permissions, sys.service_message_types, sys.data_spaces, sys.database_files and
-/// sys.xml_schema_components, _facets and _model_groups.
+/// In the order of their tables. Numbers and bits are those seen in all rows of 258 databases: 3,639 of sysowners, 260
+/// of sysnsobjs, 8,578 of sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols, 5,934 of sysbinobjs, 4,192 of
+/// sysclsobjs, 44,677 of syssingleobjrefs, 35,978 of sysmultiobjrefs (and in 144 backups, one of which has bit 0x10),
+/// 33,578 of sysrowsets, which has no fillfact in 2005. Ranges are those of the documentation. The codes are documented
+/// in sys.objects, sys.database_principals, sys.database_permissions, sys.service_message_types, sys.data_spaces,
+/// sys.database_files and sys.xml_schema_components, _facets and _model_groups.
 static CODED: &[Coded] = &[
     all(5, "sys.sysrowsets, fillfact", "fillfact", Range(0, 100)),
     all(5, "sys.sysrowsets, scope_id", "scope_id", Numbers(&[0, 1])),
@@ -70,7 +70,7 @@ static CODED: &[Coded] = &[
     all(54, "sys.sysidxstats, fillfact", "fillfact", Range(0, 100)),
     all(54, "sys.sysidxstats, tinyprop", "tinyprop", Numbers(&[0, 2])),
     all(55, "sys.sysiscols, status", "status", Bits(0x17)),
-    // The place among the columns by which a table is partitioned.
+    // The position among the partitioning columns.
     all(55, "sys.sysiscols, tinyprop2", "tinyprop2", Range(0, 16)),
     all(55, "sys.sysiscols, tinyprop3", "tinyprop3", Numbers(&[0])),
     all(58, "sys.sysbinobjs, status", "status", Numbers(&[0])),
@@ -124,7 +124,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
                 });
             }
         });
-        // An incomplete table is noted with the rules about it.
+        // An incomplete table is noted with its rules.
         let _: Result<(), catalog::Unread> = read;
     }
 }
@@ -139,7 +139,7 @@ impl Known {
         }
     }
 
-    /// The value as people write it.
+    /// The display form of the value.
     fn shown(&self, value: i64) -> String {
         match self {
             Self::Codes(_) => {

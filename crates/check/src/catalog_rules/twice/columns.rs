@@ -1,5 +1,5 @@
-//! Columns and parameters (syscolpars): their type by itself, against the type that they name, and against the column that the
-//! table's rowset stores.
+//! Columns and parameters (syscolpars): their type on its own, against the type that they name, and against the column
+//! that the table's rowset stores.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{Rowsets, Verdicts};
 
 const SYSCOLPARS: i32 = 41;
 const SYSROWSETS: i32 = 5;
-/// Columns of a table at most, sparse ones included.
+/// Limit on the columns of a table, sparse ones included.
 const MAX_COLUMNS: usize = 32_000;
 
 /// Bits of syscolpars.status (docs/format/catalog.md#syscolpars).
@@ -33,7 +33,7 @@ struct TableColumn {
     declared: Declared,
 }
 
-/// Compares all rows of syscolpars, table by table: its rows are in the order of their tables.
+/// Compares all rows of syscolpars, table by table: they are sorted by table.
 pub(super) fn check(
     tables: &Tables<'_>,
     rowsets: &Rowsets<'_>,
@@ -74,7 +74,7 @@ pub(super) fn check(
         }
         let place = || format!("column or parameter {id} of {}", tables.database.object_name(object));
         against_type(&declared, user_types.get(&declared.user_type), place, verdicts);
-        // 0, the whole value, or of a value without limit 16 bytes for a pointer or 8000.
+        // 0: the whole value. For a value without a limit: 16 bytes for a pointer, or 8000.
         let in_row_is_right =
             in_row == 0 || in_row == declared.length || declared.length < 0 && [16, 8000].contains(&in_row);
         if !in_row_is_right {
@@ -94,13 +94,13 @@ pub(super) fn check(
             of_table.push(TableColumn { id, status, declared });
         }
     });
-    // What was read is of whole tables, the last one perhaps not: only what is there is looked at.
+    // All tables read are complete, except perhaps the last one; only columns that were read are checked.
     against_rowsets(tables, rowsets, table, &of_table, verdicts);
-    // An incomplete table is noted with the rules about it.
+    // An incomplete table is noted with its rules.
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// A column of a user's type is as that type.
+/// A column of a user type has the attributes of that type.
 fn against_type(
     declared: &Declared,
     user_type: Option<&Declared>,
@@ -135,7 +135,7 @@ fn against_rowsets(
         return;
     }
     for rowset in rowsets.of_table(object) {
-        // Segments of a columnstore are another form; what is kept in memory has none here.
+        // Segments of a columnstore have another form; an in-memory table has no rows here.
         if rowset.compression > 2 || rowset.layout.columns.is_empty() {
             continue;
         }
@@ -161,7 +161,7 @@ fn against_rowsets(
     }
 }
 
-/// A column as its table declares it and as a rowset stores it.
+/// A column as its table declares it, and as a rowset stores it.
 fn pair(
     tables: &Tables<'_>,
     rowset: &Rowset,
@@ -180,7 +180,7 @@ fn pair(
         });
     }
     let is_not_null = column.status & status::NOT_NULL != 0;
-    // What may be NULL in a computed column the engine works out. sysrsguid and lockres:
+    // The engine derives whether a computed column is nullable. sysrsguid and lockres:
     // docs/format/catalog.md#sysrscols.
     let is_declared = column.status & status::COMPUTED == 0 && rowset.object_id != SYSROWSETS;
     if is_declared && is_not_null != (stored.status & column_status::NOT_NULL != 0) {

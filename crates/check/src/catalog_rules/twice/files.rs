@@ -1,8 +1,9 @@
-//! Files: the tables that list them (sysprufiles, in 2005 sysdbfiles; sysfiles1) against each other and against the file headers.
+//! Files: the tables that list them (sysprufiles, in 2005 sysdbfiles; sysfiles1) against each other and against the
+//! file headers.
 //!
-//! In 227 databases all 454 rows of sysprufiles agree with sysfiles1 in id, name, path and kind, and all 221 data files with
-//! their headers in filegroup, size, limit, growth and name; 218 in the GUID, which 3 created by SQL Server 2000 lack. The
-//! binding GUID of a header is not that of the boot page.
+//! In 227 databases all 454 rows of sysprufiles agree with sysfiles1 in id, name, path and kind, and all 221 data files
+//! with their headers in filegroup, size, limit, growth and name; 218 in the GUID, which 3 created by SQL Server 2000
+//! lack. The binding GUID of a header is not that of the boot page.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +15,30 @@ use format::{Page, PageId};
 use super::super::evaluate::{Tables, number};
 use super::Verdicts;
 
-/// The attributes of a file that are said twice, as people call them.
+/// Display names of the attributes of a file that are stored twice.
 const ATTRIBUTES: [&str; 8] =
     ["name", "path", "kind", "filegroup", "size in pages", "largest size in pages", "growth", "GUID"];
-/// What each of them is called in the tables since 2008, and in 2005.
+/// Their column names in the tables since 2008, and in 2005.
 const COLUMNS: [&str; 8] = ["lname", "pname", "filetype", "grpid", "size", "maxsize", "growth", "fileguid"];
-/// sysfiles1.filename has room for so many characters.
+/// Characters that sysfiles1.filename has room for.
 const PATH_LENGTH: usize = 260;
 const NO_LIMIT: &str = "-1";
 
-/// A table that lists files, its name, and its columns that are compared, in the order of [`ATTRIBUTES`].
+/// A table that lists files, its name, and its columns to be compared, in the order of [`ATTRIBUTES`].
 type List = (i32, &'static str, &'static [&'static str]);
 
-/// What one place says of a file; nothing of an attribute that it does not have.
+/// The attributes of a file in one place; `None` for an attribute that the place does not have.
 struct FileClaim {
     by: &'static str,
     attributes: [Option<String>; ATTRIBUTES.len()],
 }
 
-/// Files that are compared; no real database has as many.
+/// Limit on the files that are compared; no real database has as many.
 const MOST_FILES: usize = 2048;
-/// Places that say something of a file: two tables of 2008 and later, sysfiles1, the header.
+/// Places with attributes of a file: two tables of 2008 and later, sysfiles1, the header.
 const MOST_PLACES: usize = 4;
 
-/// What is said of each file, by its id.
+/// The claims about each file, by its id.
 #[derive(Default)]
 struct Files {
     said: BTreeMap<i64, Vec<FileClaim>>,
@@ -58,7 +59,8 @@ impl Files {
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let mut files = Files::default();
     let mut is_listed = false;
-    // Since 2008 sysdbfiles has what it had before the database was restored or upgraded, but for the files' ids.
+    // Since 2008, sysdbfiles has the state from before the database was restored or upgraded, except for the files'
+    // ids.
     let is_2005 = tables.database.boot.as_ref().is_some_and(|boot| boot.version < 655);
     let lists: &[List] = if is_2005 {
         &[(76, "sys.sysdbfiles", &COLUMNS)]
@@ -70,7 +72,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
     let has_first = of_sysfiles1(tables, &mut files);
     headers(tables, &mut files);
-    // What has not been recovered may be about to change.
+    // Before recovery, the values may be about to change.
     let is_recovered = tables.database.is_recovered(tables.source);
     let suffix = if is_recovered { "" } else { "; its log was not applied" };
     if files.left_out > 0 {
@@ -94,15 +96,15 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// Whether two places have the same value; the case of a path may differ, as Windows ignores it.
+/// Whether two places have the same value. Paths may differ in case, which Windows ignores.
 fn is_same(what: &str, one: &str, other: &str) -> bool {
     one == other || what == "path" && one.to_lowercase() == other.to_lowercase()
 }
 
-/// The place of a file header, for people.
+/// Display name of a file header as a place.
 const HEADER: &str = "its file header";
 
-/// What a table with a row per file says of those that are in use. Whether it has any.
+/// Collects the attributes of the files in use from a table with one row per file. Returns whether it has any.
 fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verdicts: &mut Verdicts<'_>) -> bool {
     let known = tables.database.columns.get(&table);
     let has = |name: &str| known.is_some_and(|columns| columns.iter().any(|column| column.name == name));
@@ -113,7 +115,7 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
     let mut is_listed = false;
     let read = read_base_table(tables.source, tables.database, table, &columns, |at, row| {
         let [Some(file), values @ ..] = row else { return };
-        // A file that was dropped, or is offline, is not in all tables.
+        // A file that was dropped or is offline is not in all tables.
         if values.get(own.len()).copied().flatten().is_some_and(|state| number(state) != 0) {
             return;
         }
@@ -127,12 +129,12 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
         row_alone(&attributes, || format!("page {}, slot {}", at.page, at.slot), verdicts);
         files.add(number(file), FileClaim { by, attributes });
     });
-    // An incomplete table is noted with the rules about it; a version may lack one.
+    // An incomplete table is noted with its rules; some versions lack one.
     let _: Result<(), catalog::Unread> = read;
     is_listed
 }
 
-/// What a row says of a file by itself: a log, and nothing else, is of no filegroup; a limit is not below the size.
+/// Checks the attributes of a file within one row: only a log has no filegroup, and a limit is not below the size.
 fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let [_, _, kind, group, size, limit, ..] = attributes;
     if let (Some(kind @ ("data" | "log")), Some(group)) = (kind.as_deref(), group.as_deref())
@@ -142,14 +144,14 @@ fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -
     }
     let pages = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<i64>().ok());
     if let (Some(size), Some(limit)) = (pages(size), pages(limit))
-        // No limit is -1; 0 forbids to grow.
+        // -1: no limit; 0: growth is not allowed.
         && (size <= 0 || limit < -1 || limit > 0 && limit < size)
     {
         verdicts.doubt("files", || format!("{}: a file of {size} pages whose limit is {limit}", place()));
     }
 }
 
-/// A value as all places say it.
+/// A value in the form common to all places.
 fn shown(column: &str, value: &[u8]) -> Option<String> {
     Some(match column {
         "lname" | "pname" => text(value),
@@ -163,7 +165,7 @@ fn shown(column: &str, value: &[u8]) -> Option<String> {
     })
 }
 
-/// A name or path, which may be padded, as far as it can be one.
+/// A name or path without padding, cut to the longest that it can be.
 fn text(value: &[u8]) -> String {
     utf16(value.get(..2 * PATH_LENGTH).unwrap_or(value)).trim_end().to_owned()
 }
@@ -178,7 +180,8 @@ fn guid(bytes: &[u8]) -> Option<String> {
     is_given.then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What the start of the server reads: data files and logs, with names padded to their full length. Whether it could be read.
+/// Collects what the server reads when it starts: data files and logs, with names padded to their full length. Returns
+/// whether it could be read.
 fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     const SYSFILES1: i32 = 8;
     const IS_LOG: i64 = 0x40;
@@ -194,12 +197,12 @@ fn of_sysfiles1(tables: &Tables<'_>, files: &mut Files) -> bool {
     read.is_ok()
 }
 
-/// What the headers of the data files say that were given.
+/// Collects the attributes in the headers of the data files given.
 fn headers(tables: &Tables<'_>, files: &mut Files) {
     for file in tables.source.files().iter().filter(|file| file.header_is_sound) {
         let Fetched::Sound(bytes) = fetch(tables.source, PageId::new(file.file_id, 0)) else { continue };
         let Some(header) = FileHeader::read(Page::new(&bytes)) else { continue };
-        // From SQL Server 2000: without name and GUID.
+        // Headers from SQL Server 2000 have neither name nor GUID.
         let name = Some(header.logical_name()).filter(|name| !name.is_empty());
         let limit = match header.max_size_pages() {
             u32::MAX => NO_LIMIT.to_owned(),

@@ -1,4 +1,4 @@
-//! Columns of indexes: sysiscols against what the index's rowset stores, and that against the table's rowset.
+//! Columns of indexes: sysiscols against what the index's rowset stores, and its rowset against that of the table.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::super::evaluate::Tables;
 use super::{Rowsets, Verdicts};
 
 const SYSISCOLS: i32 = 55;
-/// sysiscols.status: a column of an index, not of statistics; descending.
+/// sysiscols.status: column of an index rather than of statistics; descending.
 const OF_INDEX: i64 = 2;
 const DESCENDING: i64 = 4;
 
@@ -18,7 +18,7 @@ struct Pair<'a> {
     of_table: HashMap<u32, &'a RowsetColumn>,
 }
 
-/// Compares all rows of sysiscols, index by index: its rows are in the order of their indexes.
+/// Compares all rows of sysiscols, index by index: they are sorted by index.
 pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut Verdicts<'_>) {
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1", "tinyprop2"];
     let mut current = (0, 0);
@@ -34,7 +34,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         else {
             return;
         };
-        // A column that only determines the partition may be appended to the key without an entry here.
+        // A column that only determines the partition may be added to the key without an entry here.
         if status & OF_INDEX == 0 || partition != 0 {
             return;
         }
@@ -44,7 +44,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         }
         let Some(Pair { of_index, of_table }) = &pair else { return };
         let place = || format!("column {position} of index {index} of {}", tables.database.object_name(object));
-        // A clustered index stores the columns of its table, any other its own.
+        // A clustered index stores the columns of its table; any other index stores its own.
         let own = if index == 1 { column } else { position };
         let Some(stored) = of_index.get(&own) else {
             verdicts
@@ -61,7 +61,7 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
         let descends = stored.status & column_status::DESCENDING != 0;
-        // 2005 says so here only.
+        // In 2005 this is the only place that has it.
         let is_told_twice = tables.database.boot.as_ref().is_some_and(|boot| boot.version >= 655);
         if is_told_twice && descends != (status & DESCENDING != 0) {
             verdicts.doubt("sys.sysiscols and sys.sysrscols, descending", || {
@@ -88,11 +88,11 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
     });
-    // An incomplete table is noted with the rules about it.
+    // An incomplete table is noted with its rules.
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// What is compared of an index that is stored in rows.
+/// What is compared for an index that is stored in rows.
 fn pair_of<'a>(tables: &Tables<'_>, rowsets: &Rowsets<'a>, object: i32, index: i32) -> Option<Pair<'a>> {
     let kind = tables.database.indexes.get(&(object, index))?.index_type;
     let is_of_rows = matches!(kind, IndexType::Clustered | IndexType::Nonclustered);

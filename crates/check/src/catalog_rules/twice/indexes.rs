@@ -12,7 +12,7 @@ const IS_INDEX: i64 = 0x1;
 const UNIQUE_CONSTRAINT: u32 = 0x40;
 /// sysrowsets.status of a heap or clustered index, since 2008.
 const HOLDS_THE_TABLE: u32 = 0x200;
-/// First ids of XML and spatial indexes.
+/// Lowest id of an XML or spatial index.
 const XML: i64 = 256_000;
 const SPATIAL: i64 = 384_000;
 
@@ -25,13 +25,13 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         let Ok(index) = i32::try_from(index) else { return };
         against_rowsets(rowsets, (object, index), rowset.cast_unsigned(), place, verdicts);
     });
-    // An incomplete table is noted with the rules about it.
+    // An incomplete table is noted with its rules.
     let _: Result<(), catalog::Unread> = read;
     flags_of_rowsets(tables, verdicts);
     key_constraints(tables, verdicts);
 }
 
-/// The id of an index goes with its type.
+/// The id of an index matches its type.
 fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let types: &[i64] = match (index, status & IS_INDEX != 0) {
         (0, _) => &[0],
@@ -42,7 +42,7 @@ fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, ve
         (SPATIAL.., true) => &[4],
         (i64::MIN..0, true) => return,
     };
-    // Kinds that came after 2022.
+    // Types added after 2022.
     let is_known = kind <= 7;
     if is_known && !types.contains(&kind) {
         verdicts.doubt("sys.sysidxstats, type", || format!("{} is of type {kind}, which goes with other ids", place()));
@@ -60,7 +60,7 @@ fn against_rowsets(
     let mut partitions = rowsets.partitions(object, index).peekable();
     let has_rowset = partitions.peek().is_some();
     let is_one_of_them = partitions.any(|rowset| rowset.id == named);
-    // An index of many partitions need not name one.
+    // An index with several partitions need not name a rowset.
     if !is_one_of_them && (named != 0 || has_rowset && rowsets.partitions(object, index).count() == 1) {
         verdicts.doubt("sys.sysidxstats and sys.sysrowsets", || {
             format!("{} names rowset {named}, which is not its own", place())
@@ -68,7 +68,7 @@ fn against_rowsets(
     }
 }
 
-/// What the status of a rowset repeats of its index.
+/// Flags of the index that the status of a rowset repeats.
 fn flags_of_rowsets(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     let database = tables.database;
     let is_told = database.boot.as_ref().is_some_and(|boot| boot.version >= 655);

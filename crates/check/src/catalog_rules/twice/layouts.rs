@@ -1,17 +1,17 @@
-//! The layout of a rowset against itself and against the numbers that sysrowsets (2005: syshobts) keeps of it.
+//! The layout of a rowset against itself and against the numbers about it in sysrowsets (2005: syshobts).
 //!
-//! Fixed columns follow each other, without gaps; a dropped column keeps its place, until a column that takes more or
-//! less room begins there too. Variable columns and null bits are numbered, and the places in a key as well.
+//! Fixed columns follow each other without gaps. A dropped column keeps its place until a column with another length
+//! begins there too. Variable columns, null bits and the places in a key are numbered.
 
 use catalog::{Database, Level, Rowset, RowsetColumn};
 use format::types::xtype;
 
 use super::Verdicts;
 
-/// What precedes the fixed columns of a data record, and of an index record.
+/// Bytes before the fixed columns of a data record, and of an index record.
 const DATA_HEADER_BYTES: u32 = 4;
 const INDEX_HEADER_BYTES: u32 = 1;
-/// What follows them in a record above the leaf.
+/// Bytes after them in a record above the leaf.
 const CHILD_POINTER_BYTES: u32 = 6;
 
 pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
@@ -42,7 +42,7 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// First byte, the byte after it, whether the column is alive.
+/// First byte, the byte after the last, whether the column is in use.
 type Span = (u32, u32, bool);
 
 /// The fixed columns fill their part of the record, which is as long as the catalog says.
@@ -85,7 +85,7 @@ fn fixed_part(rowset: &Rowset, level: Level, is_system: bool, spans: &mut Vec<Sp
         Level::Node => (rowset.min_node, CHILD_POINTER_BYTES),
     };
     let (kept, whole) = (u32::from(kept), end + tail);
-    // 0: not known (2005), or nothing above the leaf. One system table was met that had lost columns.
+    // 0: unknown (2005), or nothing above the leaf. One system table was seen that had lost columns.
     let fits = kept == 0 || kept == whole || is_system && level == Level::Leaf && kept > whole;
     (!fits).then(|| format!("its fixed part has {whole} bytes by its columns, {kept} by sys.sysrowsets"))
 }
@@ -101,7 +101,7 @@ fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Optio
     wrong.map(|(_, wanted)| format!("no column, or more than one, is variable column {wanted}"))
 }
 
-/// Each column that is alive has a null bit of its own, and the catalog keeps the greatest.
+/// Each column in use has a null bit of its own, and the catalog has the greatest.
 fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u32>) -> Option<String> {
     let bit = |column: &RowsetColumn| column.place(level).1;
     let greatest = rowset.layout.columns.iter().map(bit).max().unwrap_or_default();
@@ -117,7 +117,7 @@ fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u
     (!fits).then(|| format!("its greatest null bit is {greatest} by its columns, {kept} by sys.sysrowsets"))
 }
 
-/// The key's columns are numbered from 1, and they alone are in the entries above the leaf.
+/// The key columns are numbered from 1, and only they are in the entries above the leaf.
 fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     numbers.clear();
     numbers.extend(rowset.layout.columns.iter().map(|column| u32::from(column.key_ordinal)).filter(|place| *place > 0));

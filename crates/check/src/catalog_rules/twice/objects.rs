@@ -1,5 +1,5 @@
-//! Objects (sysschobjs): their parents, and what intprop says of columns. Their dates prove nothing: they are in local time,
-//! which goes back each autumn.
+//! Objects (sysschobjs): their parents, and the meaning of intprop for columns. Their dates prove nothing: they are in
+//! local time, which goes back each fall.
 
 use catalog::Object;
 
@@ -7,7 +7,7 @@ use super::super::evaluate::Tables;
 use super::Verdicts;
 
 const SYSCOLPARS: i32 = 41;
-/// What may have constraints, and triggers.
+/// Types of objects that may have constraints and triggers.
 const WITH_ROWS: [&str; 6] = ["U", "TT", "TF", "IT", "S", "V"];
 
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
@@ -19,7 +19,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     defaults(tables, verdicts);
 }
 
-/// Constraints and triggers belong to a table, 3,285 of 3,285; objects of their own to nothing, 404,906 of 404,906.
+/// Constraints and triggers belong to a table, 3,285 of 3,285; other objects have no parent, 404,906 of 404,906.
 fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let kind = object.type_code.as_str();
     let of_a_table = matches!(kind, "C" | "D" | "EC" | "F" | "PK" | "TR" | "UQ");
@@ -28,7 +28,7 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
         "AF" | "FN" | "FS" | "FT" | "IF" | "P" | "PC" | "RF" | "S" | "SN" | "SO" | "SQ" | "TF" | "TT" | "U" | "V" | "X"
     );
     if object.parent_id == 0 {
-        // Defaults for several columns, and triggers of the database, are of no table.
+        // Defaults for several columns and database triggers belong to no table.
         if matches!(kind, "C" | "EC" | "F" | "PK" | "UQ") {
             verdicts.doubt("sys.sysschobjs, parent", || format!("{} belongs to no table", place()));
         }
@@ -42,9 +42,9 @@ fn parent(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verd
     }
 }
 
-/// intprop is the highest column id that a table ever had, of a system table that of its last column: 19,661 of 19,661; of a
-/// CHECK constraint one of the columns of its table, or 0: 141 of 141; of a default its column; of what has rows of its own or
-/// none 0: 388,935 of 388,935.
+/// The value of intprop. For a table: the highest column id that it ever had, for a system table that of its last
+/// column (19,661 of 19,661). For a CHECK constraint: one of the columns of its table, or 0 (141 of 141). For a
+/// default: its column. For objects with rows of their own or without any: 0 (388,935 of 388,935).
 fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> String, verdicts: &mut Verdicts<'_>) {
     let columns = |id: i32| tables.database.columns.get(&id).filter(|columns| !columns.is_empty());
     let last = columns(object.id).and_then(|columns| columns.last()).map(|column| i64::from(column.id));
@@ -67,8 +67,8 @@ fn column_number(tables: &Tables<'_>, object: &Object, place: impl Fn() -> Strin
     }
 }
 
-/// The default of a column is one, is of the same table and names the column: 711 of 711. An XML schema collection goes with
-/// xml alone: 193,000 of 193,000.
+/// The default of a column is a default, belongs to the same table and names the column: 711 of 711. Only xml has an
+/// XML schema collection: 193,000 of 193,000.
 fn defaults(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     const XML: i64 = 241;
     let read = tables.each(SYSCOLPARS, &["id", "number", "colid", "dflt", "xtype", "xmlns"], |_, row| {

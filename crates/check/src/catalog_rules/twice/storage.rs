@@ -1,4 +1,4 @@
-//! Numbers that rows of sysallocunits and sysrowsets keep of what is stored, each row by itself.
+//! Numbers in rows of sysallocunits and sysrowsets about what is stored, each row on its own.
 
 use catalog::AllocUnit;
 
@@ -43,12 +43,12 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
             });
         }
     });
-    // An incomplete table is noted with the rules about it; 2005 lacks some of the columns.
+    // An incomplete table is noted with its rules; 2005 lacks some of the columns.
     let _: Result<(), catalog::Unread> = read;
 }
 
-/// Whatever is in use was reserved, and what has pages has a first page and an IAM page: 38,659 of 38,659. A unit may have more
-/// data pages than pages in use by the counts of databases that were upgraded.
+/// Pages in use are reserved, and a unit with pages has a first page and an IAM page: 38,659 of 38,659. By the counts
+/// of upgraded databases, a unit may have more data pages than pages in use.
 fn flaw_of_unit(unit: &AllocUnit) -> Option<String> {
     let AllocUnit { used_pages, data_pages, reserved_pages, .. } = *unit;
     if used_pages < 0 || data_pages < 0 || used_pages > reserved_pages {

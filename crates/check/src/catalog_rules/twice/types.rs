@@ -1,4 +1,4 @@
-//! What a type alone fixes of the columns, parameters and types that have it: 3858 where a row says otherwise.
+//! Attributes of columns, parameters and types that their type alone determines: 3858 where a row contradicts it.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use crate::finding::Finding;
 use crate::registry;
 
 const SYSSCALARTYPES: i32 = 50;
-/// sysname, the last of the engine's own types.
+/// sysname, the last built-in type.
 const LAST_OF_THE_ENGINE: i32 = 256;
 /// Table types (docs/format/catalog.md#references).
 const TABLE: u8 = 243;
 /// Length of the (max) types, of xml and of most CLR types.
 const MAX: i64 = -1;
 
-/// What a row of syscolpars or sysscalartypes says of a type.
+/// The type in a row of syscolpars or sysscalartypes.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
     pub(super) xtype: u8,
@@ -45,7 +45,7 @@ impl Declared {
         })
     }
 
-    /// How a rowset stores it; `None` where that is not known.
+    /// How a rowset stores the type; `None` if unknown.
     pub(super) fn stored(&self) -> Option<TypeInfo> {
         let kind = match self.xtype {
             xtype::CLR => xtype::VARBINARY,
@@ -61,15 +61,16 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // Its length in syscolpars is that of the longest value; for a text, the bytes that may be in the row.
+            // Its length in syscolpars is that of the longest value; for text types it is the number of bytes that may
+            // be in the row.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
         };
         Some(info)
     }
 
-    /// The attributes that are impossible beside the type, as the catalog view calls them, with their values. One only
-    /// where the type itself must be what is wrong.
+    /// The attributes that the type makes impossible, as the catalog view calls them, with their values. Only one, if
+    /// the type itself must be what is wrong.
     fn impossible(&self) -> Impossible {
         let mut all = [None; 4];
         if let Some(kind) = engine_type(self.user_type)
@@ -90,7 +91,7 @@ impl Declared {
 
 type Impossible = [Option<(&'static str, i64)>; 4];
 
-/// Which attributes are as the type wants them.
+/// Which attributes match the type.
 struct Limits {
     length: bool,
     precision: bool,
@@ -98,7 +99,7 @@ struct Limits {
     is_text: bool,
 }
 
-/// The xtype of a type of the engine, by its id; `None` for a user's type.
+/// The xtype of a built-in type, by its id; `None` for a user type.
 fn engine_type(user_type: i32) -> Option<u8> {
     match user_type {
         user_type::HIERARCHYID | user_type::GEOMETRY | user_type::GEOGRAPHY => Some(xtype::CLR),
@@ -108,7 +109,7 @@ fn engine_type(user_type: i32) -> Option<u8> {
     }
 }
 
-/// What the type allows; `None` for a type that is not known.
+/// What the type allows; `None` for an unknown type.
 fn limits(declared: &Declared) -> Option<Limits> {
     let Declared { length, precision, scale, .. } = *declared;
     let exact = |wanted: [i64; 3]| Limits {
@@ -137,7 +138,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         xtype::TIMESTAMP => exact([8, 0, 0]),
         xtype::SQL_VARIANT => exact([8016, 0, 0]),
         xtype::XML | TABLE => exact([MAX, 0, 0]),
-        // A vector has its dimensions somewhere here.
+        // For a vector, one of the attributes has its dimensions.
         xtype::VARBINARY if declared.user_type == user_type::VECTOR => return None,
         xtype::VARBINARY | xtype::CLR => sized(false, up_to_8000 || length == MAX),
         xtype::BINARY => sized(false, up_to_8000),
@@ -161,7 +162,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         kind @ (xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET) => {
             let scale_is_right = (0..=7).contains(&scale);
             let info = TypeInfo { xtype: kind, scale: scale as u8, ..TypeInfo::default() };
-            // hh:mm:ss, a date before it, an offset after it, and the point with its digits.
+            // hh:mm:ss, for some types a date before it or an offset after it, and the decimal point with its digits.
             let whole = match kind {
                 xtype::TIME => 8,
                 xtype::DATETIME2 => 19,
@@ -179,7 +180,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
     })
 }
 
-/// Judges what a row says of its type by itself. `row` and `table` name it in messages.
+/// Checks the type of a row on its own. `row` and `table` name it in messages.
 pub(super) fn judge(
     declared: &Declared,
     at: RecordId,
@@ -202,7 +203,7 @@ pub(super) fn judge(
     }
 }
 
-/// Judges sysscalartypes; returns the users' types by id.
+/// Checks sysscalartypes; returns the user types by id.
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap<i32, Declared> {
     const SCOPE: &str = "sys.sysscalartypes";
     let columns = ["xtype", "id", "length", "prec", "scale", "collationid"];
@@ -216,14 +217,14 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap
             engine_limits(&declared, verdicts);
         }
     });
-    // A table that cannot be read to its end is noted with the references to it.
+    // A table that cannot be read to the end is noted with the references to it.
     if read.is_err() {
         types.clear();
     }
     types
 }
 
-/// The engine's types of variable length are the longest of their kind.
+/// Built-in types of variable length have the greatest length of their kind.
 fn engine_limits(declared: &Declared, verdicts: &mut Verdicts<'_>) {
     let wanted = match declared.user_type {
         LAST_OF_THE_ENGINE => 256,
