@@ -126,6 +126,17 @@ impl Database {
         }
     }
 
+    /// Whether the database has row versions of accelerated database recovery: a persistent version store holds anything
+    /// (docs/format/versions.md#accelerated-database-recovery).
+    pub fn has_version_store(&self) -> bool {
+        let is_store = |object_id: i32| {
+            self.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))
+        };
+        let has_pages = |unit: &AllocUnit| !unit.first_iam.is_none();
+        let mut units = self.units.iter().filter(|unit| has_pages(unit));
+        units.any(|unit| self.rowset_of(unit).is_some_and(|rowset| is_store(rowset.object_id)))
+    }
+
     /// What is missing of base table `object_id`.
     pub fn gap(&self, object_id: i32) -> Option<&Gap> {
         self.gaps.iter().find(|gap| gap.object_id == object_id)

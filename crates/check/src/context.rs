@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
                 *place = keys_of(database, rowset, &heaps).map(Box::new);
             }
         }
-        let rows_hold_versions = has_version_store(database);
+        let rows_hold_versions = database.has_version_store();
         Self {
             in_flight: InFlight::of(source, database),
             source,
@@ -244,16 +244,6 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
 
 /// No index has more key columns than this (32, and a locator of as many): if there are more, the catalog is damaged.
 const MAX_KEY_COLUMNS: usize = 64;
-
-/// Whether a persistent version store holds anything (docs/format/versions.md#accelerated-database-recovery).
-fn has_version_store(database: &Database) -> bool {
-    let is_store = |object_id: i32| {
-        database.objects.get(&object_id).is_some_and(|object| object.name.starts_with("persistent_version_store"))
-    };
-    database.units.iter().any(|unit| {
-        !unit.first_iam.is_none() && database.rowset_of(unit).is_some_and(|rowset| is_store(rowset.object_id))
-    })
-}
 
 fn keys_of(database: &Database, rowset: &Rowset, heaps: &BTreeSet<i32>) -> Option<Keys> {
     let layout = &rowset.layout;

@@ -13,7 +13,7 @@ pub struct Event {
     pub name: Arc<str>,
     /// The package that its name is from, as `sqlserver`; empty if unknown.
     pub package: Arc<str>,
-    /// When it happened, in UTC; `None` if that cannot be told.
+    /// When it happened, in UTC; `None` if unknown.
     pub at: Option<Moment>,
     /// Its own values, in their order.
     pub fields: Vec<(Arc<str>, Value)>,

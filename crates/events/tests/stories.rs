@@ -153,7 +153,7 @@ fn a_cut_event_file_gives_the_events_before_the_cut() {
         };
         let (found, is_faulty) = before_fault(reader);
         assert_eq!(found, all[..found.len()]);
-        // A cut between buffers cannot be told from a file that ends there.
+        // A file that is cut between two buffers looks like one that ends there.
         assert!(is_faulty || length % 0x200 == 0, "{length}");
         counts.push(found.len());
     }

@@ -18,7 +18,8 @@ mod records;
 mod render;
 
 pub use instances::{FieldInstance, RecordSpace, instances, instances_of, record_spaces};
-pub(crate) use place::{column, offset, series};
+pub use place::offset;
+pub(crate) use place::{column, series};
 pub use render::{hex, render};
 
 /// A structure of the format.

@@ -172,7 +172,7 @@ pub(crate) struct BlockPlace {
     pub(crate) time: Option<[u8; 8]>,
 }
 
-/// A block of these records, and of so many sectors at least.
+/// A block of these records, with at least this number of sectors.
 pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], least: usize) -> Vec<u8> {
     let used = form.header + records.iter().map(Vec::len).sum::<usize>() + 2 * records.len();
     // Each sector gives up a byte, which goes to the end.
@@ -324,7 +324,7 @@ impl Log {
         self.first = Lsn(self.first.0 + 1, self.first.1, 1);
     }
 
-    /// Writes a block of these records, and of so many sectors at least.
+    /// Writes a block of these records, with at least this number of sectors.
     fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
         let place = BlockPlace { lsn, previous: self.previous, parity: parity(1), time: None };

@@ -74,7 +74,7 @@ impl Default for Spec {
 /// When a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// After so many log records: a crash.
+    /// After this number of log records: a crash.
     After(u64),
     /// After all transactions, with others still open: a crash.
     WithOpen,

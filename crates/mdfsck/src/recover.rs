@@ -62,7 +62,11 @@ pub(crate) fn recover<'s>(
         return Ok(Outcome::default());
     }
     let share = wanted.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
-    let settings = Settings { memory_bytes: share, temp_dir: wanted.temp_dir.clone() };
+    let settings = Settings {
+        memory_bytes: share,
+        temp_dir: wanted.temp_dir.clone(),
+        has_version_store: database.has_version_store(),
+    };
     let made = make(&paths, source, &settings);
     let recovery = match made {
         Ok(recovery) => recovery,

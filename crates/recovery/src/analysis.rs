@@ -1,7 +1,7 @@
 //! What a log says about a database before anything is changed: whether it belongs, where redo starts, which transactions
 //! had not ended, which pages it changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use format::boot::Boot;
 use format::log::{Block, LogRecord, Operation, TransactionId};
@@ -12,8 +12,8 @@ use source::PageSource;
 
 /// Transactions that are followed at a time.
 const MAX_OPEN: usize = 1_000_000;
-/// Bytes that the entry of a page takes, with its share of the table.
-const PAGE_ENTRY_BYTES: usize = 96;
+/// Bytes that a page takes in the table of pages, which may be half full, and in the list of its keys.
+const PAGE_ENTRY_BYTES: usize = 64;
 
 /// Why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
@@ -42,10 +42,20 @@ pub enum Refusal {
         lsn: Lsn,
     },
     /// It is damaged where it is needed.
-    #[error("the log is damaged at {lsn}: whole blocks follow further behind than writes are under way")]
+    #[error("the log is damaged at {lsn}: whole blocks follow, further on than writes can be under way")]
     Damaged {
         /// Where.
         lsn: Lsn,
+    },
+    /// Data and log are not of one moment.
+    #[error("page {page} is newer than the log: its last change is {lsn}, the log ends at {end}")]
+    FilesNewer {
+        /// An allocated page.
+        page: PageId,
+        /// Its LSN.
+        lsn: Lsn,
+        /// The last record of the log.
+        end: Lsn,
     },
     /// Its records are encrypted.
     #[error("the log is encrypted (TDE)")]
@@ -93,15 +103,6 @@ pub(crate) struct Loser {
     pub(crate) made_a_chain: bool,
 }
 
-/// What the log does to a page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageHistory {
-    /// Its last record.
-    pub(crate) last: Lsn,
-    /// Its last FORMAT_PAGE; zero without one.
-    pub(crate) formatted: Lsn,
-}
-
 /// What a log says about a database.
 #[derive(Debug)]
 pub struct Analysis {
@@ -120,7 +121,8 @@ pub struct Analysis {
     /// Records from where redo starts.
     pub records: u64,
     pub(crate) losers: BTreeMap<TransactionId, Loser>,
-    pub(crate) pages: HashMap<PageId, PageHistory>,
+    /// The last record of each page that the log changes.
+    pub(crate) pages: HashMap<PageId, Lsn>,
     /// A bulk operation wrote pages without logging their rows.
     pub(crate) has_bulk: bool,
 }
@@ -156,7 +158,7 @@ impl Analysis {
         Ok(this)
     }
 
-    /// Whether anything is to be done: some transaction to take back, some page that may lack a record.
+    /// How many transactions had not ended where the log does.
     pub fn open_transactions(&self) -> usize {
         self.losers.len()
     }
@@ -205,11 +207,7 @@ impl Analysis {
             _ => {}
         }
         if let Some(change) = record.on_page() {
-            let history = self.pages.entry(change.page).or_insert(PageHistory { last: lsn, formatted: Lsn::default() });
-            history.last = lsn;
-            if operation == Operation::FORMAT_PAGE {
-                history.formatted = lsn;
-            }
+            self.pages.insert(change.page, lsn);
         }
         let id = record.transaction();
         if id == TransactionId::NONE {
@@ -242,11 +240,6 @@ impl Analysis {
             }
         }
         Ok(())
-    }
-
-    /// Pages of the analysis, in order.
-    pub(crate) fn pages_in_order(&self) -> BTreeSet<PageId> {
-        self.pages.keys().copied().collect()
     }
 }
 

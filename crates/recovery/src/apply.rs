@@ -1,6 +1,6 @@
 //! Making the pages: redo, then what had not ended is taken back.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
@@ -21,6 +21,8 @@ use crate::store::{PageStore, RecordStore};
 
 /// How often rows of open transactions may be moved along, over all: half a minute.
 const MAX_STEPS: u64 = 1 << 28;
+/// Pages newer than the log that are remembered: one of them that is allocated is enough.
+const MAX_NEWER: usize = 10_000;
 /// Context of bulk operations.
 const BULK: u8 = 29;
 
@@ -31,6 +33,9 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// Folder for temporary files; the system's without one.
     pub temp_dir: Option<PathBuf>,
+    /// The database has row versions of accelerated database recovery: they say what open transactions leave, so that these
+    /// are not taken back.
+    pub has_version_store: bool,
 }
 
 /// A page that could not be brought to the end of the log.
@@ -73,10 +78,16 @@ impl Recovery {
     ///
     /// # Errors
     /// [`Refusal`] if the log cannot be read again, or a temporary file fails.
-    pub fn new(source: &dyn PageSource, log: &Log, analysis: Analysis, settings: &Settings) -> Result<Self, Refusal> {
+    pub fn new(
+        source: &dyn PageSource,
+        log: &Log,
+        mut analysis: Analysis,
+        settings: &Settings,
+    ) -> Result<Self, Refusal> {
         let memory = usize::try_from(settings.memory_bytes / 2).unwrap_or(usize::MAX).max(1 << 20);
         let mut applied = Applied::default();
-        let on_disk = lsns_on_disk(source, &analysis);
+        let mut lacking = std::mem::take(&mut analysis.pages);
+        let newer = keep_lacking(source, &mut lacking, analysis.end);
         let mut records = RecordStore::new(settings.temp_dir.clone(), memory / 2);
         let mut losers = Losers::new(&analysis);
         each_block(log, analysis.from, |block| {
@@ -89,13 +100,13 @@ impl Recovery {
             for (lsn, record) in block.records() {
                 losers.record(lsn, &record);
                 let Some(change) = record.on_page() else { continue };
-                if on_disk.get(&change.page).is_some_and(|on_disk| *on_disk < lsn) {
+                if lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn) {
                     records.push((change.page, lsn), record.bytes())?;
                 }
             }
             Ok(())
         })?;
-        let mut undo = losers.plan(&analysis, &mut applied);
+        let mut undo = losers.plan(settings, &mut applied);
         let heaps = losers.heap_pages();
         let mut sorted = records.into_sorted()?;
         let mut store = PageStore::new(settings.temp_dir.clone(), memory / 2);
@@ -109,12 +120,12 @@ impl Recovery {
             to_make.remove(&page);
             let undo = undo.remove(&page).unwrap_or_default();
             let mut making = Making::new(source, page, analysis.has_bulk);
-            let mut records = 0;
+            let mut is_changed = !undo.is_empty();
             while let Some((lsn, bytes)) = sorted.next_of(page)? {
                 making.redo(lsn, &LogRecord::new(&bytes));
-                records += 1;
+                is_changed = true;
             }
-            let is_changed = records > 0 || !undo.is_empty();
+            let records = making.applied;
             match making.finish(&undo) {
                 Ok(bytes) => {
                     store.put(page, &bytes)?;
@@ -129,6 +140,10 @@ impl Recovery {
             }
         }
         set_fullness(source, &mut store, &filled)?;
+        // A page that is free may be left over from another database.
+        if let Some((page, lsn)) = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page)) {
+            return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
+        }
         applied.pages = store.pages().len() as u64;
         let not_recovered = failed.into_iter().filter(|(page, _)| is_allocated(source, &store, *page));
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
@@ -176,26 +191,28 @@ impl Recovery {
     }
 }
 
-/// The LSN on disk of each page that the log changes later; zero of those that cannot be read.
-fn lsns_on_disk(source: &dyn PageSource, analysis: &Analysis) -> HashMap<PageId, Lsn> {
-    let mut found = HashMap::new();
-    for page in analysis.pages_in_order() {
-        if source.file(page.file).is_none() {
-            // Of a file that is not there, or of the log's own header.
-            continue;
+/// Of pages with their last records, keeps those that may lack some, with their LSNs on disk; zero of those that cannot be
+/// read. Returns pages that are newer than the end of the log, [`MAX_NEWER`] at most.
+fn keep_lacking(source: &dyn PageSource, pages: &mut HashMap<PageId, Lsn>, end: Lsn) -> Vec<(PageId, Lsn)> {
+    // Pages of files that were not given are left out, and the header of the log file.
+    pages.retain(|page, _| source.file(page.file).is_some());
+    let mut order: Vec<PageId> = pages.keys().copied().collect();
+    order.sort_unstable();
+    let mut newer = Vec::new();
+    for page in order {
+        let sound = source.read_page(page).filter(|bytes| format::protection::verify(bytes).is_ok());
+        let header = sound.map(|bytes| *Page::new(&bytes).header()).filter(|header| header.page_id() == page);
+        let lsn = header.map(|header| header.lsn()).unwrap_or_default();
+        if lsn > end && newer.len() < MAX_NEWER {
+            newer.push((page, lsn));
         }
-        let last = analysis.pages.get(&page).map(|history| history.last).unwrap_or_default();
-        let lsn = source.read_page(page).filter(|bytes| format::protection::verify(bytes).is_ok());
-        let lsn = lsn
-            .map(|bytes| *Page::new(&bytes).header())
-            .filter(|header| header.page_id() == page)
-            .map(|header| header.lsn());
-        let lsn = lsn.unwrap_or_default();
-        if lsn < last {
-            found.insert(page, lsn);
+        if pages.get(&page).is_some_and(|last| lsn < *last) {
+            pages.insert(page, lsn);
+        } else {
+            pages.remove(&page);
         }
     }
-    found
+    newer
 }
 
 /// A page on its way to the end of the log.
@@ -205,6 +222,8 @@ struct Making {
     page: Result<WorkingPage, Misfit>,
     /// A record did not fit: nothing mends that.
     misfit: Option<Misfit>,
+    /// Records that were applied.
+    applied: u64,
     has_bulk: bool,
     /// A bulk operation may have filled it, without a record of its rows.
     is_bulk: bool,
@@ -217,7 +236,7 @@ impl Making {
             Some(stored) => (on_disk(id, &stored), None),
             None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
         };
-        Self { id, page, misfit, has_bulk, is_bulk: false }
+        Self { id, page, misfit, applied: 0, has_bulk, is_bulk: false }
     }
 
     /// Applies a record, if the page does not have it yet.
@@ -245,6 +264,7 @@ impl Making {
         }
         if let Ok(page) = &mut self.page {
             page.set_lsn(lsn);
+            self.applied += 1;
         }
         Ok(())
     }
@@ -286,12 +306,4 @@ fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
 fn is_allocated(source: &dyn PageSource, store: &PageStore, page: PageId) -> bool {
     let byte = pfs_byte(source, store, page).and_then(|(_, bytes, at)| bytes.get(at).copied());
     byte.is_none_or(|byte| PfsByte(byte).is_allocated())
-}
-
-/// Used by the overlay: pages that are not recovered.
-pub(crate) fn pages_of(not_recovered: &[NotRecovered]) -> Vec<PageId> {
-    let pages: HashSet<PageId> = not_recovered.iter().map(|entry| entry.page).collect();
-    let mut pages: Vec<PageId> = pages.into_iter().collect();
-    pages.sort_unstable();
-    pages
 }

@@ -35,7 +35,7 @@ pub(crate) fn pointer(page: PageId) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Whether a page of this kind holds rows, whose lengths they tell themselves.
+/// Whether a page of this kind holds rows: records that say how long they are.
 pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     matches!(
         kind,

@@ -7,12 +7,14 @@ use format::log::{LogRecord, Operation, TransactionId};
 use format::{Lsn, PageId};
 
 use crate::analysis::{Analysis, Loser};
-use crate::apply::{Applied, NotRecovered};
+use crate::apply::{Applied, NotRecovered, Settings};
 use crate::misfit::Misfit;
 use crate::page::KEEPS_SLOTS;
 
 /// What the record of a transaction that had not ended takes besides its own bytes.
 const LOSER_RECORD_BYTES: usize = 200;
+/// Records of a page split between the rows that it moves and the DELETE_SPLIT that drops them; there are a few.
+const MAX_SPLIT_RECORDS: usize = 100;
 
 /// A record of a transaction that had not ended.
 struct LoserRecord {
@@ -164,14 +166,19 @@ impl<'a> Losers<'a> {
     }
 
     /// What is to be taken back on each page, the latest first.
-    pub(crate) fn plan(&mut self, analysis: &Analysis, applied: &mut Applied) -> BTreeMap<PageId, Vec<Undo>> {
+    pub(crate) fn plan(&self, settings: &Settings, applied: &mut Applied) -> BTreeMap<PageId, Vec<Undo>> {
         let mut plan: BTreeMap<PageId, Vec<Undo>> = BTreeMap::new();
-        let mut failed: BTreeSet<PageId> = BTreeSet::new();
-        for (id, loser) in &analysis.losers {
-            let of_it = |record: &&LoserRecord| record.transaction == *id;
+        let mut failed: BTreeMap<PageId, Misfit> = BTreeMap::new();
+        let mut left: BTreeMap<TransactionId, Misfit> = BTreeMap::new();
+        for (id, loser) in self.losers {
             if loser.is_prepared {
                 applied.in_doubt += 1;
-                failed.extend(self.records.values().filter(of_it).filter_map(|record| Some(record.row?.0)));
+                left.insert(*id, Misfit::InDoubt);
+                continue;
+            }
+            if settings.has_version_store && !loser.is_structural {
+                applied.transactions_not_undone += 1;
+                left.insert(*id, Misfit::Versions);
                 continue;
             }
             match self.chain(loser) {
@@ -183,7 +190,7 @@ impl<'a> Losers<'a> {
                             Ok(None) => {}
                             Err(page) => {
                                 is_whole = false;
-                                failed.extend(page);
+                                failed.extend(page.map(|page| (page, Misfit::RowMissing)));
                             }
                         }
                     }
@@ -192,16 +199,21 @@ impl<'a> Losers<'a> {
                 }
                 None => {
                     applied.transactions_not_undone += 1;
-                    failed.extend(self.records.values().filter(of_it).filter_map(|record| Some(record.row?.0)));
+                    left.insert(*id, Misfit::RowMissing);
                 }
+            }
+        }
+        for record in self.records.values() {
+            if let (Some(why), Some((page, _))) = (left.get(&record.transaction), record.row) {
+                failed.insert(page, *why);
             }
         }
         for undo in plan.values_mut() {
             undo.sort_by_key(|undo| std::cmp::Reverse(undo.lsn));
         }
         // A page is taken back whole or not at all.
-        plan.retain(|page, _| !failed.contains(page));
-        applied.not_recovered = failed.into_iter().map(|page| NotRecovered { page, why: Misfit::RowMissing }).collect();
+        plan.retain(|page, _| !failed.contains_key(page));
+        applied.not_recovered = failed.into_iter().map(|(page, why)| NotRecovered { page, why }).collect();
         plan
     }
 
@@ -239,7 +251,7 @@ impl<'a> Losers<'a> {
             false => found.row.ok_or(Some(place.page))?,
         };
         let moved = match &change {
-            Change::DropMoved { rows, .. } => self.moved_rows(lsn, found.transaction, *rows),
+            Change::DropMoved { rows, .. } => self.moved_rows(found, *rows),
             _ => Vec::new(),
         };
         let undo = Undo { lsn, slot, bytes: found.bytes.clone(), moved, as_a_whole: loser.is_structural };
@@ -247,9 +259,9 @@ impl<'a> Losers<'a> {
     }
 
     /// The rows that a DELETE_SPLIT dropped: they are in the INSERT_ROWS of the same transaction before it.
-    fn moved_rows(&self, before: Lsn, id: TransactionId, rows: u16) -> Vec<Vec<u8>> {
-        let earlier = self.records.range(..before).rev().filter(|(_, record)| record.transaction == id);
-        for (_, record) in earlier {
+    fn moved_rows(&self, split: &LoserRecord, rows: u16) -> Vec<Vec<u8>> {
+        let earlier = std::iter::successors(Some(split), |record| self.records.get(&record.previous));
+        for record in earlier.take(MAX_SPLIT_RECORDS) {
             if let Some(Change::Insert { images, .. }) = LogRecord::new(&record.bytes).change()
                 && images.len() == usize::from(rows)
             {

@@ -19,6 +19,11 @@ pub enum Misfit {
     Compressed,
     /// A bulk operation filled the page, and the log does not have its rows.
     BulkRows,
+    /// A transaction over several databases changed the page, and another database decides whether it was committed.
+    InDoubt,
+    /// A transaction that had not ended changed the page, and row versions say what is left of it (accelerated database
+    /// recovery).
+    Versions,
 }
 
 impl std::fmt::Display for Misfit {
@@ -33,6 +38,10 @@ impl std::fmt::Display for Misfit {
             Self::RowMissing => "rows that the log changes are not where they must be",
             Self::TooFull => "rows that the log brings back do not fit on their page",
             Self::Compressed => "the log changes compressed pages",
+            Self::InDoubt => "transactions changed pages, and another database decides whether they were committed",
+            Self::Versions => {
+                "accelerated database recovery: row versions say what open transactions leave on pages that they changed"
+            }
             Self::BulkRows => "a bulk operation filled pages that were not written, and the log does not have its rows",
         })
     }

@@ -5,7 +5,7 @@ use format::page::PAGE_BYTES;
 use format::{Page, PageId};
 use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
-use crate::apply::{Recovery, pages_of};
+use crate::apply::Recovery;
 
 /// The allocation map of the primary file.
 const FIRST_GAM: PageId = PageId::new(1, 2);
@@ -30,7 +30,7 @@ impl<'s> RecoveredPages<'s> {
             }
         }
         let applied = &recovery.applied;
-        let mut in_flight = pages_of(&applied.not_recovered);
+        let mut in_flight: Vec<PageId> = applied.not_recovered.iter().map(|entry| entry.page).collect();
         if applied.transactions_not_undone > 0 {
             // Which extents such a transaction had is not known: anything may depend on the first GAM page.
             in_flight.push(FIRST_GAM);

@@ -1,19 +1,24 @@
 //! A page in the making: header and rows by slot, changed record by record, laid out again at the end.
 //!
-//! Where on its page a row is is not logged: a page whose rows changed in number or size is laid out anew, others keep their
-//! places. Pages of allocation maps are never laid out anew.
+//! The log does not say where on its page a row lies: a page whose rows changed in number or size is laid out anew, on other
+//! pages they keep their places. Pages of allocation maps are never laid out anew.
 
+use format::allocation::INTERVAL_PAGES;
+use format::fields::{Structure, offset};
 use format::log::change::{Change, NewPage, Piece};
 use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags, type_flags};
-use format::record::RecordKind;
+use format::record::{RecordKind, VERSION_TAG_BYTES};
 use format::slots::MAX_SLOTS;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 
 use crate::layout::{has_rows, is_same_row, pointer, row_length, seal};
 use crate::misfit::Misfit;
 
-/// Row-version tag at the end of a record; it is not logged.
-const VERSION_TAG_BYTES: usize = 14;
+/// Where the page header has a field.
+const fn at(name: &str, bytes: u32) -> usize {
+    offset(Structure::PageHeader, name, bytes)
+}
+
 /// The type of a record, in its first byte.
 const KIND_MASK: u8 = 0b1110;
 /// The kinds of rows and the ghosts that they become.
@@ -27,8 +32,6 @@ const IAM_HEADER_BYTES: usize = 94;
 const IAM_BITMAP_BYTES: usize = 7992;
 /// Where the header record of an IAM page names the first page of its interval.
 const IAM_START_AT: usize = 40;
-/// Pages of a GAM interval.
-const INTERVAL_PAGES: u32 = 511_232;
 /// What a new heap or LOB row takes at least: room for a forwarding stub.
 const MIN_HEAP_ROW_BYTES: usize = 9;
 
@@ -88,13 +91,15 @@ impl WorkingPage {
                 place.copy_from_slice(field);
             }
         };
-        put(0, &[1, new.kind, 0, new.level]);
-        put(6, &unit.0.to_le_bytes());
-        put(8, &pointer(new.previous));
-        put(14, &new.pminlen.to_le_bytes());
-        put(16, &pointer(new.next));
-        put(24, &unit.1.to_le_bytes());
-        put(32, &pointer(id));
+        put(const { at("m_headerVersion", 1) }, &[1]);
+        put(const { at("m_type", 1) }, &[new.kind]);
+        put(const { at("m_level", 1) }, &[new.level]);
+        put(const { at("m_indexId", 2) }, &unit.0.to_le_bytes());
+        put(const { at("m_prevPage", 6) }, &pointer(new.previous));
+        put(const { at("pminlen", 2) }, &new.pminlen.to_le_bytes());
+        put(const { at("m_nextPage", 6) }, &pointer(new.next));
+        put(const { at("m_objId", 4) }, &unit.1.to_le_bytes());
+        put(const { at("m_pageId", 6) }, &pointer(id));
         let mut this = Self { bytes, rows: Vec::new(), is_moved: true };
         match PageType::from_byte(new.kind) {
             Some(PageType::Iam) => {
@@ -136,9 +141,10 @@ impl WorkingPage {
 
     /// Sets the LSN of the page.
     pub(crate) fn set_lsn(&mut self, lsn: Lsn) {
-        self.put(40, &lsn.vlf.to_le_bytes());
-        self.put(44, &lsn.block.to_le_bytes());
-        self.put(48, &lsn.slot.to_le_bytes());
+        const LSN: usize = at("m_lsn", 10);
+        self.put(LSN, &lsn.vlf.to_le_bytes());
+        self.put(LSN + 4, &lsn.block.to_le_bytes());
+        self.put(LSN + 8, &lsn.slot.to_le_bytes());
     }
 
     fn put(&mut self, at: usize, field: &[u8]) {
@@ -394,12 +400,12 @@ impl WorkingPage {
         if has_rows {
             let is_ghost = |row: &&Row| row.bytes.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
             let ghosts = self.rows.iter().flatten().filter(is_ghost).count() as u16;
-            self.put(58, &ghosts.to_le_bytes());
+            self.put(const { at("m_ghostRecCnt", 2) }, &ghosts.to_le_bytes());
         }
         // The structure change that the page was part of is over.
         let flags = self.page().header().flags.get();
         let flags = flags & !(page_flags::IN_SYSXACT | page_flags::TORN_BITS) | page_flags::CHECKSUM;
-        self.put(4, &flags.to_le_bytes());
+        self.put(const { at("m_flagBits", 2) }, &flags.to_le_bytes());
         seal(&mut self.bytes);
         Ok(self.bytes)
     }
@@ -429,21 +435,21 @@ impl WorkingPage {
         if let Some(body) = self.bytes.get_mut(HEADER_BYTES..) {
             body.fill(0);
         }
-        let mut at = HEADER_BYTES;
+        let mut end = HEADER_BYTES;
         for (slot, row) in rows.iter().enumerate() {
             let offset = match row {
                 Some(row) => {
-                    self.put(at, &row.bytes);
-                    at += row.bytes.len();
-                    (at - row.bytes.len()) as u16
+                    self.put(end, &row.bytes);
+                    end += row.bytes.len();
+                    (end - row.bytes.len()) as u16
                 }
                 None => 0,
             };
             self.put(PAGE_BYTES - 2 * (slot + 1), &offset.to_le_bytes());
         }
-        self.put(22, &(rows.len() as u16).to_le_bytes());
-        self.put(28, &(free as u16).to_le_bytes());
-        self.put(30, &(at as u16).to_le_bytes());
+        self.put(const { at("m_slotCnt", 2) }, &(rows.len() as u16).to_le_bytes());
+        self.put(const { at("m_freeCnt", 2) }, &(free as u16).to_le_bytes());
+        self.put(const { at("m_freeData", 2) }, &(end as u16).to_le_bytes());
         self.rows = rows;
         Ok(())
     }

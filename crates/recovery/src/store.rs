@@ -29,12 +29,11 @@ pub(crate) struct RecordStore {
     file: Option<File>,
     /// Where each run starts and ends.
     runs: Vec<(u64, u64)>,
-    bytes: u64,
 }
 
 impl RecordStore {
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: usize) -> Self {
-        Self { directory, memory_bytes, keys: Vec::new(), arena: Vec::new(), file: None, runs: Vec::new(), bytes: 0 }
+        Self { directory, memory_bytes, keys: Vec::new(), arena: Vec::new(), file: None, runs: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, key: Key, record: &[u8]) -> io::Result<()> {
@@ -44,7 +43,6 @@ impl RecordStore {
         }
         self.keys.push((key, self.arena.len(), record.len()));
         self.arena.extend_from_slice(record);
-        self.bytes += record.len() as u64;
         Ok(())
     }
 

@@ -48,7 +48,7 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
             Err(refusal) => panic!("{name}: {refusal}"),
         };
         belong += 1;
-        let settings = Settings { memory_bytes: 32 << 20, temp_dir: None };
+        let settings = Settings { memory_bytes: 32 << 20, temp_dir: None, ..Settings::default() };
         let recovery = Recovery::new(&source, &log, analysis, &settings).unwrap();
         let applied = recovery.applied.clone();
         assert!(applied.not_recovered.is_empty() && applied.transactions_not_undone == 0, "{name}: {applied:?}");

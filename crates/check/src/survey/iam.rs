@@ -51,7 +51,7 @@ pub(super) struct Chains {
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Number of IAM pages that were left out: no database has so many.
+    /// Number of IAM pages that were left out, beyond what any database has.
     pub(super) surplus: u64,
     /// The interval of each IAM page.
     pub(super) intervals: Intervals,

@@ -5,9 +5,16 @@
 
 use super::{Field, Place, Structure, Width};
 
-/// Offset in `structure` of its field `name`, which has `bytes`.
+/// Offset in `structure` of its field `name`, which has `bytes`. For constants: a name or a width that the table does not
+/// have is a compile error.
+///
+/// ```
+/// use format::fields::{Structure, offset};
+/// const LSN: usize = offset(Structure::PageHeader, "m_lsn", 10);
+/// assert_eq!(LSN, 40);
+/// ```
 #[expect(clippy::panic, reason = "stops the compilation")]
-pub(crate) const fn offset(structure: Structure, name: &str, bytes: u32) -> usize {
+pub const fn offset(structure: Structure, name: &str, bytes: u32) -> usize {
     let Place::At(at) = field(structure, name, bytes).place else { panic!("the field has no fixed offset") };
     at as usize
 }

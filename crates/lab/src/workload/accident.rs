@@ -58,8 +58,8 @@ impl Workload {
         Some((crashed, lost))
     }
 
-    /// A crash after about so many records, while blocks of the log were written side by side: one of them is not there,
-    /// those after it are. The log ends before it.
+    /// A crash after about this number of records, while several blocks of the log were being written: one of them is
+    /// missing, those after it are there. The log ends before it.
     pub fn with_blocks_under_way(&self, records: u64, seed: u64) -> Option<Crashed> {
         let mut engine = self.run(Stop::After(records));
         engine.journal.close();

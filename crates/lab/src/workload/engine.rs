@@ -91,7 +91,7 @@ pub(super) struct Transaction {
     pub(super) new_chain: Option<(usize, u32)>,
     /// Pages that it changed.
     pub(super) pages: BTreeSet<PageId>,
-    /// Rows that nobody else may touch: table and number.
+    /// Rows that it has locked: table and number.
     pub(super) locked: BTreeSet<(usize, u64)>,
     /// Bytes that must stay free on pages, so that it can be taken back.
     pub(super) reserved: BTreeMap<PageId, usize>,
