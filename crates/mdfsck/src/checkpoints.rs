@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use events::checkpoints::{Checkpoint, MAX_MARKS, Mark, pair};
 use events::{Clock, Kind, Moment, error_log};
 use format::boot::Boot;
+use format::bytes::{u32_at, utf16};
 use format::file_header::FileHeader;
 use format::log::LogTime;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use log::{EndReason, Event, History, Log, Walk};
 use report::checkpoints::{CheckpointReport, DatabaseTarget, Group, SlowCheckpoint, Source};
-use source::{FileKind, read_fully_at};
+use source::{FileKind, PageSource, read_fully_at};
 
 use crate::cli::CheckpointsArguments;
 use crate::event_files::{Content, EventReader, content};
@@ -195,6 +196,9 @@ impl Read {
         let (binding, _) = header(path)?;
         let boot = page(path, 9)?.and_then(target);
         let Some(target) = boot else { return Err(no_boot_page(path)) };
+        if is_master(&target) {
+            self.names(source::open(&[path.to_owned()], &[], false)?.as_ref());
+        }
         self.database(binding, target);
         Ok(())
     }
@@ -204,8 +208,30 @@ impl Read {
         let binding = pages.files().iter().find_map(|file| file.binding_guid).unwrap_or_default();
         let boot = pages.read_page(PageId::new(1, 9)).and_then(|page| target(*page));
         let Some(target) = boot else { return Err(no_boot_page(path)) };
+        if is_master(&target) {
+            self.names(pages.as_ref());
+        }
         self.database(binding, target);
         Ok(())
+    }
+
+    /// Takes the names of all databases of a server from its master database.
+    fn names(&mut self, master: &dyn PageSource) {
+        /// The base table sys.sysdbreg.
+        const DATABASES: i32 = 28;
+        /// More than a server can have.
+        const MOST: usize = 32_768;
+        let names = &mut self.report.names;
+        let add = |_, row: &[Option<&[u8]>]| {
+            if let [Some(id), Some(name)] = row
+                && let Some(id) = u32_at(id, 0).filter(|_| names.len() < MOST)
+            {
+                names.insert(id, utf16(name));
+            }
+        };
+        if catalog::read_base_table(master, &catalog::load(master), DATABASES, &["id", "name"], add).is_err() {
+            warn("the list of databases in the master database cannot be read in full; some names may be missing");
+        }
     }
 
     fn database(&mut self, binding: [u8; 16], target: DatabaseTarget) {
@@ -306,12 +332,12 @@ impl Read {
         counts.repeated += paired.repeated;
         for checkpoints in paired.checkpoints.chunk_by(|one, next| one.database_id == next.database_id) {
             let database_id = checkpoints.first().and_then(|checkpoint| checkpoint.database_id);
-            let named = self.report.databases.iter().find(|database| Some(database.database_id) == database_id);
+            let database = self.report.database_name(database_id).map(str::to_owned);
             self.report.groups.push(Group {
                 source: source.clone(),
                 clock,
                 database_id,
-                database: named.map(|database| database.name.clone()),
+                database,
                 checkpoints: checkpoints.to_vec(),
                 changes: Vec::new(),
             });
@@ -338,7 +364,7 @@ impl Read {
                 "its checkpoints have the server's local times, which cannot be compared with UTC; name event files"
             }
             (false, false) => {
-                "no checkpoint of this database was found; names are known where the primary data file is given, else use the id"
+                "no checkpoint of this database was found; names are known where the primary data file or that of the master database is given, else use the id"
             }
         };
         self.fail(Failure { status: Failure::INCOMPLETE, text: format!("--change {}: {why}", change.database) });
@@ -362,6 +388,11 @@ fn target(mut page: PageBytes) -> Option<DatabaseTarget> {
         name: boot.name(),
         target_recovery_seconds: boot.target_recovery_seconds(),
     })
+}
+
+/// Whether a database is the master database, which lists all databases of the server.
+fn is_master(target: &DatabaseTarget) -> bool {
+    target.database_id == 1 && target.name == "master"
 }
 
 /// A page of a file; `None` beyond its end.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lab::events::{Story, TextEncoding, XmlForm};
@@ -139,6 +139,26 @@ fn slow_checkpoints_of_error_logs_are_joined_with_the_events() {
         assert!((line["checkpoint_ms"].as_f64().unwrap() - line["ms"].as_f64().unwrap()).abs() < 0.01);
         assert_eq!((&line["clock"], &line["avg_write_latency_ms"]), (&json!("utc"), &json!(15)));
     }
+}
+
+/// With the real backup of a master database, where there is one.
+#[test]
+fn the_master_database_names_all_others() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
+    let master = corpus.join("ayamita__api-test-net4/master.bak");
+    if !master.is_file() {
+        println!("skipped, no real database files in target/corpus");
+        return;
+    }
+    let files = Files::new(4);
+    let line = "2016-07-09 03:31:00.00 spid12s     FlushCache: cleaned up 1000 bufs with 500 writes in 2000 ms (avoided 0 new \
+                dirty bufs) for db 4:0\r\n";
+    let log = files.write("ERRORLOG", line);
+    let (status, text, errors) = run(&["checkpoints", "--json"], &[master, log]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    let lines = lines(&text);
+    let flush = of_kind(&lines, "flush").next().unwrap();
+    assert_eq!((&flush["database_id"], &flush["database"]), (&json!(4), &json!("msdb")));
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod json;
 mod tables;
 mod text;
 
+use std::collections::BTreeMap;
+
 use events::checkpoints::{Checkpoint, Totals, ms};
 use events::error_log::Flush;
 use events::{Clock, Moment};
@@ -92,6 +94,8 @@ pub struct CheckpointReport {
     pub flushes: Vec<SlowCheckpoint>,
     /// By id.
     pub databases: Vec<DatabaseTarget>,
+    /// Names of databases by id, as the master database lists them.
+    pub names: BTreeMap<u32, String>,
     /// What is wrong with the files.
     pub errors: Vec<String>,
     /// Totals.
@@ -148,8 +152,10 @@ impl CheckpointReport {
         (at.0 <= found.ended.0.saturating_add(LATE_TICKS)).then_some(found)
     }
 
-    fn database_name(&self, id: Option<u32>) -> Option<&str> {
-        self.databases.iter().find(|database| Some(database.database_id) == id).map(|database| database.name.as_str())
+    /// The name of a database, by its own files or the list of the master database.
+    pub fn database_name(&self, id: Option<u32>) -> Option<&str> {
+        let own = self.databases.iter().find(|database| Some(database.database_id) == id);
+        own.map(|database| &database.name).or_else(|| self.names.get(&id?)).map(String::as_str)
     }
 
     /// Checkpoints whose begin and end are known.

@@ -146,7 +146,8 @@ pub(crate) struct LogArguments {
 
 #[derive(Args)]
 pub(crate) struct CheckpointsArguments {
-    /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold them
+    /// Event files (.xel), exports of events as XML, error logs, transaction logs, data files, or folders that hold them;
+    /// the master database (file or backup) names the others
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
