@@ -10,10 +10,10 @@ use recovery::{Analysis, Applied, Misfit, RecoveredPages, Recovery, Refusal, Set
 use source::{FileKind, PageSource, identify, read_fully_at};
 
 use crate::failure::{Failure, warn};
-use crate::logs;
+use crate::{logs, size};
 
-/// What part of the granted memory recovery takes, and of the default.
-const SHARE: u64 = 4;
+/// Memory without `--memory`.
+const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
 /// Pages that are named one by one in a reason.
 const NAMED_PAGES: usize = 3;
 
@@ -61,17 +61,17 @@ pub(crate) fn recover<'s>(
     if paths.is_empty() {
         return Ok(Outcome::default());
     }
-    let share = wanted.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
     let settings = Settings {
-        memory_bytes: share,
+        grant_bytes: wanted.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
         temp_dir: wanted.temp_dir.clone(),
         has_version_store: database.has_version_store(),
     };
     let made = make(&paths, source, &settings);
     let recovery = match made {
         Ok(recovery) => recovery,
-        Err(refusal @ (Refusal::TooManyPages { .. } | Refusal::TooMuchToUndo { .. })) => {
-            return Err(Failure::usage(format!("{}: {refusal}; give more with --memory", names(&paths))));
+        Err(refusal) if refusal.least_grant_bytes().is_some() => {
+            let least = size::text(refusal.least_grant_bytes().unwrap_or_default());
+            return Err(Failure::usage(format!("{}: {refusal}; --memory {least} is needed at least", names(&paths))));
         }
         Err(refusal @ Refusal::Temporary(_)) => return Err(Failure::unable(refusal)),
         Err(refusal) if is_named => {
@@ -95,7 +95,7 @@ pub(crate) fn recover<'s>(
 
 fn make(paths: &[PathBuf], source: &dyn PageSource, settings: &Settings) -> Result<Recovery, Refusal> {
     let log = Log::open(paths)?;
-    let analysis = Analysis::new(source, &log, settings.memory_bytes)?;
+    let analysis = Analysis::new(source, &log, settings)?;
     Recovery::new(source, &log, analysis, settings)
 }
 

@@ -10,10 +10,14 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
+use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
+
 /// Transactions that are followed at a time.
 const MAX_OPEN: usize = 1_000_000;
 /// Bytes that a page takes in the table of pages, which may be half full, and in the list of its keys.
 const PAGE_ENTRY_BYTES: usize = 64;
+/// Bytes that an open transaction takes.
+const OPEN_BYTES: usize = 128;
 
 /// Why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
@@ -64,17 +68,15 @@ pub enum Refusal {
     #[error("the log has a step of an upgrade to another version")]
     Upgrade,
     /// The grant is too small for the table of pages.
-    #[error("the log changes more pages than the granted memory can list: {needed_bytes} bytes are needed")]
+    #[error("the log changes more pages than the granted memory can list")]
     TooManyPages {
-        /// What the table takes.
+        /// What the table takes at least.
         needed_bytes: u64,
     },
     /// The grant is too small for what is to be taken back.
-    #[error(
-        "transactions that had not ended changed more than the granted memory holds: {needed_bytes} bytes are needed"
-    )]
+    #[error("transactions that had not ended made more changes than the granted memory can list")]
     TooMuchToUndo {
-        /// What their records take.
+        /// What the list takes.
         needed_bytes: u64,
     },
     /// Pages with rows of open transactions changed too often since.
@@ -86,6 +88,17 @@ pub enum Refusal {
     /// A temporary file failed.
     #[error("a temporary file: {0}")]
     Temporary(#[from] std::io::Error),
+}
+
+impl Refusal {
+    /// The [`Settings::grant_bytes`] that would be enough, as far as is known; `None` if memory is not the cause.
+    pub fn least_grant_bytes(&self) -> Option<u64> {
+        match self {
+            Self::TooManyPages { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
+            Self::TooMuchToUndo { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_UNDO)),
+            _ => None,
+        }
+    }
 }
 
 /// A transaction that had not ended where the log does.
@@ -132,7 +145,7 @@ impl Analysis {
     ///
     /// # Errors
     /// [`Refusal`]: why this log cannot recover these files.
-    pub fn new(source: &dyn PageSource, log: &Log, memory_bytes: u64) -> Result<Self, Refusal> {
+    pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
         let binding = source.files().first().and_then(|file| file.binding_guid);
         if let (Some(binding), Some(file)) = (binding, log.files().first())
             && binding != file.binding_guid
@@ -154,7 +167,7 @@ impl Analysis {
             pages: HashMap::new(),
             has_bulk: false,
         };
-        this.read(log, memory_bytes)?;
+        this.read(log, settings)?;
         Ok(this)
     }
 
@@ -163,7 +176,7 @@ impl Analysis {
         self.losers.len()
     }
 
-    fn read(&mut self, log: &Log, memory_bytes: u64) -> Result<(), Refusal> {
+    fn read(&mut self, log: &Log, settings: &Settings) -> Result<(), Refusal> {
         let mut open: HashMap<TransactionId, Loser> = HashMap::new();
         let redo_from = self.redo_from;
         let end = each_block(log, self.from, |block| {
@@ -176,8 +189,8 @@ impl Analysis {
             for (lsn, record) in block.records() {
                 self.record(lsn, &record, &mut open)?;
             }
-            let needed_bytes = (self.pages.len() * PAGE_ENTRY_BYTES) as u64;
-            if needed_bytes > memory_bytes {
+            let needed_bytes = (self.pages.len() * PAGE_ENTRY_BYTES + open.len() * OPEN_BYTES) as u64;
+            if needed_bytes > settings.table_bytes() {
                 return Err(Refusal::TooManyPages { needed_bytes });
             }
             Ok(())

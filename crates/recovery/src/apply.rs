@@ -1,7 +1,6 @@
 //! Making the pages: redo, then what had not ended is taken back.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
 
 use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
 use format::log::LogRecord;
@@ -14,10 +13,12 @@ use source::PageSource;
 
 use crate::analysis::{Analysis, Refusal, each_block, readable};
 use crate::layout::{fullness, seal};
-use crate::losers::{Losers, Undo};
+use crate::losers::Losers;
 use crate::misfit::Misfit;
 use crate::page::WorkingPage;
+use crate::settings::Settings;
 use crate::store::{PageStore, RecordStore};
+use crate::undo::Undo;
 
 /// How often rows of open transactions may be moved along, over all: half a minute.
 const MAX_STEPS: u64 = 1 << 28;
@@ -25,18 +26,6 @@ const MAX_STEPS: u64 = 1 << 28;
 const MAX_NEWER: usize = 10_000;
 /// Context of bulk operations.
 const BULK: u8 = 29;
-
-/// Bounds of a recovery.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// Memory for records, pages and tables while it works; about half of it stays in use afterwards.
-    pub memory_bytes: u64,
-    /// Folder for temporary files; the system's without one.
-    pub temp_dir: Option<PathBuf>,
-    /// The database has row versions of accelerated database recovery: they say what open transactions leave, so that these
-    /// are not taken back.
-    pub has_version_store: bool,
-}
 
 /// A page that could not be brought to the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -84,18 +73,14 @@ impl Recovery {
         mut analysis: Analysis,
         settings: &Settings,
     ) -> Result<Self, Refusal> {
-        let memory = usize::try_from(settings.memory_bytes / 2).unwrap_or(usize::MAX).max(1 << 20);
         let mut applied = Applied::default();
         let mut lacking = std::mem::take(&mut analysis.pages);
         let newer = keep_lacking(source, &mut lacking, analysis.end);
-        let mut records = RecordStore::new(settings.temp_dir.clone(), memory / 2);
-        let mut losers = Losers::new(&analysis);
+        let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
+        let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
         each_block(log, analysis.from, |block| {
             if losers.steps > MAX_STEPS {
                 return Err(Refusal::TooEntangled);
-            }
-            if losers.bytes > memory {
-                return Err(Refusal::TooMuchToUndo { needed_bytes: losers.bytes as u64 * 2 });
             }
             for (lsn, record) in block.records() {
                 losers.record(lsn, &record);
@@ -106,27 +91,38 @@ impl Recovery {
             }
             Ok(())
         })?;
-        let mut undo = losers.plan(settings, &mut applied);
+        if losers.needed_bytes > settings.undo_bytes() {
+            return Err(Refusal::TooMuchToUndo { needed_bytes: losers.needed_bytes as u64 });
+        }
+        losers.plan(settings.has_version_store, &mut applied);
         let heaps = losers.heap_pages();
-        let mut sorted = records.into_sorted()?;
-        let mut store = PageStore::new(settings.temp_dir.clone(), memory / 2);
-        let mut to_make: BTreeSet<PageId> = undo.keys().chain(&heaps).copied().collect();
-        let mut failed: BTreeMap<PageId, Misfit> = std::mem::take(&mut applied.not_recovered)
-            .into_iter()
-            .map(|NotRecovered { page, why }| (page, why))
-            .collect();
+        let not_recovered = std::mem::take(&mut applied.not_recovered).into_iter();
+        let mut failed: BTreeMap<PageId, Misfit> =
+            not_recovered.map(|NotRecovered { page, why }| (page, why)).collect();
+        let mut undo = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
+        losers.collect(log, &failed, &mut undo, settings.undo_bytes())?;
+        drop(losers);
+        let (mut redo, mut undo) = (records.into_sorted()?, undo.into_sorted()?);
+        let mut store = PageStore::new(settings.temp_dir.clone(), settings.page_bytes());
+        let mut to_fill = heaps.iter().copied().peekable();
         let mut filled: BTreeMap<PageId, u8> = BTreeMap::new();
-        while let Some(page) = [sorted.next_page(), to_make.first().copied()].into_iter().flatten().min() {
-            to_make.remove(&page);
-            let undo = undo.remove(&page).unwrap_or_default();
+        loop {
+            let next = [redo.next_page(), undo.next_page(), to_fill.peek().copied()];
+            let Some(page) = next.into_iter().flatten().min() else { break };
+            to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, analysis.has_bulk);
-            let mut is_changed = !undo.is_empty();
-            while let Some((lsn, bytes)) = sorted.next_of(page)? {
+            let mut is_changed = false;
+            while let Some((lsn, bytes)) = redo.next_of(page)? {
                 making.redo(lsn, &LogRecord::new(&bytes));
                 is_changed = true;
             }
+            making.end_redo();
+            while let Some((_, bytes)) = undo.next_of(page)? {
+                making.take_back(&bytes);
+                is_changed = true;
+            }
             let records = making.applied;
-            match making.finish(&undo) {
+            match making.finish() {
                 Ok(bytes) => {
                     store.put(page, &bytes)?;
                     applied.records += records;
@@ -269,22 +265,36 @@ impl Making {
         Ok(())
     }
 
-    /// Takes back what had not ended, and lays the page out.
-    fn finish(self, undo: &[Undo]) -> Result<Box<PageBytes>, Misfit> {
-        if let Some(misfit) = self.misfit {
-            return Err(misfit);
+    /// All records were applied.
+    fn end_redo(&mut self) {
+        let lacks_rows = self.is_bulk && self.page.as_ref().is_ok_and(WorkingPage::is_empty);
+        if self.misfit.is_none() && lacks_rows {
+            self.misfit = Some(Misfit::BulkRows);
         }
-        let mut page = self.page?;
-        if self.is_bulk && page.is_empty() {
-            return Err(Misfit::BulkRows);
-        }
-        for undo in undo {
-            let record = LogRecord::new(&undo.bytes);
-            let change = record.change().ok_or(Misfit::RecordUnknown)?;
-            page.undo(undo.slot, record.context(), &change, &undo.moved, undo.as_a_whole)?;
-        }
-        page.finish()
     }
+
+    /// Takes back what a transaction did that had not ended; the latest comes first.
+    fn take_back(&mut self, undo: &[u8]) {
+        if self.misfit.is_none()
+            && let Ok(page) = &mut self.page
+        {
+            self.misfit = take_back(page, undo).err();
+        }
+    }
+
+    /// Lays the page out.
+    fn finish(self) -> Result<Box<PageBytes>, Misfit> {
+        match self.misfit {
+            Some(misfit) => Err(misfit),
+            None => self.page?.finish(),
+        }
+    }
+}
+
+fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
+    let undo = Undo::read(undo).ok_or(Misfit::RecordUnknown)?;
+    let change = undo.record.change().ok_or(Misfit::RecordUnknown)?;
+    page.undo(undo.slot, undo.record.context(), &change, &undo.moved_rows(), undo.as_a_whole)
 }
 
 /// The page as stored on disk, if it is sound.

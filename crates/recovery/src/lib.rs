@@ -14,9 +14,12 @@ mod losers;
 mod misfit;
 mod overlay;
 mod page;
+mod settings;
 mod store;
+mod undo;
 
 pub use analysis::{Analysis, Refusal};
-pub use apply::{Applied, NotRecovered, Recovery, Settings};
+pub use apply::{Applied, NotRecovered, Recovery};
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
+pub use settings::Settings;

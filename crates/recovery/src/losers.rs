@@ -5,62 +5,133 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use format::log::change::Change;
 use format::log::{LogRecord, Operation, TransactionId};
 use format::{Lsn, PageId};
+use log::Log;
 
-use crate::analysis::{Analysis, Loser};
-use crate::apply::{Applied, NotRecovered, Settings};
+use crate::analysis::{Loser, Refusal, each_block};
+use crate::apply::{Applied, NotRecovered};
 use crate::misfit::Misfit;
 use crate::page::KEEPS_SLOTS;
+use crate::store::RecordStore;
+use crate::undo::Undo;
 
-/// What the record of a transaction that had not ended takes besides its own bytes.
-const LOSER_RECORD_BYTES: usize = 200;
+/// Memory for a record, with its entry in the list of its page, which may be half full.
+const RECORD_BYTES: usize = size_of::<LoserRecord>() + 2 * size_of::<u32>();
+/// Memory for the list of a page, and for what is kept of a page split.
+const PAGE_BYTES: usize = 100;
 /// Records of a page split between the rows that it moves and the DELETE_SPLIT that drops them; there are a few.
 const MAX_SPLIT_RECORDS: usize = 100;
 
-/// A record of a transaction that had not ended.
-struct LoserRecord {
-    transaction: TransactionId,
-    previous: Lsn,
-    is_compensation: bool,
-    bytes: Vec<u8>,
-    /// Where its row is at the end of the log; `None` if it is nowhere.
-    row: Option<(PageId, u16)>,
+/// What a record of a transaction that had not ended does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deed {
+    /// Begins the transaction.
+    Begin,
+    /// Takes back another record, or changes nothing that is to be taken back.
+    Nothing,
+    /// Inserts this number of rows.
+    Insert(u16),
+    /// Drops this number of rows that were moved to another page.
+    DropMoved(u16),
+    /// Any other change of a page.
+    Change,
+    /// A change of a page that is not understood.
+    Unknown,
 }
 
-/// A change to take back on a page.
-pub(crate) struct Undo {
+/// A record of a transaction that had not ended.
+#[derive(Clone, Copy, Debug)]
+struct LoserRecord {
     lsn: Lsn,
-    pub(crate) slot: u16,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) moved: Vec<Vec<u8>>,
-    pub(crate) as_a_whole: bool,
+    transaction: TransactionId,
+    previous: Lsn,
+    /// The page that it changes; none for records that change none.
+    page: Option<PageId>,
+    /// Where its row is at the end of the log; `None` if it is nowhere.
+    row: Option<(PageId, u16)>,
+    deed: Deed,
+    /// On a page of a heap or of LOBs.
+    is_heap: bool,
+    /// It is to be taken back.
+    is_undone: bool,
+}
+
+/// Records in order of their LSNs, in pieces that are never copied as they grow.
+#[derive(Default)]
+struct Records(Vec<Vec<LoserRecord>>);
+
+impl Records {
+    const PIECE: usize = 1 << 14;
+
+    /// Adds a record that is newer than all others; its position.
+    fn push(&mut self, record: LoserRecord) -> u32 {
+        if self.0.last().is_none_or(|piece| piece.len() == Self::PIECE) {
+            self.0.push(Vec::with_capacity(Self::PIECE));
+        }
+        let before = (self.0.len() - 1) * Self::PIECE;
+        let Some(piece) = self.0.last_mut() else { return 0 };
+        piece.push(record);
+        (before + piece.len() - 1) as u32
+    }
+
+    fn at(&mut self, position: u32) -> Option<&mut LoserRecord> {
+        self.0.get_mut(position as usize / Self::PIECE)?.get_mut(position as usize % Self::PIECE)
+    }
+
+    fn position(&self, lsn: Lsn) -> Option<(usize, usize)> {
+        let piece =
+            self.0.partition_point(|piece| piece.first().is_some_and(|first| first.lsn <= lsn)).checked_sub(1)?;
+        let at = self.0.get(piece)?.binary_search_by_key(&lsn, |record| record.lsn).ok()?;
+        Some((piece, at))
+    }
+
+    fn get(&self, lsn: Lsn) -> Option<&LoserRecord> {
+        let (piece, at) = self.position(lsn)?;
+        self.0.get(piece)?.get(at)
+    }
+
+    fn get_mut(&mut self, lsn: Lsn) -> Option<&mut LoserRecord> {
+        let (piece, at) = self.position(lsn)?;
+        self.0.get_mut(piece)?.get_mut(at)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &LoserRecord> {
+        self.0.iter().flatten()
+    }
 }
 
 /// Follows what transactions that had not ended did, and where their rows went.
 pub(crate) struct Losers<'a> {
     losers: &'a BTreeMap<TransactionId, Loser>,
-    records: BTreeMap<Lsn, LoserRecord>,
-    /// Records whose rows are on a page.
-    on_page: HashMap<PageId, Vec<Lsn>>,
+    records: Records,
+    /// Positions of records whose rows are on a page.
+    on_page: HashMap<PageId, Vec<u32>>,
     /// Where each transaction inserted rows last: the receiver of a split.
     inserted: HashMap<TransactionId, (PageId, u16, u16)>,
-    /// What the records take.
-    pub(crate) bytes: usize,
+    /// The INSERT_ROWS with the rows of each DELETE_SPLIT that is to be taken back.
+    moved_by: BTreeMap<Lsn, Lsn>,
+    /// Memory that it may use.
+    memory_bytes: usize,
+    /// Memory that it needs; beyond what it may use, it only counts.
+    pub(crate) needed_bytes: usize,
     /// Rows that were moved along so far.
     pub(crate) steps: u64,
 }
 
 impl<'a> Losers<'a> {
-    pub(crate) fn new(analysis: &'a Analysis) -> Self {
+    pub(crate) fn of(losers: &'a BTreeMap<TransactionId, Loser>, memory_bytes: usize) -> Self {
         Self {
-            losers: &analysis.losers,
-            records: BTreeMap::new(),
+            losers,
+            records: Records::default(),
             on_page: HashMap::new(),
             inserted: HashMap::new(),
-            bytes: 0,
+            moved_by: BTreeMap::new(),
+            memory_bytes,
+            needed_bytes: 0,
             steps: 0,
         }
     }
 
+    /// Notes a record of the log; they come in order.
     pub(crate) fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>) {
         if self.losers.is_empty() {
             return;
@@ -77,21 +148,28 @@ impl<'a> Losers<'a> {
         if loser.is_none() {
             return;
         }
-        let row = record.on_page().map(|place| (place.page, place.slot));
-        if let Some((page, _)) = row {
-            self.on_page.entry(page).or_default().push(lsn);
+        self.needed_bytes += RECORD_BYTES;
+        if self.needed_bytes > self.memory_bytes {
+            // It will be refused, with the memory that all records need.
+            (self.records, self.on_page) = Default::default();
+            return;
         }
-        self.bytes += record.bytes().len() + LOSER_RECORD_BYTES;
-        self.records.insert(
+        let place = record.on_page();
+        let position = self.records.push(LoserRecord {
             lsn,
-            LoserRecord {
-                transaction: id,
-                previous: record.previous_lsn(),
-                is_compensation: record.is_compensation(),
-                bytes: record.bytes().to_vec(),
-                row,
-            },
-        );
+            transaction: id,
+            previous: record.previous_lsn(),
+            page: place.map(|place| place.page),
+            row: place.map(|place| (place.page, place.slot)),
+            deed: deed(record),
+            is_heap: KEEPS_SLOTS.contains(&record.context()),
+            is_undone: false,
+        });
+        if let Some(place) = place {
+            let list = self.on_page.entry(place.page).or_default();
+            self.needed_bytes += if list.is_empty() { PAGE_BYTES } else { 0 };
+            list.push(position);
+        }
     }
 
     /// Moves rows along with what a record does to their page.
@@ -123,9 +201,9 @@ impl<'a> Losers<'a> {
     }
 
     fn shift(&mut self, page: PageId, to: impl Fn(u16) -> Option<u16>) {
-        for lsn in self.on_page.get(&page).into_iter().flatten() {
+        for position in self.on_page.get(&page).into_iter().flatten() {
             self.steps += 1;
-            if let Some(record) = self.records.get_mut(lsn) {
+            if let Some(record) = self.records.at(*position) {
                 record.row =
                     record.row.and_then(
                         |(page, slot)| if slot == u16::MAX { Some((page, slot)) } else { Some((page, to(slot)?)) },
@@ -137,137 +215,240 @@ impl<'a> Losers<'a> {
     fn split(&mut self, page: PageId, slot: u16, rows: u16, id: TransactionId) {
         let receiver = self.inserted.get(&id).copied().filter(|(_, _, count)| *count == rows);
         let mut moved = Vec::new();
-        if let Some(lsns) = self.on_page.get_mut(&page) {
-            self.steps += lsns.len() as u64;
-            for lsn in lsns.iter() {
-                let Some(record) = self.records.get_mut(lsn) else { continue };
+        if let Some(positions) = self.on_page.get_mut(&page) {
+            self.steps += positions.len() as u64;
+            for position in positions.iter() {
+                let Some(record) = self.records.at(*position) else { continue };
                 let Some((_, at)) = record.row.filter(|(_, at)| *at != u16::MAX && *at >= slot) else { continue };
                 record.row = match (at - slot).checked_sub(rows) {
                     Some(beyond) => Some((page, slot + beyond)),
                     None => receiver.and_then(|(to, first, _)| {
-                        moved.push((*lsn, to));
+                        moved.push((*position, to));
                         Some((to, first.checked_add(at - slot)?))
                     }),
                 };
             }
             // In the same order as they were found in.
-            let mut gone = moved.iter().map(|(lsn, _)| *lsn).peekable();
-            lsns.retain(|lsn| gone.next_if_eq(lsn).is_none());
+            let mut gone = moved.iter().map(|(position, _)| *position).peekable();
+            positions.retain(|position| gone.next_if_eq(position).is_none());
         }
-        for (lsn, to) in moved {
-            self.on_page.entry(to).or_default().push(lsn);
+        for (position, to) in moved {
+            let list = self.on_page.entry(to).or_default();
+            self.needed_bytes += if list.is_empty() { PAGE_BYTES } else { 0 };
+            list.push(position);
         }
     }
 
     /// Pages of heaps and LOBs that transactions changed which had not ended.
     pub(crate) fn heap_pages(&self) -> BTreeSet<PageId> {
-        let is_heap = |record: &&LoserRecord| KEEPS_SLOTS.contains(&LogRecord::new(&record.bytes).context());
-        self.records.values().filter(is_heap).filter_map(|record| Some(record.row?.0)).collect()
+        let heap = self.records.iter().filter(|record| record.is_heap);
+        heap.filter_map(|record| Some(record.row?.0)).collect()
     }
 
-    /// What is to be taken back on each page, the latest first.
-    pub(crate) fn plan(&self, settings: &Settings, applied: &mut Applied) -> BTreeMap<PageId, Vec<Undo>> {
-        let mut plan: BTreeMap<PageId, Vec<Undo>> = BTreeMap::new();
+    /// Decides what is to be taken back. Pages of which something cannot be taken back are in `applied`.
+    pub(crate) fn plan(&mut self, has_version_store: bool, applied: &mut Applied) {
         let mut failed: BTreeMap<PageId, Misfit> = BTreeMap::new();
         let mut left: BTreeMap<TransactionId, Misfit> = BTreeMap::new();
-        for (id, loser) in self.losers {
+        let losers = self.losers;
+        for (id, loser) in losers {
             if loser.is_prepared {
                 applied.in_doubt += 1;
                 left.insert(*id, Misfit::InDoubt);
                 continue;
             }
-            if settings.has_version_store && !loser.is_structural {
+            if has_version_store && !loser.is_structural {
                 applied.transactions_not_undone += 1;
                 left.insert(*id, Misfit::Versions);
                 continue;
             }
-            match self.chain(loser) {
-                Some(lsns) => {
-                    let mut is_whole = !loser.made_a_chain;
-                    for lsn in lsns {
-                        match self.undo_of(lsn, loser) {
-                            Ok(Some((page, undo))) => plan.entry(page).or_default().push(undo),
-                            Ok(None) => {}
-                            Err(page) => {
-                                is_whole = false;
-                                failed.extend(page.map(|page| (page, Misfit::RowMissing)));
-                            }
-                        }
+            let mut is_whole = !loser.made_a_chain;
+            if self.has_whole_chain(loser) {
+                let mut at = loser.last;
+                while let Some(record) = self.records.get(at).copied().filter(|record| record.deed != Deed::Begin) {
+                    if let Err(page) = self.mark(&record, loser) {
+                        is_whole = false;
+                        failed.extend(page.map(|page| (page, Misfit::RowMissing)));
                     }
-                    applied.transactions_undone += u64::from(is_whole);
-                    applied.transactions_not_undone += u64::from(!is_whole);
+                    at = record.previous;
                 }
-                None => {
-                    applied.transactions_not_undone += 1;
-                    left.insert(*id, Misfit::RowMissing);
-                }
+            } else {
+                is_whole = false;
+                left.insert(*id, Misfit::RowMissing);
             }
+            applied.transactions_undone += u64::from(is_whole);
+            applied.transactions_not_undone += u64::from(!is_whole);
         }
-        for record in self.records.values() {
+        for record in self.records.iter() {
             if let (Some(why), Some((page, _))) = (left.get(&record.transaction), record.row) {
                 failed.insert(page, *why);
             }
         }
-        for undo in plan.values_mut() {
-            undo.sort_by_key(|undo| std::cmp::Reverse(undo.lsn));
-        }
-        // A page is taken back whole or not at all.
-        plan.retain(|page, _| !failed.contains_key(page));
         applied.not_recovered = failed.into_iter().map(|(page, why)| NotRecovered { page, why }).collect();
-        plan
     }
 
-    /// The records of a transaction that nothing has taken back yet, the latest first; `None` if its chain is broken.
-    fn chain(&self, loser: &Loser) -> Option<Vec<Lsn>> {
-        let mut lsns = Vec::new();
+    /// Whether the records of a transaction lead from the last to its begin.
+    fn has_whole_chain(&self, loser: &Loser) -> bool {
         let mut at = loser.last;
         loop {
-            let record = self.records.get(&at)?;
-            if LogRecord::new(&record.bytes).operation() == Operation::BEGIN_XACT {
-                return Some(lsns);
+            match self.records.get(at) {
+                Some(record) if record.deed == Deed::Begin => return true,
+                // It leads towards the begin, and so to an end.
+                Some(record) if record.previous < at && loser.has_begin => at = record.previous,
+                _ => return false,
             }
-            if !record.is_compensation {
-                lsns.push(at);
-            }
-            // It leads towards the begin, and so to an end.
-            if record.previous >= at || !loser.has_begin {
-                return None;
-            }
-            at = record.previous;
         }
     }
 
-    /// What takes a record back; the page that is not as it should be if nothing can.
-    fn undo_of(&self, lsn: Lsn, loser: &Loser) -> Result<Option<(PageId, Undo)>, Option<PageId>> {
-        let Some(found) = self.records.get(&lsn) else { return Err(None) };
-        let record = LogRecord::new(&found.bytes);
-        let Some(place) = record.on_page() else { return Ok(None) };
-        let Some(change) = record.change() else { return Err(Some(place.page)) };
-        if matches!(change, Change::Touch | Change::Format(_) | Change::Expunge | Change::SetCounters(_)) {
-            return Ok(None);
+    /// Marks a record that is to be taken back; the page that is not as it should be if it cannot be.
+    fn mark(&mut self, record: &LoserRecord, loser: &Loser) -> Result<(), Option<PageId>> {
+        match record.deed {
+            Deed::Begin | Deed::Nothing => return Ok(()),
+            Deed::Unknown => return Err(record.page),
+            Deed::DropMoved(rows) => {
+                let insert = self.moved_by(record, rows).ok_or(record.page)?;
+                self.moved_by.insert(record.lsn, insert);
+                self.needed_bytes += PAGE_BYTES;
+            }
+            Deed::Insert(_) | Deed::Change => {}
         }
-        let (page, slot) = match loser.is_structural {
-            true => (place.page, place.slot),
-            false => found.row.ok_or(Some(place.page))?,
-        };
-        let moved = match &change {
-            Change::DropMoved { rows, .. } => self.moved_rows(found, *rows),
-            _ => Vec::new(),
-        };
-        let undo = Undo { lsn, slot, bytes: found.bytes.clone(), moved, as_a_whole: loser.is_structural };
-        Ok(Some((page, undo)))
+        if record.row.is_none() && !loser.is_structural {
+            return Err(record.page);
+        }
+        if let Some(record) = self.records.get_mut(record.lsn) {
+            record.is_undone = true;
+        }
+        Ok(())
     }
 
-    /// The rows that a DELETE_SPLIT dropped: they are in the INSERT_ROWS of the same transaction before it.
-    fn moved_rows(&self, split: &LoserRecord, rows: u16) -> Vec<Vec<u8>> {
-        let earlier = std::iter::successors(Some(split), |record| self.records.get(&record.previous));
-        for record in earlier.take(MAX_SPLIT_RECORDS) {
-            if let Some(Change::Insert { images, .. }) = LogRecord::new(&record.bytes).change()
-                && images.len() == usize::from(rows)
-            {
-                return images.into_iter().map(<[u8]>::to_vec).collect();
+    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped: one of the same transaction before it.
+    fn moved_by(&self, split: &LoserRecord, rows: u16) -> Option<Lsn> {
+        let earlier = std::iter::successors(Some(split), |record| self.records.get(record.previous));
+        let mut earlier = earlier.take(MAX_SPLIT_RECORDS);
+        earlier.find(|record| record.deed == Deed::Insert(rows)).map(|record| record.lsn)
+    }
+
+    /// Reads the log once more and gives `store` what is to be taken back, by page, the latest first. A page is taken back
+    /// whole or not at all: those of `failed` are left out.
+    pub(crate) fn collect(
+        &self,
+        log: &Log,
+        failed: &BTreeMap<PageId, Misfit>,
+        store: &mut RecordStore,
+        memory_bytes: usize,
+    ) -> Result<(), Refusal> {
+        let needed: BTreeSet<Lsn> = self.moved_by.values().copied().collect();
+        let is_wanted = |record: &&LoserRecord| record.is_undone || needed.contains(&record.lsn);
+        let mut wanted = self.records.iter().filter(is_wanted).peekable();
+        let Some(first) = wanted.peek().map(|record| record.lsn) else { return Ok(()) };
+        let mut inserts: BTreeMap<Lsn, Vec<u8>> = BTreeMap::new();
+        let mut held = 0;
+        each_block(log, first, |block| {
+            for (lsn, record) in block.records() {
+                while wanted.next_if(|wanted| wanted.lsn < lsn).is_some() {}
+                let Some(found) = wanted.next_if(|wanted| wanted.lsn == lsn) else { continue };
+                if needed.contains(&lsn) {
+                    held += record.bytes().len();
+                    inserts.insert(lsn, record.bytes().to_vec());
+                }
+                let is_structural = self.losers.get(&found.transaction).is_some_and(|loser| loser.is_structural);
+                let place = record.on_page().map(|place| (place.page, place.slot));
+                let Some((page, slot)) = (if is_structural { place } else { found.row }) else { continue };
+                if !found.is_undone || failed.contains_key(&page) {
+                    continue;
+                }
+                let moved = self.moved_by.get(&lsn).and_then(|insert| inserts.get(insert));
+                let undo = Undo { slot, as_a_whole: is_structural, moved: moved.map(Vec::as_slice), record };
+                store.push((page, latest_first(lsn)), &undo.bytes())?;
+                if let Some(insert) = self.moved_by.get(&lsn).and_then(|insert| inserts.remove(insert)) {
+                    held -= insert.len();
+                }
             }
+            match held > memory_bytes {
+                true => Err(Refusal::TooMuchToUndo { needed_bytes: held as u64 }),
+                false => Ok(()),
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// A key that orders records from the latest to the first.
+fn latest_first(lsn: Lsn) -> Lsn {
+    Lsn { vlf: !lsn.vlf, block: !lsn.block, slot: !lsn.slot }
+}
+
+fn deed(record: &LogRecord<'_>) -> Deed {
+    if record.operation() == Operation::BEGIN_XACT {
+        return Deed::Begin;
+    }
+    if record.is_compensation() || record.on_page().is_none() {
+        return Deed::Nothing;
+    }
+    match record.change() {
+        None => Deed::Unknown,
+        Some(Change::Touch | Change::Format(_) | Change::Expunge | Change::SetCounters(_)) => Deed::Nothing,
+        Some(Change::Insert { images, .. }) => Deed::Insert(images.len() as u16),
+        Some(Change::DropMoved { rows, .. }) => Deed::DropMoved(rows),
+        Some(_) => Deed::Change,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of transaction 7 that changes no page.
+    fn record() -> Vec<u8> {
+        let mut bytes = vec![0; 24];
+        bytes[0x10] = 7;
+        bytes[0x16] = 221;
+        bytes
+    }
+
+    #[test]
+    fn beyond_the_memory_records_are_only_counted() {
+        let bytes = record();
+        let record = LogRecord::new(&bytes);
+        let lost = Loser {
+            last: Lsn::default(),
+            has_begin: true,
+            is_structural: false,
+            is_prepared: false,
+            made_a_chain: false,
+        };
+        let losers: BTreeMap<TransactionId, Loser> = [(record.transaction(), lost)].into();
+        let mut found = Losers::of(&losers, 100 * RECORD_BYTES);
+        for block in 1..=1000 {
+            found.record(Lsn { vlf: 1, block, slot: 1 }, &record);
+            let kept = found.records.iter().count();
+            assert_eq!(kept, if block <= 100 { block as usize } else { 0 });
         }
-        Vec::new()
+        assert_eq!(found.needed_bytes, 1000 * RECORD_BYTES);
+    }
+
+    #[test]
+    fn records_are_found_by_lsn_in_every_piece() {
+        let mut records = Records::default();
+        let bytes = record();
+        let lsn = |number: u32| Lsn { vlf: 1 + number / 1000, block: number % 1000 * 2, slot: 1 };
+        for number in 0..2 * Records::PIECE as u32 + 5 {
+            let position = records.push(LoserRecord {
+                lsn: lsn(number),
+                transaction: LogRecord::new(&bytes).transaction(),
+                previous: Lsn::default(),
+                page: None,
+                row: None,
+                deed: Deed::Insert(number as u16),
+                is_heap: false,
+                is_undone: false,
+            });
+            assert_eq!(position, number);
+        }
+        for number in (0..2 * Records::PIECE as u32 + 5).step_by(7) {
+            let found = records.get(lsn(number)).map(|record| record.deed);
+            assert_eq!(found, Some(Deed::Insert(number as u16)));
+            assert_eq!(records.at(number).map(|record| record.lsn), Some(lsn(number)));
+            assert!(records.get(Lsn { slot: 2, ..lsn(number) }).is_none());
+        }
     }
 }

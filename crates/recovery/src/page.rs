@@ -196,7 +196,7 @@ impl WorkingPage {
         slot: u16,
         context: u8,
         change: &Change<'_>,
-        moved: &[Vec<u8>],
+        moved: &[&[u8]],
         as_a_whole: bool,
     ) -> Result<(), Misfit> {
         match change {
@@ -215,13 +215,10 @@ impl WorkingPage {
             Change::Delete { image: [], .. } => Err(Misfit::RowMissing),
             Change::Delete { marks_ghost: true, image } => self.unghost(slot, image),
             Change::Delete { marks_ghost: false, image } => self.insert(slot, &[image], context),
-            Change::DropMoved { rows, .. } => {
-                let images: Vec<&[u8]> = moved.iter().map(Vec::as_slice).collect();
-                match images.len() == usize::from(*rows) {
-                    true => self.insert(slot, &images, context),
-                    false => Err(Misfit::RowMissing),
-                }
-            }
+            Change::DropMoved { rows, .. } => match moved.len() == usize::from(*rows) {
+                true => self.insert(slot, moved, context),
+                false => Err(Misfit::RowMissing),
+            },
             Change::ModifyRow(piece) => self.replace(slot, std::slice::from_ref(piece), false),
             Change::ModifyColumns(pieces) => self.replace(slot, pieces, false),
             Change::ModifyHeader(piece) => self.replace_in_header(piece.old_offset, piece.before),

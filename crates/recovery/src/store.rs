@@ -11,11 +11,11 @@ use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::read_fully_at;
 
 /// Bytes in front of each record in a run: page, LSN, length.
-const HEAD_BYTES: usize = 6 + 10 + 4;
-/// Read at once of each run.
-const READ_BYTES: usize = 64 << 10;
-/// The longest record: a block has no longer one.
-const MAX_RECORD_BYTES: usize = format::log::block::MAX_BYTES;
+const HEAD_BYTES: usize = LENGTH_AT + 4;
+const LENGTH_AT: usize = 6 + 10;
+/// Written at once, and read at once of each run: less if there are many.
+const BUFFER_BYTES: usize = 64 << 10;
+const LEAST_BUFFER_BYTES: usize = 4 << 10;
 
 /// Where a record belongs: pages in order, each page's records by LSN.
 type Key = (PageId, Lsn);
@@ -53,7 +53,7 @@ impl RecordStore {
             None => temporary(&self.directory)?,
         };
         let start = file.seek(SeekFrom::End(0))?;
-        let mut out = io::BufWriter::with_capacity(READ_BYTES, &mut file);
+        let mut out = io::BufWriter::with_capacity(BUFFER_BYTES, &mut file);
         let mut written = 0;
         for ((page, lsn), at, length) in &self.keys {
             let record = self.arena.get(*at..at + length).unwrap_or_default();
@@ -84,6 +84,7 @@ impl RecordStore {
             file: self.file,
             runs: Vec::new(),
             heads: BinaryHeap::new(),
+            read_bytes: (self.memory_bytes / self.runs.len().max(1)).clamp(LEAST_BUFFER_BYTES, BUFFER_BYTES),
         };
         for (index, (at, end)) in self.runs.into_iter().enumerate() {
             sorted.runs.push(Run { at, end, buffer: Vec::new(), start: 0 });
@@ -108,6 +109,15 @@ struct Run {
     start: usize,
 }
 
+impl Run {
+    /// Bytes that are missing in the buffer for the head of the next record, or for the whole of it once its head is there.
+    fn missing_bytes(&self) -> usize {
+        let here = self.buffer.len().saturating_sub(self.start);
+        let record_bytes = self.buffer.get(self.start..).and_then(|rest| u32_at(rest, LENGTH_AT));
+        (HEAD_BYTES + record_bytes.unwrap_or(0) as usize).saturating_sub(here)
+    }
+}
+
 /// Records by page and LSN.
 pub(crate) struct SortedRecords {
     /// Those in memory, the next one last.
@@ -117,6 +127,8 @@ pub(crate) struct SortedRecords {
     runs: Vec<Run>,
     /// The next key of each run.
     heads: BinaryHeap<Reverse<(Key, usize)>>,
+    /// Read at once of each run.
+    read_bytes: usize,
 }
 
 impl SortedRecords {
@@ -148,7 +160,7 @@ impl SortedRecords {
         }
         let Some(Reverse(((_, lsn), index))) = self.heads.pop() else { return Ok(None) };
         let Some(run) = self.runs.get_mut(index) else { return Ok(None) };
-        let length = u32_at(&run.buffer, run.start + 16).unwrap_or_default() as usize;
+        let length = u32_at(&run.buffer, run.start + LENGTH_AT).unwrap_or_default() as usize;
         let start = run.start + HEAD_BYTES;
         let record = run.buffer.get(start..start + length).unwrap_or_default().to_vec();
         run.start = start + length;
@@ -159,13 +171,10 @@ impl SortedRecords {
     /// Makes the next record of a run whole in its buffer, and its key known.
     fn advance(&mut self, index: usize) -> io::Result<()> {
         let (Some(run), Some(file)) = (self.runs.get_mut(index), &mut self.file) else { return Ok(()) };
-        let left = run.buffer.len() - run.start.min(run.buffer.len());
-        let head = run.buffer.get(run.start..run.start + HEAD_BYTES);
-        let is_whole = head.and_then(|head| u32_at(head, 16)).is_some_and(|bytes| left >= HEAD_BYTES + bytes as usize);
-        if !is_whole && run.at < run.end {
+        while run.missing_bytes() > 0 && run.at < run.end {
+            let wanted = run.missing_bytes().max(self.read_bytes).min((run.end - run.at) as usize);
             run.buffer.drain(..run.start.min(run.buffer.len()));
             run.start = 0;
-            let wanted = ((run.end - run.at) as usize).min(READ_BYTES.max(HEAD_BYTES + MAX_RECORD_BYTES));
             let before = run.buffer.len();
             run.buffer.resize(before + wanted, 0);
             let read = read_fully_at(file, run.buffer.get_mut(before..).unwrap_or_default(), run.at)?;
@@ -283,12 +292,14 @@ mod tests {
 
     #[test]
     fn records_come_by_page_and_lsn_in_memory_and_from_runs() {
-        for memory_bytes in [100, 3000, 1 << 20] {
+        // Some are longer than what is read at once.
+        let words = |number: u32| if number % 50 == 49 { 25_000 } else { 1 + number as usize % 9 };
+        for memory_bytes in [100, 3000, 4 << 20] {
             let mut store = RecordStore::new(None, memory_bytes);
             for number in 0..500u32 {
                 let page = PageId::new(1, number.wrapping_mul(2_654_435_761) % 17);
                 let lsn = Lsn { vlf: 5, block: 16 + number, slot: 1 };
-                store.push((page, lsn), &number.to_le_bytes().repeat(1 + number as usize % 9)).expect("room");
+                store.push((page, lsn), &number.to_le_bytes().repeat(words(number))).expect("room");
             }
             let mut sorted = store.into_sorted().expect("readable");
             let (mut count, mut last) = (0, None);
@@ -296,7 +307,7 @@ mod tests {
                 while let Some((lsn, record)) = sorted.next_of(page).expect("readable") {
                     assert!(last < Some((page, lsn)), "{memory_bytes}");
                     assert_eq!(u32_at(&record, 0), Some(lsn.block - 16));
-                    assert_eq!(record.len(), 4 * (1 + (lsn.block as usize - 16) % 9));
+                    assert_eq!(record.len(), 4 * words(lsn.block - 16));
                     last = Some((page, lsn));
                     count += 1;
                 }

@@ -39,7 +39,8 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
         else {
             continue;
         };
-        let analysis = match Analysis::new(&source, &log, 64 << 20) {
+        let settings = Settings { grant_bytes: 32 << 20, ..Settings::default() };
+        let analysis = match Analysis::new(&source, &log, &settings) {
             Ok(analysis) => analysis,
             Err(Refusal::OtherDatabase | Refusal::OtherMoment { .. }) => {
                 refused += 1;
@@ -48,7 +49,6 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
             Err(refusal) => panic!("{name}: {refusal}"),
         };
         belong += 1;
-        let settings = Settings { memory_bytes: 32 << 20, temp_dir: None, ..Settings::default() };
         let recovery = Recovery::new(&source, &log, analysis, &settings).unwrap();
         let applied = recovery.applied.clone();
         assert!(applied.not_recovered.is_empty() && applied.transactions_not_undone == 0, "{name}: {applied:?}");

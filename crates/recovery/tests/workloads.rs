@@ -28,9 +28,10 @@ fn on_disk(crashed: &Crashed) -> OnDisk {
     OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
 }
 
-fn recover(source: &dyn PageSource, log: &Log, memory_bytes: u64) -> Recovery {
-    let analysis = Analysis::new(source, log, 1 << 30).unwrap();
-    Recovery::new(source, log, analysis, &Settings { memory_bytes, temp_dir: None, ..Settings::default() }).unwrap()
+fn recover(source: &dyn PageSource, log: &Log, grant_bytes: u64) -> Recovery {
+    let settings = Settings { grant_bytes, ..Settings::default() };
+    let analysis = Analysis::new(source, log, &settings).unwrap();
+    Recovery::new(source, log, analysis, &settings).unwrap()
 }
 
 /// What must be equal: header fields that follow from records, and rows by slot.
@@ -219,8 +220,8 @@ fn pages_newer_than_the_end_of_the_log_are_refused() {
         bytes[used / 512 * 512 - 16 * 512..].fill(0);
         std::fs::write(&files.log, &bytes).unwrap();
         let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
-        let Ok(analysis) = Analysis::new(&source, &log, 1 << 30) else { continue };
-        let settings = Settings { memory_bytes: 64 << 20, ..Settings::default() };
+        let settings = Settings { grant_bytes: 64 << 20, ..Settings::default() };
+        let Ok(analysis) = Analysis::new(&source, &log, &settings) else { continue };
         match Recovery::new(&source, &log, analysis, &settings).map(|recovery| recovery.applied) {
             Err(Refusal::FilesNewer { lsn, end, .. }) => {
                 assert!(lsn > end, "{seed}");
@@ -241,8 +242,8 @@ fn with_row_versions_of_accelerated_recovery_open_transactions_are_not_taken_bac
     let files = on_disk(&crashed);
     let source = DataFiles::open(&files.data).unwrap();
     let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
-    let analysis = Analysis::new(&source, &log, 1 << 30).unwrap();
-    let settings = Settings { memory_bytes: 64 << 20, has_version_store: true, ..Settings::default() };
+    let settings = Settings { grant_bytes: 64 << 20, has_version_store: true, ..Settings::default() };
+    let analysis = Analysis::new(&source, &log, &settings).unwrap();
     let applied = Recovery::new(&source, &log, analysis, &settings).unwrap().applied;
     let by_versions = applied.not_recovered.iter().filter(|entry| entry.why == Misfit::Versions).count();
     assert!(by_versions > 0 && applied.transactions_not_undone > 0 && applied.transactions_undone == 0, "{applied:?}");
@@ -282,11 +283,11 @@ fn any_log_is_applied_or_refused() {
                 refused += 1;
                 continue;
             };
-            let Ok(analysis) = Analysis::new(&source, &log, 1 << 30) else {
+            let settings = Settings { grant_bytes: 8 << 20, ..Settings::default() };
+            let Ok(analysis) = Analysis::new(&source, &log, &settings) else {
                 refused += 1;
                 continue;
             };
-            let settings = Settings { memory_bytes: 8 << 20, ..Settings::default() };
             let recovery = match Recovery::new(&source, &log, analysis, &settings) {
                 Ok(recovery) => recovery,
                 Err(Refusal::FilesNewer { .. }) => {

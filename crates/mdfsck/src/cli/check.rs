@@ -99,7 +99,7 @@ pub(crate) struct CheckArguments {
     /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what the check needs is refused
     ///
     /// Data that does not fit goes to temporary files; findings do not change. The default is 128 MB plus two bytes per
-    /// database page. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code,
+    /// database page, and up to 512 MB for recovery before that. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code,
     /// stacks and memory reserved by malloc are not part of the grant. Under a smaller limit the run may end without
     /// results.
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]

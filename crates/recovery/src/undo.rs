@@ -1,0 +1,71 @@
+//! What takes a record back, as it waits for its page.
+
+use format::bytes::{u16_at, u32_at};
+use format::log::LogRecord;
+use format::log::change::Change;
+
+/// Bytes before the records: slot, whether as a whole, length of the record with the moved rows.
+const HEAD_BYTES: usize = 8;
+
+/// A change to take back on a page.
+pub(crate) struct Undo<'a> {
+    /// Where its row is at the end of the log.
+    pub(crate) slot: u16,
+    /// Part of a change of structure, which is taken back as a whole.
+    pub(crate) as_a_whole: bool,
+    /// The INSERT_ROWS with the rows that a DELETE_SPLIT dropped.
+    pub(crate) moved: Option<&'a [u8]>,
+    /// The record.
+    pub(crate) record: LogRecord<'a>,
+}
+
+impl<'a> Undo<'a> {
+    /// Reads one that [`Self::bytes`] wrote.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let moved_bytes = u32_at(bytes, 4)? as usize;
+        let (moved, record) = bytes.get(HEAD_BYTES..)?.split_at_checked(moved_bytes)?;
+        Some(Self {
+            slot: u16_at(bytes, 0)?,
+            as_a_whole: *bytes.get(2)? != 0,
+            moved: (!moved.is_empty()).then_some(moved),
+            record: LogRecord::new(record),
+        })
+    }
+
+    /// As it is kept.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let moved = self.moved.unwrap_or_default();
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + moved.len() + self.record.bytes().len());
+        bytes.extend(self.slot.to_le_bytes());
+        bytes.extend([self.as_a_whole.into(), 0]);
+        bytes.extend((moved.len() as u32).to_le_bytes());
+        bytes.extend(moved);
+        bytes.extend(self.record.bytes());
+        bytes
+    }
+
+    /// The rows that were moved.
+    pub(crate) fn moved_rows(&self) -> Vec<&'a [u8]> {
+        match self.moved.and_then(|moved| LogRecord::new(moved).change()) {
+            Some(Change::Insert { images, .. }) => images,
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_read_again() {
+        for moved in [None, Some(&[7u8; 9][..])] {
+            let undo = Undo { slot: 513, as_a_whole: moved.is_some(), moved, record: LogRecord::new(&[1, 2, 3]) };
+            let bytes = undo.bytes();
+            let read = Undo::read(&bytes).expect("whole");
+            assert_eq!((read.slot, read.as_a_whole, read.moved), (513, moved.is_some(), moved));
+            assert_eq!(read.record.bytes(), [1, 2, 3]);
+            assert!(Undo::read(&bytes[..7]).is_none());
+        }
+    }
+}
