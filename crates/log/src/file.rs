@@ -1,13 +1,16 @@
-//! Log files, and the run of virtual log files that is the log.
+//! Log files and backups of them, and the run of virtual log files that is the log.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use format::file_header::FileHeader;
-use format::log::{Vlf, vlf};
+use format::log::{SECTOR_BYTES, Vlf, vlf};
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
-use format::{Page, PageBytes};
+use format::{Lsn, Page, PageBytes};
+use source::backup::{BackupLog, LogPart};
 use source::{FileKind, identify, read_fully_at};
 
 use crate::error::LogError;
@@ -15,31 +18,51 @@ use crate::error::LogError;
 /// More VLFs than any log has: the smallest is some 250 KB, so that this is 60 GB of them.
 const MAX_VLFS: usize = 250_000;
 
-/// One log file.
+/// One log file, or the log of one backup set.
 #[derive(Debug)]
 pub struct LogFile {
     /// Where it was found.
     pub path: PathBuf,
     /// Its file id, 2 for the first one.
     pub file_id: u16,
-    /// Its logical name.
+    /// Its logical name; that of a backup set is its type.
     pub logical_name: String,
     /// Identifies the database: its data files have the same.
     pub binding_guid: [u8; 16],
-    /// Size in bytes.
+    /// Size in bytes; of a backup set, the bytes of its log.
     pub bytes: u64,
-    /// Its VLFs, by offset.
+    /// Its VLFs, by offset; of a backup set, those that it has log of.
     pub vlfs: Vec<Vlf>,
-    pub(crate) file: File,
+    reader: Reader,
 }
 
-/// A VLF of the log, and the file that it is in.
+/// What reads a log file.
+#[derive(Debug)]
+enum Reader {
+    File(File),
+    Backup(Arc<BackupLog>),
+}
+
+/// A VLF of the log, and the file that it is in; of a backup, the part of it that the backup has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedVlf {
     /// Position in [`Log::files`].
     pub file: usize,
     /// The VLF.
     pub vlf: Vlf,
+    /// Where blocks start, in the log file.
+    pub from: u64,
+    /// Where they end at the latest.
+    pub to: u64,
+    /// What a backup has of it.
+    pub(crate) part: Option<LogPart>,
+}
+
+impl PlacedVlf {
+    /// Whether it comes from a backup: whole blocks up to its end.
+    pub fn is_of_a_backup(&self) -> bool {
+        self.part.is_some()
+    }
 }
 
 /// The log of one database.
@@ -47,6 +70,16 @@ pub struct PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
+    gaps: Vec<Gap>,
+}
+
+/// Log that is missing between parts of backups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// The block after the log before it.
+    pub from: Lsn,
+    /// The first block after it.
+    pub to: Lsn,
 }
 
 impl Log {
@@ -72,7 +105,68 @@ impl Log {
         match (files.first(), run.is_empty()) {
             (None, _) => Err(LogError::Nothing),
             (Some(file), true) => Err(LogError::NeverUsed { path: file.path.clone() }),
-            _ => Ok(Self { files, run }),
+            _ => Ok(Self { files, run, gaps: Vec::new() }),
+        }
+    }
+
+    /// The log in backups: of log backups, and the log portions of full and differential ones, in any order. What several
+    /// of them hold is read once.
+    ///
+    /// # Errors
+    /// [`LogError`]: sets of different databases, or none with any log.
+    pub fn of_backups(backups: BackupLog) -> Result<Self, LogError> {
+        let backups = Arc::new(backups);
+        let mut files: Vec<LogFile> = Vec::new();
+        let mut parts: Vec<PlacedVlf> = Vec::new();
+        for (number, set) in backups.sets().iter().enumerate() {
+            let of_it: Vec<LogPart> = backups.parts().iter().filter(|part| part.set == number).copied().collect();
+            let Some(first) = of_it.first() else { continue };
+            if let Some(other) = files.iter().find(|other| other.binding_guid != set.binding_guid) {
+                return Err(LogError::OtherDatabase { path: set.path.clone(), other: other.path.clone() });
+            }
+            let placed = |part: &LogPart| PlacedVlf {
+                file: files.len(),
+                vlf: part.vlf,
+                from: part.from,
+                to: part.to,
+                part: Some(*part),
+            };
+            parts.extend(of_it.iter().map(placed));
+            files.push(LogFile {
+                path: set.path.clone(),
+                file_id: first.file_id,
+                logical_name: set.kind.name().to_owned(),
+                binding_guid: set.binding_guid,
+                bytes: of_it.iter().map(|part| part.to - part.from).sum(),
+                vlfs: of_it.iter().map(|part| part.vlf).collect(),
+                reader: Reader::Backup(Arc::clone(&backups)),
+            });
+        }
+        let (run, gaps) = join(parts);
+        match (backups.sets().first(), run.is_empty()) {
+            (None, _) => Err(LogError::Nothing),
+            (Some(set), true) => Err(LogError::NeverUsed { path: set.path.clone() }),
+            _ => Ok(Self { files, run, gaps }),
+        }
+    }
+
+    /// Log that is missing between backups, before the run that was read.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// Reads what a VLF of the run holds, from offset `at` of its log file on; fewer bytes than requested only at its end.
+    pub(crate) fn read_at(&self, placed: &PlacedVlf, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
+        let Some(file) = self.files.get(placed.file) else { return Ok(0) };
+        let failed = |cause| LogError::Io { path: file.path.clone(), at, cause };
+        match (&file.reader, &placed.part) {
+            (Reader::File(file), _) => read_fully_at(file, buffer, at).map_err(failed),
+            // Damage of the backup ends the log there.
+            (Reader::Backup(backups), Some(part)) => match backups.read_at(part, buffer, at) {
+                Err(cause) if cause.kind() == io::ErrorKind::InvalidData => Ok(0),
+                read => read.map_err(failed),
+            },
+            (Reader::Backup(_), None) => Ok(0),
         }
     }
 
@@ -110,7 +204,8 @@ impl LogFile {
         };
         let bytes = metadata.len();
         let vlfs = vlfs(path, &file, bytes)?;
-        Ok(Self { path: path.to_owned(), file_id, logical_name, binding_guid, bytes, vlfs, file })
+        let reader = Reader::File(file);
+        Ok(Self { path: path.to_owned(), file_id, logical_name, binding_guid, bytes, vlfs, reader })
     }
 }
 
@@ -146,7 +241,14 @@ fn vlfs(path: &Path, file: &File, bytes: u64) -> Result<Vec<Vlf>, LogError> {
 fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     let placed = |(file, log): (usize, &LogFile)| {
         let used = log.vlfs.iter().filter(|vlf| vlf.is_used());
-        used.map(move |vlf| PlacedVlf { file, vlf: *vlf }).collect::<Vec<_>>()
+        let placed = move |vlf: &Vlf| PlacedVlf {
+            file,
+            vlf: *vlf,
+            from: vlf.offset.saturating_add(vlf::HEADER_BYTES),
+            to: vlf.end(),
+            part: None,
+        };
+        used.map(placed).collect::<Vec<_>>()
     };
     let mut all: Vec<PlacedVlf> = files.iter().enumerate().flat_map(placed).collect();
     all.sort_by_key(|placed| placed.vlf.sequence);
@@ -156,4 +258,34 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     };
     let start = all.windows(2).rposition(|pair| !follows(pair)).map_or(0, |before| before + 1);
     all.split_off(start)
+}
+
+/// Parts of backups in order, without what others hold too, up to the newest; and what is missing before that.
+fn join(mut parts: Vec<PlacedVlf>) -> (Vec<PlacedVlf>, Vec<Gap>) {
+    parts.sort_by_key(|part| (part.vlf.sequence, part.from, std::cmp::Reverse(part.to)));
+    let (mut run, mut gaps): (Vec<PlacedVlf>, Vec<Gap>) = Default::default();
+    for mut part in parts {
+        if let Some(last) = run.last().copied() {
+            let is_same = part.vlf.sequence == last.vlf.sequence && part.vlf.offset == last.vlf.offset;
+            if is_same && part.to <= last.to {
+                continue;
+            }
+            let is_next = last.vlf.sequence.checked_add(1) == Some(part.vlf.sequence)
+                && part.from == part.vlf.offset.saturating_add(vlf::HEADER_BYTES);
+            if is_same && part.from <= last.to {
+                part.from = last.to;
+            } else if !is_next {
+                gaps.push(Gap { from: block_at(&last, last.to), to: block_at(&part, part.from) });
+                run.clear();
+            }
+        }
+        run.push(part);
+    }
+    (run, gaps)
+}
+
+/// The LSN of the first record of a block.
+fn block_at(placed: &PlacedVlf, at: u64) -> Lsn {
+    let block = at.saturating_sub(placed.vlf.offset) / SECTOR_BYTES as u64;
+    Lsn { vlf: placed.vlf.sequence, block: u32::try_from(block).unwrap_or(u32::MAX), slot: 1 }
 }

@@ -1,6 +1,6 @@
 //! Reading the transaction log: which blocks it has, in which order, and what its records say together.
 //!
-//! [`Log`] opens the log files of one database and finds the run of virtual log files (VLFs) that hold the log. [`Walk`]
+//! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files (VLFs) that hold the log. [`Walk`]
 //! goes through its blocks from the oldest to the end, verifying each; [`History`] adds up transactions and checkpoints.
 //! Memory does not depend on the size of the log: one buffer, a few words per VLF, and what is open.
 //!
@@ -15,7 +15,7 @@ mod totals;
 mod walk;
 
 pub use error::LogError;
-pub use file::{Log, LogFile, PlacedVlf};
+pub use file::{Gap, Log, LogFile, PlacedVlf};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
 pub use totals::{Totals, duration_ms};
 pub use walk::{End, EndReason, LaterBlocks, Walk};

@@ -2,11 +2,10 @@
 
 use format::Lsn;
 use format::log::block::{self, MAX_BYTES, SECTOR_BYTES};
-use format::log::{Block, BlockFault, vlf};
-use source::read_fully_at;
+use format::log::{Block, BlockFault};
 
 use crate::error::LogError;
-use crate::file::{Log, LogFile, PlacedVlf};
+use crate::file::{Log, PlacedVlf};
 
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -86,7 +85,7 @@ struct Found {
 impl<'l> Walk<'l> {
     /// Starts before the oldest block.
     pub fn new(log: &'l Log) -> Self {
-        let next = log.run().first().map_or(0, |first| first.vlf.offset + vlf::HEADER_BYTES);
+        let next = log.run().first().map_or(0, |first| first.from);
         Self {
             log,
             at: 0,
@@ -102,8 +101,11 @@ impl<'l> Walk<'l> {
 
     /// Starts at the block of `lsn`; `None` if the log does not reach back to it. That a block is there shows when it is read.
     pub fn from(log: &'l Log, lsn: Lsn) -> Option<Self> {
-        let at = log.run().iter().position(|placed| placed.vlf.sequence == lsn.vlf)?;
-        let next = log.run().get(at)?.vlf.block_offset(lsn.block)?;
+        let place = |placed: &PlacedVlf| {
+            let offset = placed.vlf.block_offset(lsn.block).filter(|_| placed.vlf.sequence == lsn.vlf)?;
+            (placed.from..placed.to).contains(&offset).then_some(offset)
+        };
+        let (at, next) = log.run().iter().enumerate().find_map(|(at, placed)| Some((at, place(placed)?)))?;
         Some(Self { at, next, filled_from: next, ..Self::new(log) })
     }
 
@@ -146,7 +148,7 @@ impl<'l> Walk<'l> {
     fn find(&mut self) -> Result<Option<usize>, LogError> {
         while self.end.is_none() {
             let Some(placed) = self.vlf() else { return Ok(None) };
-            if self.next >= placed.vlf.end() && self.at + 1 < self.log.run().len() {
+            if self.next >= placed.to && self.at + 1 < self.log.run().len() {
                 self.enter(self.at + 1);
                 continue;
             }
@@ -154,12 +156,15 @@ impl<'l> Walk<'l> {
             match self.restore(placed) {
                 Ok(size) => return Ok(Some(size)),
                 Err(BlockFault::Format(2)) if self.last_size.is_none() => {
-                    let path = self.file(placed).path.clone();
+                    let path = self.log.files().get(placed.file).map(|file| file.path.clone()).unwrap_or_default();
                     return Err(LogError::TooOld { path });
                 }
                 // A restore writes the log that it got, to where it was: the oldest VLF may have its first block anywhere.
                 Err(_) if self.last_size.is_none() && self.skip_to_first(placed)? => {}
-                Err(_) if self.last_size.is_none() && self.at + 1 < self.log.run().len() => self.enter(self.at + 1),
+                Err(_) if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
+                    self.lost_bytes += if placed.is_of_a_backup() { placed.to - placed.from } else { 0 };
+                    self.enter(self.at + 1);
+                }
                 Err(fault) => self.end = Some(self.ended(placed, fault)?),
             }
         }
@@ -168,19 +173,13 @@ impl<'l> Walk<'l> {
 
     fn enter(&mut self, at: usize) {
         self.at = at;
-        self.next = self.vlf().map_or(0, |placed| placed.vlf.offset + vlf::HEADER_BYTES);
+        self.next = self.vlf().map_or(0, |placed| placed.from);
         (self.filled, self.filled_from) = (0, self.next);
-    }
-
-    fn file(&self, placed: PlacedVlf) -> &'l LogFile {
-        // A run names files of its log only.
-        #[expect(clippy::indexing_slicing, reason = "made of the positions of these files")]
-        &self.log.files()[placed.file]
     }
 
     /// Makes sure that the buffer has as much from the next block on as a block may have, or to the end of the VLF.
     fn fill(&mut self, placed: PlacedVlf) -> Result<(), LogError> {
-        let left = usize::try_from(placed.vlf.end().saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let left = usize::try_from(placed.to.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let start = (self.next - self.filled_from) as usize;
         let has = self.filled.saturating_sub(start);
         if has >= left.min(MAX_BYTES) {
@@ -190,8 +189,7 @@ impl<'l> Walk<'l> {
         (self.filled, self.filled_from) = (has, self.next);
         let wanted = left.min(self.buffer.len());
         let at = self.next + has as u64;
-        let file = self.file(placed);
-        let read = read_at(file, self.buffer.get_mut(has..wanted).unwrap_or_default(), at)?;
+        let read = self.log.read_at(&placed, self.buffer.get_mut(has..wanted).unwrap_or_default(), at)?;
         self.filled = has + read;
         Ok(())
     }
@@ -217,16 +215,18 @@ impl<'l> Walk<'l> {
         let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
         for (index, placed) in self.log.run().iter().enumerate().skip(self.at) {
             if index > self.at {
-                from = placed.vlf.offset + vlf::HEADER_BYTES;
+                from = placed.from;
             }
             let found = self.blocks_after(*placed, from)?;
             if found.count > 0 {
                 later.count += found.count;
                 later.reach_bytes = before + (found.end - from);
             }
-            before += placed.vlf.end().saturating_sub(from);
+            before += placed.to.saturating_sub(from);
         }
         let reason = match later {
+            // A backup has whole blocks up to its end.
+            later if placed.is_of_a_backup() && self.next < placed.to => EndReason::Damaged { fault, later },
             LaterBlocks { count: 0, .. } => EndReason::Written,
             later if later.reach_bytes <= UNDER_WAY_BYTES => EndReason::UnderWay(later),
             later => EndReason::Damaged { fault, later },
@@ -239,12 +239,11 @@ impl<'l> Walk<'l> {
     fn skip_to_first(&mut self, placed: PlacedVlf) -> Result<bool, LogError> {
         let found = self.blocks_after(placed, self.next + SECTOR_BYTES as u64)?;
         let Some(first) = found.first else { return Ok(false) };
-        let file = self.file(placed);
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut at = self.next;
         while at < first {
             let wanted = usize::try_from(first - at).unwrap_or(usize::MAX).min(buffer.len());
-            let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
+            let read = self.log.read_at(&placed, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
             let bytes = buffer.get(..read).unwrap_or_default();
             let is_blank = BLANK.iter().any(|blank| bytes.iter().all(|byte| byte == blank));
             self.lost_bytes += if is_blank { 0 } else { read as u64 };
@@ -256,13 +255,12 @@ impl<'l> Walk<'l> {
 
     /// Whole blocks of the current use in a VLF from `from` on.
     fn blocks_after(&self, placed: PlacedVlf, from: u64) -> Result<Found, LogError> {
-        let file = self.file(placed);
         let mut buffer = vec![0; BUFFER_BYTES + MAX_BYTES];
         let mut found = Found { count: 0, first: None, end: from };
         let mut at = from;
-        while at < placed.vlf.end() {
-            let wanted = usize::try_from(placed.vlf.end() - at).unwrap_or(usize::MAX).min(buffer.len());
-            let read = read_at(file, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
+        while at < placed.to {
+            let wanted = usize::try_from(placed.to - at).unwrap_or(usize::MAX).min(buffer.len());
+            let read = self.log.read_at(&placed, buffer.get_mut(..wanted).unwrap_or_default(), at)?;
             let mut within = 0;
             while within < read.min(BUFFER_BYTES) {
                 let number = ((at + within as u64 - placed.vlf.offset) / SECTOR_BYTES as u64) as u32;
@@ -294,8 +292,4 @@ fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFaul
     let expected = Lsn { vlf: placed.vlf.sequence, block: number, ..lsn };
     let is_of_this_use = block::parity_on_disk(bytes) == placed.vlf.parity && lsn == expected;
     if is_of_this_use && size <= bytes.len() { Ok(()) } else { Err(BlockFault::OtherSector) }
-}
-
-fn read_at(file: &LogFile, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
-    read_fully_at(&file.file, buffer, at).map_err(|cause| LogError::Io { path: file.path.clone(), at, cause })
 }

@@ -1,18 +1,15 @@
 //! `mdfsck log`.
 
-use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use format::Lsn;
 use format::log::LogRecord;
 use log::{Event, History, Log, LogError, Outcome, Totals, Walk};
 use report::log::{self as listing, LogReport};
-use source::{FileKind, identify, read_fully_at};
 
 use crate::cli::LogArguments;
 use crate::failure::{Failure, warn};
-use crate::{folders, output};
+use crate::{logs, output};
 
 impl From<LogError> for Failure {
     fn from(error: LogError) -> Self {
@@ -46,20 +43,27 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
-    let log = Log::open(&folders::files(&arguments.paths, "transaction log file", is_log)?)?;
+    let log = logs::open(&arguments.paths)?;
     let mut status = 0;
+    for gap in log.gaps() {
+        let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
+        warn(format!(
+            "log is missing between {from} and {to}: what comes before is left out; name the backups between them"
+        ));
+        status = Failure::INCOMPLETE;
+    }
     output::print(|out| {
         match read(&log, arguments, out) {
             Ok(fault) => {
                 if let Some(text) = fault {
                     warn(text);
-                    status = Failure::INCOMPLETE;
+                    status |= Failure::INCOMPLETE;
                 }
             }
             // What was read so far is printed; the rest is missing.
             Err(Stop::Read(error)) => {
                 warn(error);
-                status = Failure::UNABLE;
+                status |= Failure::UNABLE;
             }
             Err(Stop::Write(error)) => return Err(error),
         }
@@ -148,12 +152,6 @@ impl LogArguments {
             && self.to.is_none_or(|to| lsn <= to)
             && self.page.is_none_or(|page| record.on_page().is_some_and(|change| change.page == page))
     }
-}
-
-fn is_log(path: &Path) -> bool {
-    let mut start = vec![0; 4 * format::PAGE_BYTES];
-    let read = fs::File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or(0);
-    identify(start.get(..read).unwrap_or_default()) == FileKind::Log
 }
 
 #[cfg(test)]

@@ -1,15 +1,55 @@
-//! Log files of a database, by name: from the catalog, and by the usual names beside the data files.
+//! Log files: those named on the command line, and those of a database by name, from the catalog and by the usual names
+//! beside the data files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
+use log::Log;
 use report::info::LogFile;
-use source::PageSource;
+use source::backup::BackupLog;
+use source::{FileKind, PageSource, identify, read_fully_at};
+
+use crate::failure::Failure;
+use crate::folders;
 
 /// sysprufiles.filetype of a log.
 const LOG: u8 = 1;
+
+/// Opens the log that was named: log files of one database, or backups of it. In a folder log files come first.
+///
+/// # Errors
+/// [`log::LogError`], [`source::OpenError`], a folder without a log, log files among backups.
+pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
+    let is_wanted = |path: &Path| is_log(path) || source::is_backup(path);
+    let mut files = folders::files(paths, "transaction log file or backup", is_wanted)?;
+    let is_named = |path: &PathBuf| paths.contains(path);
+    if files.iter().any(|path| is_log(path)) {
+        // Backups that lie in the same folder are not meant.
+        files.retain(|path| is_named(path) || is_log(path));
+    }
+    let backups = files.iter().filter(|path| source::is_backup(path)).count();
+    if backups == 0 {
+        return Ok(Log::open(&files)?);
+    }
+    match files.iter().find(|path| !source::is_backup(path)) {
+        Some(path) => Err(Failure::usage(source::OpenError::NotABackup { path: path.clone() })),
+        None => Ok(Log::of_backups(BackupLog::open(&files, &[])?)?),
+    }
+}
+
+/// Whether a path is a log file, by its content.
+pub(crate) fn is_log(path: &Path) -> bool {
+    let mut start = vec![0; 4 * format::PAGE_BYTES];
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let read = if is_file {
+        fs::File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default()
+    } else {
+        0
+    };
+    identify(start.get(..read).unwrap_or_default()) == FileKind::Log
+}
 
 /// The logs named in the catalog, found or not, and those beside the data files under usual names.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {

@@ -1,13 +1,13 @@
 //! The database as recovery would leave it, if its log is at hand.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use catalog::Database;
 use check::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use log::Log;
 use recovery::{Analysis, Applied, Misfit, RecoveredPages, Recovery, Refusal, Settings};
-use source::{FileKind, PageSource, identify, read_fully_at};
+use source::PageSource;
 
 use crate::failure::{Failure, warn};
 use crate::{logs, size};
@@ -49,7 +49,7 @@ pub(crate) fn recover<'s>(
     database: &Database,
 ) -> Result<Outcome<'s>, Failure> {
     let is_clean = database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
-    let named: Vec<PathBuf> = wanted.paths.iter().filter(|path| is_log(path)).cloned().collect();
+    let named: Vec<PathBuf> = wanted.paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
     if source.backup().is_some() || is_clean && named.is_empty() {
         return Ok(Outcome::default());
     }
@@ -99,18 +99,6 @@ fn make(paths: &[PathBuf], source: &dyn PageSource, settings: &Settings) -> Resu
     Recovery::new(source, &log, analysis, settings)
 }
 
-/// Whether a path is a log file, by its content.
-fn is_log(path: &Path) -> bool {
-    let mut start = vec![0; 4 * format::PAGE_BYTES];
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let read = if is_file {
-        std::fs::File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default()
-    } else {
-        0
-    };
-    identify(start.get(..read).unwrap_or_default()) == FileKind::Log
-}
-
 /// Logs of this database that are beside its data files under their names, or in a folder that was named.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Vec<PathBuf> {
     let by_name = logs::find(source, database).into_iter().filter_map(|log| log.path);
@@ -118,7 +106,7 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Ve
     let in_folders = folders.flatten().flatten().map(|entry| entry.path());
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut found: BTreeMap<u16, PathBuf> = BTreeMap::new();
-    for path in by_name.chain(in_folders).filter(|path| is_log(path)) {
+    for path in by_name.chain(in_folders).filter(|path| logs::is_log(path)) {
         // One that cannot be opened, or is of another database, merely is there.
         let Ok(log) = Log::open(std::slice::from_ref(&path)) else { continue };
         let of_it = log.files().first().filter(|file| Some(file.binding_guid) == binding);

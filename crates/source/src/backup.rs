@@ -12,6 +12,7 @@ mod damage;
 mod groups;
 #[doc(hidden)]
 pub mod hostile;
+mod log_parts;
 mod log_portion;
 mod media;
 mod names;
@@ -29,6 +30,7 @@ mod xpress;
 pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, chains};
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
+pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::BackupPages;
 pub use sets::{BackupMedia, BackupSet, SetKind};
 

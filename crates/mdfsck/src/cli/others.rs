@@ -115,7 +115,7 @@ pub(crate) struct PageArguments {
 
 #[derive(Args)]
 pub(crate) struct LogArguments {
-    /// Log files of one database, or the folder that holds them
+    /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 

@@ -94,6 +94,8 @@ pub struct SetConfig {
     pub locale: u16,
     /// Identifies the database.
     pub binding_id: Option<String>,
+    /// The same as its files have it; zeros without one.
+    pub binding_guid: [u8; 16],
     /// Identifies the recovery fork of the database.
     pub recovery_fork_id: Option<String>,
     /// Identifies the full backup that a differential is based on.
@@ -120,6 +122,7 @@ impl SetConfig {
             server: text(object, 0x6C),
             locale: u16_at(object, 0x74).unwrap_or_default(),
             binding_id: guid(object, 0x7C),
+            binding_guid: array_at::<16>(object, 0x7C).unwrap_or_default(),
             recovery_fork_id: guid(object, 0x9C),
             differential_base_guid: guid(object, 0xC8),
         }

@@ -137,6 +137,7 @@ impl LogPortion {
 mod tests {
     use super::*;
     use crate::backup::sets::Region;
+    use format::log::Vlf;
     use std::io::Write;
     use std::path::Path;
 
@@ -179,12 +180,20 @@ mod tests {
         let used = blocks.len() as u64;
         let region = Region { at: 0, length: used, checksum: None };
         let mut portion = LogPortion::default();
-        portion.read(&media, &LogRegion { region, used, sequence: 1, start: 0 }, &room)?;
+        portion.read(&media, &LogRegion { region, used, start: 0, vlf: VLF, file_id: 2 }, &room)?;
         assert!(!portion.is_unknown, "the blocks are understood");
         portion.finish();
         Ok(portion)
     }
 
+    const VLF: Vlf = Vlf {
+        sequence: 1,
+        parity: 0x40,
+        format: 5,
+        offset: 8192,
+        bytes: 1 << 20,
+        created: Lsn { vlf: 0, block: 0, slot: 0 },
+    };
     const INSERT: u8 = Operation::INSERT_ROWS.0;
     const BEGIN: u8 = Operation::BEGIN_XACT.0;
     const COMMIT: u8 = Operation::COMMIT_XACT.0;

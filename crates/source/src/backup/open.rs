@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use format::allocation::{EXTENT_PAGES, PFS_PAGES};
 use format::page::PAGE_BYTES;
@@ -19,7 +20,7 @@ use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
 use crate::{DataFile, OpenError};
 
 /// A set: the numbers of the media with its stripes, and its index in each of them.
-type Group = Vec<(usize, usize)>;
+pub(super) type Group = Vec<(usize, usize)>;
 
 impl BackupPages {
     /// Opens backup files as the pages of one database: a full backup with all its stripes, and optionally a
@@ -40,41 +41,21 @@ impl BackupPages {
     pub fn open_with(
         paths: &[PathBuf],
         positions: &[u16],
-        mut input: Option<File>,
+        input: Option<File>,
         granted: Option<u64>,
     ) -> Result<Self, OpenError> {
         let room = Room::new(granted, size_of_files(paths, input.as_ref()));
-        let mut media = Vec::new();
-        let mut labels = Vec::new();
-        for path in paths {
-            let kept = if path.as_os_str() == "-" { input.take() } else { None };
-            let opened = match kept {
-                Some(file) => super::open_file(path, file, &room)?,
-                None => super::open(path, &room)?,
-            };
-            let label = BackupMedia::read(&opened, &room).map_err(|cause| open_error(path, cause))?;
-            media.push(opened);
-            labels.push(label);
-        }
+        let (media, labels) = open_all(paths, input, &room)?;
         check_labels(&labels, positions)?;
-        let chosen = |media: usize, index: usize| {
-            let set = labels.get(media).and_then(|label| label.sets.get(index));
-            set.filter(|set| positions.is_empty() || positions.contains(&set.position))
-        };
-        let full = choose_full(&labels, &chosen)?;
-        let differential = choose_differential(&labels, &chosen, &full, positions)?;
-        let is_used = |number| full.iter().chain(&differential).any(|(media, _)| *media == number);
-        if let Some((_, unused)) = labels.iter().enumerate().find(|(number, _)| !is_used(*number)) {
-            return Err(unmatched(&labels, unused, &full));
-        }
-        Self::assemble(media, &labels, &full, &differential, &room)
+        let (full, differential) = choose(&labels, positions)?;
+        Self::assemble(Arc::new(media), &labels, (&full, &differential, &[]), &room)
     }
 
-    fn assemble(
-        media: Vec<Media>,
+    /// The pages of the sets that were chosen; `logs` are the log backups that follow them.
+    pub(super) fn assemble(
+        media: Arc<Vec<Media>>,
         labels: &[BackupMedia],
-        full: &Group,
-        differential: &Group,
+        (full, differential, logs): (&Group, &Group, &[Group]),
         room: &Room,
     ) -> Result<Self, OpenError> {
         let first = labels.first().map(|label| label.path.clone()).unwrap_or_default();
@@ -115,6 +96,10 @@ impl BackupPages {
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
             damage.extend(bad);
         }
+        for (media, set) in logs.iter().flatten() {
+            let Some(set) = labels.get(*media).and_then(|label| label.sets.get(*set)) else { continue };
+            sums.extend(set.log.iter().filter_map(|log| RegionSum::new(*media as u16, log.region)));
+        }
         for (file_id, file) in &mut files {
             let end = places.get(file_id).map_or(0, FilePlaces::end);
             file.pages = file.pages.min(end_of_file(end, missing_stripes));
@@ -125,7 +110,7 @@ impl BackupPages {
         places.iter_mut().for_each(FilePlaces::flatten);
         sums.sort_by_key(RegionSum::place);
         let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
-        let other_sets = other_sets(labels, full, differential);
+        let other_sets = if logs.is_empty() { other_sets(labels, full, differential) } else { Vec::new() };
         let names = |group: &Group| {
             let set = group.first().and_then(|&(media, set)| labels.get(media)?.sets.get(set));
             let files = set.map_or(&[][..], |set| &set.files);
@@ -154,14 +139,49 @@ impl BackupPages {
     }
 }
 
+/// Opens backup files and reads their labels; a path of `-` means `input`.
+pub(super) fn open_all(
+    paths: &[PathBuf],
+    mut input: Option<File>,
+    room: &Room,
+) -> Result<(Vec<Media>, Vec<BackupMedia>), OpenError> {
+    let (mut media, mut labels) = (Vec::new(), Vec::new());
+    for path in paths {
+        let kept = if path.as_os_str() == "-" { input.take() } else { None };
+        let opened = match kept {
+            Some(file) => super::open_file(path, file, room)?,
+            None => super::open(path, room)?,
+        };
+        let label = BackupMedia::read(&opened, room).map_err(|cause| open_error(path, cause))?;
+        media.push(opened);
+        labels.push(label);
+    }
+    Ok((media, labels))
+}
+
+/// Chooses the full backup and a differential of it; each file must hold part of one of them.
+pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Group, Group), OpenError> {
+    let chosen = |media: usize, index: usize| {
+        let set = labels.get(media).and_then(|label| label.sets.get(index));
+        set.filter(|set| positions.is_empty() || positions.contains(&set.position))
+    };
+    let full = choose_full(labels, &chosen)?;
+    let differential = choose_differential(labels, &chosen, &full, positions)?;
+    let is_used = |number| full.iter().chain(&differential).any(|(media, _)| *media == number);
+    match labels.iter().enumerate().find(|(number, _)| !is_used(*number)) {
+        Some((_, unused)) => Err(unmatched(labels, unused, &full)),
+        None => Ok((full, differential)),
+    }
+}
+
 /// Total bytes of the backup files.
-fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
+pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     let named = paths.iter().filter_map(|path| path.metadata().ok());
     named.chain(input.and_then(|file| file.metadata().ok())).map(|metadata| metadata.len()).sum()
 }
 
 /// Checks the files by themselves: readable, and no stripe twice.
-fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
+pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {
         let path = || label.path.clone();
@@ -200,7 +220,7 @@ fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, full: &Group) -> Open
 }
 
 /// The stripes of a set: the same set in all media.
-fn stripes_of(labels: &[BackupMedia], set: &BackupSet, of: &BackupMedia) -> Group {
+pub(super) fn stripes_of(labels: &[BackupMedia], set: &BackupSet, of: &BackupMedia) -> Group {
     let mut group = Group::new();
     for (number, label) in labels.iter().enumerate() {
         let is_same = |other: &BackupSet| {
@@ -327,7 +347,7 @@ fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
 fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> std::io::Result<LogPortion> {
     let mut regions: Vec<(u16, LogRegion)> =
         stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();
-    regions.sort_by_key(|(tape, log)| (log.sequence, log.start, *tape, log.region.at));
+    regions.sort_by_key(|(tape, log)| (log.vlf.sequence, log.start, *tape, log.region.at));
     let mut log = LogPortion::default();
     for (tape, region) in &regions {
         if let Some(media) = media.get(usize::from(*tape)) {

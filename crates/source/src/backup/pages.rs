@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::mem::offset_of;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use format::allocation::EXTENT_PAGES;
@@ -30,7 +31,7 @@ const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 /// The pages of one backup: a full one with its stripes, overlaid by a differential.
 #[derive(Debug)]
 pub struct BackupPages {
-    pub(super) media: Vec<Media>,
+    pub(super) media: Arc<Vec<Media>>,
     pub(super) files: Vec<DataFile>,
     pub(super) places: Vec<FilePlaces>,
     /// By place.
@@ -276,7 +277,7 @@ impl BackupPages {
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }
         }
-        for media in &self.media {
+        for media in self.media.iter() {
             if let Err(cause) = media.container_damage(&mut found) {
                 errors.push(io_error(&media.path, 0, cause));
             }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use format::bytes::{u16_at, u32_at, u64_at};
+use format::Lsn;
+use format::bytes::{u8_at, u16_at, u32_at, u64_at};
+use format::log::Vlf;
 
 use super::blocks::{Block, Stream, Tag, Walk};
 use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date, guid, set_flags};
@@ -79,10 +81,12 @@ pub(crate) struct LogRegion {
     pub(crate) region: Region,
     /// Bytes of log in it; the rest is filler.
     pub(crate) used: u64,
-    /// Sequence number of the virtual log file.
-    pub(crate) sequence: u32,
-    /// Its offset in the log file.
+    /// Where it starts in the log file.
     pub(crate) start: u64,
+    /// The virtual log file.
+    pub(crate) vlf: Vlf,
+    /// The log file that it is in.
+    pub(crate) file_id: u16,
 }
 
 /// One backup set of a backup file.
@@ -311,11 +315,11 @@ impl OpenSet {
             b"MSTL" => {
                 let range = (u64_at(&block.fields, 0x3C), u64_at(&block.fields, 0x44));
                 let (start, end) = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
-                let sequence = u32_at(&block.fields, 0x5C).unwrap_or_default();
+                let (vlf, file_id) = descriptor(&block.fields);
                 for region in regions(media, block, b"MQTL")? {
                     room.take(BYTES_PER_REGION, "its regions of log")?;
                     let used = end.saturating_sub(start).min(region.length);
-                    self.log.push(LogRegion { region, used, sequence, start });
+                    self.log.push(LogRegion { region, used, start, vlf, file_id });
                 }
             }
             _ => {}
@@ -405,4 +409,18 @@ fn configuration(media: &Media, block: &Block, room: &Room) -> io::Result<Option
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
         read => read,
     }
+}
+
+/// The virtual log file that an MSTL block describes, and its log file (docs/format/backups.md#log-portion).
+fn descriptor(fields: &[u8]) -> (Vlf, u16) {
+    const AT: usize = 0x5C;
+    let vlf = Vlf {
+        sequence: u32_at(fields, AT).unwrap_or_default(),
+        bytes: u64_at(fields, AT + 4).unwrap_or_default(),
+        offset: u64_at(fields, AT + 12).unwrap_or_default(),
+        parity: u8_at(fields, AT + 0x16).unwrap_or_default(),
+        created: Lsn::read(fields, AT + 0x18).unwrap_or_default(),
+        format: u16_at(fields, AT + 0x22).unwrap_or_default(),
+    };
+    (vlf, u16_at(fields, AT + 0x14).unwrap_or_default())
 }

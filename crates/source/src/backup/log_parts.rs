@@ -1,0 +1,164 @@
+//! The log in backup files: the log of log backups, and the log portion of full and differential ones
+//! (docs/format/backups.md#log-portion).
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use format::Lsn;
+use format::log::block::SECTOR_BYTES;
+use format::log::{Vlf, vlf};
+
+use super::media::Media;
+use super::open::{Group, check_labels, open_all, size_of_files, stripes_of};
+use super::room::Room;
+use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
+use crate::{OpenError, ReadFaults};
+
+/// A set whose log can be read.
+#[derive(Clone, Debug)]
+pub struct LogSet {
+    /// The file with its first stripe.
+    pub path: PathBuf,
+    /// Its position there, from 1.
+    pub position: u16,
+    /// What the set holds.
+    pub kind: SetKind,
+    /// Identifies the database; zeros if the set does not say.
+    pub binding_guid: [u8; 16],
+    /// Name of the database.
+    pub database: String,
+    /// Start of its log, as the set says.
+    pub first_lsn: Option<Lsn>,
+    /// The record after its log, as the set says.
+    pub last_lsn: Option<Lsn>,
+}
+
+/// Log of one virtual log file (VLF) in a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogPart {
+    /// The VLF.
+    pub vlf: Vlf,
+    /// Position in [`BackupLog::sets`].
+    pub set: usize,
+    /// The log file that the VLF is in.
+    pub file_id: u16,
+    /// Where the part starts in the log file: at a block.
+    pub from: u64,
+    /// Where it ends.
+    pub to: u64,
+    tape: u16,
+    at: u64,
+}
+
+/// The log in backup files.
+#[derive(Debug)]
+pub struct BackupLog {
+    media: Arc<Vec<Media>>,
+    sets: Vec<LogSet>,
+    parts: Vec<LogPart>,
+    unusable: usize,
+}
+
+impl BackupLog {
+    /// Opens backup files for the log of all their sets, whatever they are of. `positions` selects sets by position in their
+    /// file.
+    ///
+    /// # Errors
+    /// [`OpenError`] if one of them cannot be read or is not a readable backup.
+    pub fn open(paths: &[PathBuf], positions: &[u16]) -> Result<Self, OpenError> {
+        let room = Room::new(None, size_of_files(paths, None));
+        let (media, labels) = open_all(paths, None, &room)?;
+        check_labels(&labels, positions)?;
+        let mut groups: Vec<Group> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (tape, label) in labels.iter().enumerate() {
+            for (number, set) in label.sets.iter().enumerate() {
+                let is_wanted = positions.is_empty() || positions.contains(&set.position);
+                if is_wanted && !seen.contains(&(tape, number)) {
+                    let group = stripes_of(&labels, set, label);
+                    seen.extend(group.iter().copied());
+                    groups.push(group);
+                }
+            }
+        }
+        Ok(Self::new(Arc::new(media), &labels, &groups))
+    }
+
+    /// The log of sets, each with the numbers of the media that hold its stripes.
+    pub(super) fn new(media: Arc<Vec<Media>>, labels: &[BackupMedia], groups: &[Group]) -> Self {
+        let mut this = Self { media, sets: Vec::new(), parts: Vec::new(), unusable: 0 };
+        for group in groups {
+            let stripes: Vec<(usize, &BackupMedia, &BackupSet)> = group
+                .iter()
+                .filter_map(|&(tape, set)| Some((tape, labels.get(tape)?, labels.get(tape)?.sets.get(set)?)))
+                .collect();
+            let Some((_, label, set)) = stripes.first() else { continue };
+            let number = this.sets.len();
+            this.sets.push(LogSet {
+                path: label.path.clone(),
+                position: set.position,
+                kind: set.kind,
+                binding_guid: set.config.binding_guid,
+                database: set.config.database.clone(),
+                first_lsn: set.config.first_lsn,
+                last_lsn: set.config.last_lsn,
+            });
+            for (tape, _, set) in &stripes {
+                for region in set.log.iter().filter(|region| region.used > 0) {
+                    match part(region, number, *tape as u16) {
+                        Some(part) => this.parts.push(part),
+                        None => this.unusable += 1,
+                    }
+                }
+            }
+        }
+        this
+    }
+
+    /// The sets.
+    pub fn sets(&self) -> &[LogSet] {
+        &self.sets
+    }
+
+    /// The parts, by set.
+    pub fn parts(&self) -> &[LogPart] {
+        &self.parts
+    }
+
+    /// Parts that are left out because what the backup says of them cannot be.
+    pub fn unusable_parts(&self) -> usize {
+        self.unusable
+    }
+
+    /// Reads a part from offset `at` of its log file on; fewer bytes than requested only at its end.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidData` where the backup is damaged.
+    pub fn read_at(&self, part: &LogPart, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        let (Some(media), Some(within)) = (self.media.get(usize::from(part.tape)), at.checked_sub(part.from)) else {
+            return Ok(0);
+        };
+        let left = usize::try_from(part.to.saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
+        media.read_at(buffer.get_mut(..left).unwrap_or_default(), part.at.saturating_add(within))
+    }
+
+    /// All reads that have failed so far.
+    pub fn read_faults(&self) -> ReadFaults {
+        let mut faults = ReadFaults::default();
+        self.media.iter().for_each(|media| media.add_read_faults(&mut faults));
+        faults
+    }
+}
+
+/// The part that a region holds; `None` if what the set says of it cannot be.
+fn part(region: &LogRegion, set: usize, tape: u16) -> Option<LogPart> {
+    let vlf = region.vlf;
+    let (from, to) = (region.start, region.start.checked_add(region.used)?);
+    let is_inside = vlf.is_used()
+        && vlf.offset.checked_add(vlf.bytes).is_some_and(|end| to <= end)
+        && vlf.offset.checked_add(vlf::HEADER_BYTES).is_some_and(|first| first <= from)
+        && (from - vlf.offset).is_multiple_of(SECTOR_BYTES as u64);
+    is_inside.then_some(LogPart { vlf, set, file_id: region.file_id, from, to, tape, at: region.region.at })
+}
