@@ -116,6 +116,37 @@ pub(crate) struct Loser {
     pub(crate) made_a_chain: bool,
 }
 
+/// Where recovery starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// The checkpoint that the boot page names.
+    pub checkpoint: Lsn,
+    /// From where records are redone.
+    pub redo_from: Lsn,
+    /// From where the log is read: the oldest transaction that was open at the checkpoint may have begun earlier.
+    pub from: Lsn,
+}
+
+impl Start {
+    /// Asks whether the log belongs to the data files: their binding id is that of the log, and the checkpoint that the boot page
+    /// names is in it.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it is of another database or of another moment, or it cannot be read.
+    pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
+        let binding = source.files().first().and_then(|file| file.binding_guid);
+        if let (Some(binding), Some(file)) = (binding, log.files().first())
+            && binding != file.binding_guid
+        {
+            return Err(Refusal::OtherDatabase);
+        }
+        let (checkpoint, redo_from) = start(source).ok_or(Refusal::NoBoot)?;
+        let oldest = oldest_open(log, checkpoint)?;
+        let from = oldest.into_iter().chain([redo_from, checkpoint]).min().unwrap_or(redo_from);
+        Ok(Self { checkpoint, redo_from, from })
+    }
+}
+
 /// What a log says about a database.
 #[derive(Debug)]
 pub struct Analysis {
@@ -146,15 +177,7 @@ impl Analysis {
     /// # Errors
     /// [`Refusal`]: why this log cannot recover these files.
     pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
-        let binding = source.files().first().and_then(|file| file.binding_guid);
-        if let (Some(binding), Some(file)) = (binding, log.files().first())
-            && binding != file.binding_guid
-        {
-            return Err(Refusal::OtherDatabase);
-        }
-        let (checkpoint, redo) = start(source).ok_or(Refusal::NoBoot)?;
-        let oldest = oldest_open(log, checkpoint)?;
-        let from = oldest.into_iter().chain([redo, checkpoint]).min().unwrap_or(redo);
+        let Start { checkpoint, redo_from: redo, from } = Start::of(source, log)?;
         let mut this = Self {
             checkpoint,
             redo_from: redo,

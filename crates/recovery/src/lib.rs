@@ -18,7 +18,7 @@ mod settings;
 mod store;
 mod undo;
 
-pub use analysis::{Analysis, Refusal};
+pub use analysis::{Analysis, Refusal, Start};
 pub use apply::{Applied, NotRecovered, Recovery};
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
