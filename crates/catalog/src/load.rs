@@ -65,6 +65,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         database_id: boot.database_id(),
         compatibility_level: boot.compatibility_level(),
         checkpoint_lsn: boot.checkpoint_lsn(),
+        redo_lsn: boot.redo_lsn(),
         collation: boot.collation(),
         created: text(boot.created()),
         modified: text(boot.modified()),

@@ -8,31 +8,22 @@ use format::version;
 use report::{Format, View};
 use source::{PageSource, Throttled};
 
-use crate::cli::CheckArguments;
+use crate::cli::{CheckArguments, RecoveryArguments};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::output::Target;
-use crate::recover::{self, Wanted};
-use crate::{progress, scope, size, spool};
+use crate::{progress, recover, scope, size, spool};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
         yield_to_others();
     }
-    let spool = (arguments.temp_dir.as_deref(), arguments.spool_limit);
-    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, arguments.memory)?;
+    let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
+    let spool = (temp_dir.as_deref(), arguments.spool_limit);
+    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, *memory)?;
     let source = source.as_ref();
     let as_stored = catalog::load(source);
-    let wanted = Wanted {
-        paths: &arguments.paths,
-        no_log: arguments.no_log,
-        memory: arguments.memory,
-        temp_dir: arguments.temp_dir.clone(),
-    };
-    let recovered = recover::recover(&wanted, source, &as_stored)?;
-    let (source, database) = match &recovered.pages {
-        Some(pages) => (pages as &dyn PageSource, catalog::load(pages)),
-        None => (source, as_stored),
-    };
+    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source, &as_stored)?;
+    let (source, database) = recovered.view(source, as_stored);
     let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
     warn_about_files(source, &database);
     let options = Options {
@@ -46,8 +37,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         extended_logical_checks: arguments.extended_logical_checks,
         readers: arguments.readers,
         batches: arguments.batches,
-        memory_bytes: arguments.memory.map(|granted| granted.saturating_sub(kept_bytes)),
-        temp_dir: arguments.temp_dir.clone(),
+        memory_bytes: memory.map(|granted| granted.saturating_sub(kept_bytes)),
+        temp_dir: temp_dir.clone(),
         hash_seed: None,
         allowed: arguments.allow.clone(),
         recovery: recovered.summary.clone(),
@@ -168,6 +159,7 @@ fn warn_about_files(source: &dyn PageSource, database: &Database) {
         let others: Vec<String> = others.iter().map(ToString::to_string).collect();
         warn(format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", ")));
     }
+    recover::warn_if_not_recovered(source, database, "checked");
     let Some(boot) = &database.boot else { return };
     if boot.version > version::NEWEST {
         warn(format!(
@@ -175,11 +167,6 @@ fn warn_about_files(source: &dyn PageSource, database: &Database) {
             boot.version,
             version::NEWEST
         ));
-    }
-    if source.in_flight().is_none() && backup.is_none() && !boot.clean_shutdown() {
-        warn(
-            "the database was not shut down cleanly; its files are checked as they are, without the changes in the log",
-        );
     }
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod examples;
 mod others;
+mod recovery;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,8 @@ pub(crate) use others::{
     BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat, ExplainArguments,
     ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
 };
+
+pub(crate) use recovery::RecoveryArguments;
 
 use crate::failure::Failure;
 use crate::output;
@@ -148,11 +151,13 @@ pub(crate) enum Command {
 
 /// Heading of the options that say where results go.
 const OUTPUT: &str = "Output";
+/// Heading of the options that say what a run may use.
+const RESOURCES: &str = "Resources";
 
-/// Where a database is, and which of several backups of it.
+/// Where a database is, which of several backups of it, and whether its log is used.
 #[derive(Args)]
 pub(crate) struct DatabaseArguments {
-    /// Data files of one database, or the folder that holds them; or backup files
+    /// Data files of one database with their log, or the folder that holds them; or backup files
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -161,6 +166,9 @@ pub(crate) struct DatabaseArguments {
     /// By default the first full backup is used and, from other files, the first differential based on it.
     #[arg(long, value_name = "N")]
     pub(crate) set: Vec<u16>,
+
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
 }
 
 /// `mdfsck completions`.

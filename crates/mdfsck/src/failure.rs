@@ -57,6 +57,17 @@ impl From<source::OpenError> for Failure {
     }
 }
 
+impl From<log::LogError> for Failure {
+    fn from(error: log::LogError) -> Self {
+        match error {
+            log::LogError::Nothing | log::LogError::SameFile { .. } | log::LogError::OtherDatabase { .. } => {
+                Self::usage(error)
+            }
+            _ => Self::unable(error),
+        }
+    }
+}
+
 /// Reports failed reads, one line per file; returns the status for them.
 pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
     faults.healed.iter().for_each(warn);

@@ -11,15 +11,6 @@ use crate::cli::LogArguments;
 use crate::failure::{Failure, warn};
 use crate::{logs, output};
 
-impl From<LogError> for Failure {
-    fn from(error: LogError) -> Self {
-        match error {
-            LogError::Nothing => Self::usage(error),
-            _ => Self::unable(error),
-        }
-    }
-}
-
 /// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number of backup history.
 pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
     let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();

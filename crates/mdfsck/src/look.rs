@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use catalog::Database;
 use source::{DataFiles, PageSource};
 
-use crate::cli::{InfoArguments, LintArguments, TablesArguments};
+use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TablesArguments};
 use crate::failure::{Failure, report_read_faults, warn};
-use crate::{logs, output};
+use crate::{logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) {
@@ -17,9 +17,11 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     let source = DataFiles::open(&arguments.paths)?;
     let database = catalog::load(&source);
     let logs = logs::find(&source, &database);
+    let recovery = recover::need(&arguments.paths, &source, &database);
+    let about_log = (logs.as_slice(), recovery.as_ref());
     output::print(|out| match arguments.json {
-        true => report::info::write_json(&source, &database, &logs, out),
-        false => report::info::write(&source, &database, &logs, out),
+        true => report::info::write_json(&source, &database, about_log, out),
+        false => report::info::write(&source, &database, about_log, out),
     })?;
     if database.boot.is_none() {
         warn("the boot page (1:9) is damaged; 'mdfsck check' reports more");
@@ -50,23 +52,32 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
-    let database = catalog::load(source.as_ref());
-    output::print(|out| match arguments.json {
-        true => report::tables::write_json(&database, arguments.all, out),
-        false => report::tables::write(&database, arguments.all, out),
-    })?;
-    Ok(report_gaps(source.as_ref(), &database) | report_read_faults(&source.read_faults()))
+    show_catalog(&arguments.database, |database, out| match arguments.json {
+        true => report::tables::write_json(database, arguments.all, out),
+        false => report::tables::write(database, arguments.all, out),
+    })
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
-    let database = catalog::load(source.as_ref());
-    output::print(|out| match arguments.json {
-        true => report::lint::write_json(&database, out),
-        false => report::lint::write(&database, out),
-    })?;
-    Ok(report_gaps(source.as_ref(), &database) | report_read_faults(&source.read_faults()))
+    show_catalog(&arguments.database, |database, out| match arguments.json {
+        true => report::lint::write_json(database, out),
+        false => report::lint::write(database, out),
+    })
+}
+
+/// Prints what the catalog says, as recovery would leave it.
+fn show_catalog(
+    arguments: &DatabaseArguments,
+    write: impl FnOnce(&Database, &mut dyn io::Write) -> io::Result<()>,
+) -> Result<u8, Failure> {
+    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let as_stored = catalog::load(source.as_ref());
+    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored)?;
+    let (source, database) = recovered.view(source.as_ref(), as_stored);
+    recover::warn_if_not_recovered(source, &database, "shown");
+    output::print(|out| write(&database, out))?;
+    let status = report_gaps(source, &database) | recover::report_doubts(&recovered);
+    Ok(status | report_read_faults(&source.read_faults()))
 }
 
 /// Reports what of the catalog could not be read. Returns the exit status for that.

@@ -6,12 +6,13 @@ use format::protection::undo_torn_bits;
 use format::record::Record;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use report::columns;
-use report::page_dump::{Allocation, ColumnValue, PageDump};
+use report::page_dump::{Allocation, ColumnValue, PageDump, RecoveredDump};
 use source::PageSource;
 
 use crate::cli::PageArguments;
-use crate::failure::{Failure, report_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
+use crate::recover::{self, Outcome};
 
 /// Parses `1:153` or `(1:153)`.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
@@ -26,27 +27,85 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     let source = source.as_ref();
     let at = arguments.page;
     let bytes = read(source, at)?;
-    let mut dump = PageDump::new(at, &bytes);
     if arguments.raw {
-        output::print(|out| out.write_all(dump.raw().as_bytes()))?;
+        output::print(|out| out.write_all(PageDump::new(at, &bytes).raw().as_bytes()))?;
         return Ok(0);
     }
-    let database = catalog::load(source);
-    let mut undone = bytes;
-    undo_torn_bits(&mut undone);
-    let page = Page::new(&undone);
-    let rowset = owner_of(&database, page).map(|(_, rowset)| rowset);
-    let allocation = allocation_of(source, at, owner_of(&database, page).map(|(words, _)| words));
-    dump.allocation = Some(&allocation);
-    let level = level_of(page, rowset);
-    dump.leaf = Some(level == Level::Leaf);
-    let columns = |_: u16, bytes: &[u8]| columns_of(&database, rowset, level, page, bytes);
-    dump.columns = Some(&columns);
-    output::print(|out| match arguments.json {
-        true => dump.write_json(out),
-        false => out.write_all(dump.text().as_bytes()),
-    })?;
-    Ok(report_read_faults(&source.read_faults()))
+    let as_stored = catalog::load(source);
+    let recovered = recover::recover(&arguments.database.paths, &arguments.database.recovery, source, &as_stored)?;
+    let after = recovered.pages.as_ref();
+    let database = after.map(|pages| catalog::load(pages));
+    match (after, &database) {
+        // As recovery leaves it, where that is another page.
+        (Some(pages), Some(database)) if let Some(work) = pages.work(at) => {
+            let made = read(pages, at)?;
+            Shown::new(source, &as_stored, at, &bytes).with_dump(|dump| {
+                Shown::new(pages, database, at, &made).with_dump(|made| {
+                    let made = RecoveredDump { dump: *made, redone: work.redone, undone: work.undone };
+                    output::print(|out| match arguments.json {
+                        true => dump.write_json(Some(&made), out),
+                        false => out.write_all(dump.text_with(&made).as_bytes()),
+                    })
+                })
+            })?;
+        }
+        _ => {
+            let (source, database) = recovered.view(source, as_stored);
+            recover::warn_if_not_recovered(source, &database, "shown");
+            Shown::new(source, &database, at, &bytes).with_dump(|dump| {
+                output::print(|out| match arguments.json {
+                    true => dump.write_json(None, out),
+                    false => out.write_all(dump.text().as_bytes()),
+                })
+            })?;
+        }
+    }
+    Ok(report_not_recovered(&recovered, at) | report_read_faults(&source.read_faults()))
+}
+
+/// Reports that recovery could not make this page; the exit status for that.
+fn report_not_recovered(recovered: &Outcome<'_>, at: PageId) -> u8 {
+    let not_recovered = recovered.pages.iter().flat_map(|pages| &pages.recovery().applied.not_recovered);
+    match not_recovered.into_iter().find(|entry| entry.page == at) {
+        Some(entry) => {
+            warn(format!("page {at} is shown as it lies: {}", entry.why));
+            Failure::INCOMPLETE
+        }
+        None => 0,
+    }
+}
+
+/// A page, and where what is said about it comes from.
+struct Shown<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
+    at: PageId,
+    bytes: &'a PageBytes,
+}
+
+impl<'a> Shown<'a> {
+    fn new(source: &'a dyn PageSource, database: &'a Database, at: PageId, bytes: &'a PageBytes) -> Self {
+        Self { source, database, at, bytes }
+    }
+
+    /// Describes the page with what allocation maps and catalog say about it.
+    fn with_dump<T>(&self, show: impl FnOnce(&PageDump<'_>) -> T) -> T {
+        let mut undone = *self.bytes;
+        undo_torn_bits(&mut undone);
+        let page = Page::new(&undone);
+        let owner = owner_of(self.database, page);
+        let rowset = owner.as_ref().map(|(_, rowset)| *rowset);
+        let allocation = allocation_of(self.source, self.at, owner.map(|(words, _)| words));
+        let level = level_of(page, rowset);
+        let columns = |_: u16, bytes: &[u8]| columns_of(self.database, rowset, level, page, bytes);
+        show(&PageDump {
+            at: self.at,
+            bytes: self.bytes,
+            allocation: Some(&allocation),
+            leaf: Some(level == Level::Leaf),
+            columns: Some(&columns),
+        })
+    }
 }
 
 fn read(source: &dyn PageSource, at: PageId) -> Result<PageBytes, Failure> {

@@ -1,91 +1,80 @@
 //! The database as recovery would leave it, if its log is at hand.
 
+mod summary;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use catalog::Database;
-use check::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
+use catalog::{Boot, Database};
+use check::{RecoveryState, RecoverySummary};
 use log::Log;
-use recovery::{Analysis, Applied, Misfit, RecoveredPages, Recovery, Refusal, Settings};
+use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings};
+use report::info::{self, Recovery as Need};
 use source::PageSource;
 
+use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::{logs, size};
+pub(crate) use summary::report_doubts;
+use summary::{names, report, summarize, summary_of};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
-/// Pages that are named one by one in a reason.
-const NAMED_PAGES: usize = 3;
-
-/// What recovery needs to know of the command line.
-pub(crate) struct Wanted<'a> {
-    /// What was named.
-    pub(crate) paths: &'a [PathBuf],
-    /// `--no-log`.
-    pub(crate) no_log: bool,
-    /// `--memory`.
-    pub(crate) memory: Option<u64>,
-    /// `--temp-dir`.
-    pub(crate) temp_dir: Option<PathBuf>,
-}
 
 /// What came of it.
 #[derive(Default)]
 pub(crate) struct Outcome<'s> {
     /// The recovered pages; `None` where the files are to be read as they are.
     pub(crate) pages: Option<RecoveredPages<'s>>,
-    /// What happened; `None` if there was no reason to look for a log.
+    /// What happened; `None` if there was no reason to look for a log, or none was found.
     pub(crate) summary: Option<RecoverySummary>,
 }
 
-/// Recovers the database in memory, with the log that was named, or with the one beside data files that were not shut down
-/// cleanly.
+impl Outcome<'_> {
+    /// The database to look at: recovered, or else as the files have it.
+    pub(crate) fn view<'a>(
+        &'a self,
+        source: &'a dyn PageSource,
+        as_stored: Database,
+    ) -> (&'a dyn PageSource, Database) {
+        match &self.pages {
+            Some(pages) => (pages, catalog::load(pages)),
+            None => (source, as_stored),
+        }
+    }
+}
+
+/// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.
 ///
 /// # Errors
-/// A log that was named and does not belong to the data files, or cannot be used; a temporary file that fails.
+/// A log that was named and does not belong to the data files, or cannot be read; a temporary file that fails.
 pub(crate) fn recover<'s>(
-    wanted: &Wanted<'_>,
+    paths: &[PathBuf],
+    options: &RecoveryArguments,
     source: &'s dyn PageSource,
     database: &Database,
 ) -> Result<Outcome<'s>, Failure> {
-    let is_clean = database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
-    let named: Vec<PathBuf> = wanted.paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
-    if source.backup().is_some() || is_clean && named.is_empty() {
+    if source.backup().is_some() {
         return Ok(Outcome::default());
     }
-    if wanted.no_log {
-        return Ok(Outcome { pages: None, summary: Some(summary_of(RecoveryState::Off, "--no-log")) });
+    let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
+    if options.no_log {
+        let off = || summary_of(RecoveryState::Off, "--no-log");
+        let is_asked = !is_clean || paths.iter().any(|path| logs::is_log(path));
+        return Ok(Outcome { pages: None, summary: is_asked.then(off) });
     }
-    let is_named = !named.is_empty();
-    let paths = if is_named { named } else { beside(wanted.paths, source, database) };
-    if paths.is_empty() {
+    let (logs, is_named) = find(paths, source, database);
+    if logs.is_empty() {
         return Ok(Outcome::default());
     }
     let settings = Settings {
-        grant_bytes: wanted.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-        temp_dir: wanted.temp_dir.clone(),
+        grant_bytes: options.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+        temp_dir: options.temp_dir.clone(),
         has_version_store: database.has_version_store(),
     };
-    let made = make(&paths, source, &settings);
-    let recovery = match made {
+    let recovery = match make(&logs, source, database, &settings) {
         Ok(recovery) => recovery,
-        Err(refusal) if refusal.least_grant_bytes().is_some() => {
-            let least = size::text(refusal.least_grant_bytes().unwrap_or_default());
-            return Err(Failure::usage(format!("{}: {refusal}; --memory {least} is needed at least", names(&paths))));
-        }
-        Err(refusal @ Refusal::Temporary(_)) => return Err(Failure::unable(refusal)),
-        Err(refusal) if is_named => {
-            let text = format!(
-                "{}: {refusal}; name the log that was copied with the data files, or use --no-log",
-                names(&paths)
-            );
-            return Err(Failure::usage(text));
-        }
-        Err(refusal) => {
-            warn(format!("{}: passed over: {refusal}", names(&paths)));
-            let reason = refusal.to_string();
-            return Ok(Outcome { pages: None, summary: Some(summary_of(RecoveryState::Refused, &reason)) });
-        }
+        Err(refusal) => return refused(refusal, &logs, is_named, is_clean),
     };
     let summary = summarize(&recovery, is_clean);
     report(&summary, &recovery.applied);
@@ -93,10 +82,90 @@ pub(crate) fn recover<'s>(
     Ok(Outcome { pages, summary: Some(summary) })
 }
 
-fn make(paths: &[PathBuf], source: &dyn PageSource, settings: &Settings) -> Result<Recovery, Refusal> {
-    let log = Log::open(paths)?;
+/// Says that the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".
+pub(crate) fn warn_if_not_recovered(source: &dyn PageSource, database: &Database, done: &str) {
+    let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
+    if !is_clean && source.in_flight().is_none() && source.backup().is_none() {
+        warn(format!(
+            "the database was not shut down cleanly; its files are {done} as they are, without the changes in the log"
+        ));
+    }
+}
+
+/// What recovery would need, as far as boot page and headers of the log say: no record is read.
+pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
+    let boot = database.boot.as_ref()?;
+    let log = match find(paths, source, database).0 {
+        logs if logs.is_empty() => Err("its log is not at hand".to_owned()),
+        logs => open(&logs, database).map_err(|refusal| refusal.to_string()),
+    };
+    let binding = source.files().first().and_then(|file| file.binding_guid);
+    let log = log.and_then(|log| match log.files().first() {
+        Some(file) if binding.is_some_and(|binding| binding != file.binding_guid) => {
+            Err(Refusal::OtherDatabase.to_string())
+        }
+        _ if log.run().iter().all(|placed| placed.vlf.sequence != boot.redo_lsn.vlf) => {
+            Err(Refusal::TooShort { lsn: boot.redo_lsn }.to_string())
+        }
+        _ => Ok(log),
+    });
+    let last = log.as_ref().ok().and_then(|log| log.run().last()).map_or(0, |placed| placed.vlf.sequence);
+    let (need, problem) = match boot.clean_shutdown() {
+        // That the log does not belong does not matter.
+        true if last <= boot.checkpoint_lsn.vlf => (info::Need::No, None),
+        true => (info::Need::Perhaps, None),
+        false => (info::Need::Yes, log.err()),
+    };
+    Some(Need { need, from: boot.redo_lsn, problem })
+}
+
+/// What follows from a log that cannot recover the database: a log that was named must belong to it, one that merely is there
+/// is passed over.
+fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
+    if let Some(least) = refusal.least_grant_bytes() {
+        let least = size::text(least);
+        return Err(Failure::usage(format!("{}: {refusal}; --memory {least} is needed at least", names(logs))));
+    }
+    match refusal {
+        Refusal::Temporary(_) => Err(Failure::unable(refusal)),
+        Refusal::Log(error) if is_named => Err(error.into()),
+        _ if is_named => Err(Failure::usage(format!(
+            "{}: {refusal}; name the log that was copied with the data files, or use --no-log",
+            names(logs)
+        ))),
+        _ => {
+            // The text of an error that is of one file begins with its name.
+            match &refusal {
+                Refusal::Log(error) => warn(format!("{error}: passed over")),
+                _ => warn(format!("{}: passed over: {refusal}", names(logs))),
+            }
+            // The files of a database that was shut down cleanly need no log.
+            let summary = (!is_clean).then(|| summary_of(RecoveryState::Refused, &refusal.to_string()));
+            Ok(Outcome { pages: None, summary })
+        }
+    }
+}
+
+/// The logs that were named, or else those beside the data files; and whether they were named.
+fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> (Vec<PathBuf>, bool) {
+    let named: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
+    if named.is_empty() { (beside(paths, source, database), false) } else { (named, true) }
+}
+
+fn make(
+    paths: &[PathBuf],
+    source: &dyn PageSource,
+    database: &Database,
+    settings: &Settings,
+) -> Result<Recovery, Refusal> {
+    let log = open(paths, database)?;
     let analysis = Analysis::new(source, &log, settings)?;
     Recovery::new(source, &log, analysis, settings)
+}
+
+/// Opens the log; all of its files must be there.
+fn open(paths: &[PathBuf], _database: &Database) -> Result<Log, Refusal> {
+    Ok(Log::open(paths)?)
 }
 
 /// Logs of this database that are beside its data files under their names, or in a folder that was named.
@@ -115,88 +184,4 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Ve
         }
     }
     found.into_values().collect()
-}
-
-fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-}
-
-fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary {
-    RecoverySummary {
-        state,
-        reason: reason.to_owned(),
-        range: None,
-        log_bytes: 0,
-        records: 0,
-        pages: 0,
-        transactions_undone: 0,
-        in_doubt: 0,
-        doubts: Vec::new(),
-    }
-}
-
-fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
-    let (analysis, applied) = (&recovery.analysis, &recovery.applied);
-    let doubts = doubts(analysis, applied);
-    let state = match (doubts.is_empty(), applied.pages) {
-        (false, _) => RecoveryState::Partial,
-        (true, 0) if is_clean => RecoveryState::NotNeeded,
-        (true, _) => RecoveryState::Done,
-    };
-    let reason = doubts.first().map(|doubt| doubt.kind.limit().id.to_owned()).unwrap_or_default();
-    RecoverySummary {
-        range: Some((analysis.redo_from, analysis.end)),
-        log_bytes: analysis.log_bytes,
-        records: analysis.records,
-        pages: applied.pages,
-        transactions_undone: applied.transactions_undone,
-        in_doubt: applied.in_doubt,
-        doubts,
-        ..summary_of(state, &reason)
-    }
-}
-
-fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
-    let doubt = |kind, scope: &str, count| RecoveryDoubt { kind, scope: scope.to_owned(), count };
-    let mut doubts = Vec::new();
-    let mut by_cause: BTreeMap<Misfit, Vec<String>> = BTreeMap::new();
-    for entry in &applied.not_recovered {
-        by_cause.entry(entry.why).or_default().push(entry.page.to_string());
-    }
-    for (why, pages) in by_cause {
-        let more = if pages.len() > NAMED_PAGES { ", ..." } else { "" };
-        let named: Vec<&str> = pages.iter().take(NAMED_PAGES).map(String::as_str).collect();
-        doubts.push(RecoveryDoubt {
-            kind: RecoveryDoubtKind::Pages(why.to_string()),
-            scope: format!("{}{more}", named.join(", ")),
-            count: pages.len() as u64,
-        });
-    }
-    if applied.in_doubt > 0 {
-        doubts.push(doubt(RecoveryDoubtKind::InDoubt, "transactions", applied.in_doubt));
-    }
-    if applied.transactions_not_undone > 0 {
-        doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
-    }
-    if analysis.blocks_after_the_end > 0 {
-        doubts.push(doubt(
-            RecoveryDoubtKind::LogEnd,
-            &format!("after {}", analysis.end),
-            analysis.blocks_after_the_end,
-        ));
-    }
-    doubts
-}
-
-fn report(summary: &RecoverySummary, applied: &Applied) {
-    match summary.state {
-        RecoveryState::Done | RecoveryState::Partial => warn(format!(
-            "recovered in memory from its log: {} pages, {} records, {} transactions taken back; the files are unchanged{}",
-            applied.pages,
-            applied.records,
-            applied.transactions_undone,
-            if summary.state == RecoveryState::Partial { "; recovery is not complete, see below" } else { "" }
-        )),
-        RecoveryState::NotNeeded | RecoveryState::Refused | RecoveryState::Off => {}
-    }
 }

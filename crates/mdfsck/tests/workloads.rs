@@ -174,3 +174,78 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     let line = lines.iter().find(is_it).unwrap_or_else(|| panic!("{lines:?}"));
     assert!(line["what"] == "recovery" && line["scope"].as_str().unwrap().contains(&format!("(1:{page})")), "{line}");
 }
+
+/// stdout of a command that must have this status.
+fn stdout(folder: &Path, arguments: &[&str], status: i32) -> String {
+    let done = run(folder, arguments);
+    assert_eq!(done.status.code(), Some(status), "{arguments:?}: {done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn tables_and_lint_show_the_catalog_as_recovered() {
+    let folder = crashed(&["--seed", "1", "--flush", "none"]);
+    let truth = ["tables", "--json", "db/truth/workload.mdf", "--no-log"];
+    let truth = stdout(folder.path(), &truth, 0);
+    for way in [&["tables", "--json", MDF][..], &["tables", "--json", LDF, MDF], &["tables", "--json", "db"]] {
+        assert_eq!(stdout(folder.path(), way, 0), truth, "{way:?}");
+    }
+    let as_it_lies = run(folder.path(), &["tables", "--json", MDF, "--no-log"]);
+    assert!(as_it_lies.stdout != truth.as_bytes());
+    assert!(String::from_utf8_lossy(&as_it_lies.stderr).contains("without the changes in the log"), "{as_it_lies:?}");
+    let lint = stdout(folder.path(), &["lint", "--json", MDF], 0);
+    assert_eq!(lint, stdout(folder.path(), &["lint", "--json", "db/truth/workload.mdf", "--no-log"], 0));
+}
+
+#[test]
+fn a_page_is_shown_as_it_lies_and_as_recovered() {
+    let folder = crashed(&["--seed", "5", "--flush", "none"]);
+    let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
+    let pages: Vec<&str> = not_on_disk.as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
+    let page = |options: &[&str]| -> Value {
+        let text = stdout(folder.path(), &[&["page", "--json"], options].concat(), 0);
+        assert_eq!(text.lines().count(), 1);
+        serde_json::from_str(&text).unwrap()
+    };
+    for at in &pages {
+        let shown = page(&[at, MDF]);
+        let recovered = &shown["recovered"];
+        assert!(recovered["records_redone"].as_u64() > Some(0), "{at} {recovered}");
+        assert!(recovered["on_disk_lsn"].as_str() < recovered["lsn"].as_str(), "{at} {recovered}");
+        // As it should be, row by row.
+        let truth = page(&[at, "db/truth/workload.mdf", "--no-log"]);
+        let rows = |page: &Value| {
+            let records = page["records"].as_array().unwrap().iter();
+            records.map(|record| record["columns"].to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&recovered["page"]), rows(&truth), "{at}");
+        let as_it_lies = page(&[at, MDF, "--no-log"]);
+        assert!(as_it_lies["recovered"].is_null() && as_it_lies["header"] == shown["header"], "{at}");
+    }
+    let text = stdout(folder.path(), &["page", pages[0], MDF], 0);
+    assert!(text.starts_with("As it lies, LSN (") && text.matches("\nHeader\n").count() == 2, "{text}");
+    // One that the log does not change.
+    assert!(page(&["1:3", MDF])["recovered"].is_null());
+}
+
+#[test]
+fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
+    let folder = crashed(&["--seed", "5", "--open"]);
+    let recovery = |arguments: &[&str]| -> Value {
+        let text = stdout(folder.path(), &[&["info", "--json"], arguments].concat(), 0);
+        serde_json::from_str::<Value>(&text).unwrap()["recovery"].clone()
+    };
+    let (_, lines, _) = check(folder.path(), &[MDF]);
+    let needed = recovery(&[MDF]);
+    assert_eq!(needed, recovery(&["db"]));
+    assert!(needed["needed"] == "yes" && needed["from_lsn"] == lines[0]["recovery"]["from"], "{needed}");
+    assert!(needed["problem"].is_null(), "{needed}");
+    let text = stdout(folder.path(), &["info", MDF], 0);
+    assert!(text.contains("needed, from LSN ") && text.contains("; its log is at hand"), "{text}");
+    fs::rename(folder.path().join(LDF), folder.path().join("elsewhere.ldf")).unwrap();
+    assert_eq!(recovery(&[MDF])["problem"], "its log is not at hand");
+    assert!(recovery(&[MDF, "elsewhere.ldf"])["problem"].is_null());
+    let clean = crashed(&["--seed", "5", "--clean"]);
+    let text = stdout(clean.path(), &["info", MDF], 0);
+    assert!(text.lines().any(|line| line.starts_with("recovery") && line.ends_with("not needed")), "{text}");
+}

@@ -17,7 +17,7 @@ use crate::losers::Losers;
 use crate::misfit::Misfit;
 use crate::page::WorkingPage;
 use crate::settings::Settings;
-use crate::store::{PageStore, RecordStore};
+use crate::store::{PageStore, PageWork, RecordStore};
 use crate::undo::Undo;
 
 /// How often rows of open transactions may be moved along, over all: half a minute.
@@ -121,11 +121,11 @@ impl Recovery {
                 making.take_back(&bytes);
                 is_changed = true;
             }
-            let records = making.applied;
+            let work = making.work;
             match making.finish() {
                 Ok(bytes) => {
-                    store.put(page, &bytes)?;
-                    applied.records += records;
+                    store.put(page, &bytes, work)?;
+                    applied.records += u64::from(work.redone);
                     filled.extend(heaps.contains(&page).then(|| fullness(&bytes)).flatten().map(|class| (page, class)));
                 }
                 // One that is made for its fullness alone is as it should be.
@@ -175,7 +175,7 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
             // Without its pattern of torn bits, which was undone.
             bytes = WorkingPage::load(&bytes).and_then(WorkingPage::finish).unwrap_or(bytes);
         }
-        store.put(map, &bytes)?;
+        store.put(map, &bytes, PageWork::default())?;
     }
     Ok(())
 }
@@ -218,8 +218,7 @@ struct Making {
     page: Result<WorkingPage, Misfit>,
     /// A record did not fit: nothing mends that.
     misfit: Option<Misfit>,
-    /// Records that were applied.
-    applied: u64,
+    work: PageWork,
     has_bulk: bool,
     /// A bulk operation may have filled it, without a record of its rows.
     is_bulk: bool,
@@ -232,7 +231,7 @@ impl Making {
             Some(stored) => (on_disk(id, &stored), None),
             None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
         };
-        Self { id, page, misfit, applied: 0, has_bulk, is_bulk: false }
+        Self { id, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
     }
 
     /// Applies a record, if the page does not have it yet.
@@ -260,7 +259,7 @@ impl Making {
         }
         if let Ok(page) = &mut self.page {
             page.set_lsn(lsn);
-            self.applied += 1;
+            self.work.redone += 1;
         }
         Ok(())
     }
@@ -279,6 +278,7 @@ impl Making {
             && let Ok(page) = &mut self.page
         {
             self.misfit = take_back(page, undo).err();
+            self.work.undone += 1;
         }
     }
 

@@ -23,3 +23,4 @@ pub use apply::{Applied, NotRecovered, Recovery};
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
 pub use settings::Settings;
+pub use store::PageWork;

@@ -6,6 +6,7 @@ use format::{Page, PageId};
 use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
 
 use crate::apply::Recovery;
+use crate::store::{PageWork, Stored};
 
 /// The allocation map of the primary file.
 const FIRST_GAM: PageId = PageId::new(1, 2);
@@ -45,9 +46,9 @@ impl<'s> RecoveredPages<'s> {
         &self.recovery
     }
 
-    /// Whether a page is not as it is in the files.
-    pub fn is_changed(&self, page: PageId) -> bool {
-        self.recovery.store.pages().binary_search_by_key(&page, |(page, _)| *page).is_ok()
+    /// What was done to a page; `None` if it is as it is in the files.
+    pub fn work(&self, page: PageId) -> Option<PageWork> {
+        self.recovery.store.work(page)
     }
 }
 
@@ -59,12 +60,12 @@ impl PageSource for RecoveredPages<'_> {
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let read = self.source.read(first, buffer)?;
         let pages = self.recovery.store.pages();
-        let start = pages.partition_point(|(page, _)| *page < first);
+        let start = pages.partition_point(|stored| stored.page < first);
         let end = PageId::new(first.file, first.page.saturating_add(read as u32));
-        for (page, place) in pages.iter().skip(start).take_while(|(page, _)| *page < end) {
+        for Stored { page, place, .. } in pages.iter().skip(start).take_while(|stored| stored.page < end).copied() {
             let at = (page.page - first.page) as usize * PAGE_BYTES;
             if let Some(bytes) = buffer.get_mut(at..at + PAGE_BYTES) {
-                self.recovery.store.read(*place, bytes).map_err(|cause| ReadError::Recovered { page: *page, cause })?;
+                self.recovery.store.read(place, bytes).map_err(|cause| ReadError::Recovered { page, cause })?;
             }
         }
         Ok(read)

@@ -191,14 +191,33 @@ impl SortedRecords {
     }
 }
 
+/// What was done to a page.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PageWork {
+    /// Records that it lacked and that were applied.
+    pub redone: u32,
+    /// Changes of transactions that had not ended, taken back.
+    pub undone: u32,
+}
+
 /// Whole pages by address: in memory up to a bound, beyond that in a temporary file.
 pub(crate) struct PageStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
-    /// By address, with the place of each among all.
-    pages: Vec<(PageId, u32)>,
+    /// By address.
+    pages: Vec<Stored>,
     memory: Vec<u8>,
     file: Option<File>,
+}
+
+/// A page in the store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored {
+    /// Its address.
+    pub(crate) page: PageId,
+    /// Its place among all, for [`PageStore::read`].
+    pub(crate) place: u32,
+    work: PageWork,
 }
 
 impl PageStore {
@@ -206,13 +225,13 @@ impl PageStore {
         Self { directory, memory_bytes, pages: Vec::new(), memory: Vec::new(), file: None }
     }
 
-    /// Adds a page, or replaces it. In order of addresses it takes constant time.
-    pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes) -> io::Result<()> {
-        let place = match self.pages.binary_search_by_key(&page, |(page, _)| *page) {
-            Ok(at) => self.pages.get(at).map_or(0, |(_, place)| *place),
+    /// Adds a page, or replaces it: then what was done to it before stays. In order of addresses it takes constant time.
+    pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes, work: PageWork) -> io::Result<()> {
+        let place = match self.position(page) {
+            Ok(at) => self.pages.get(at).map_or(0, |stored| stored.place),
             Err(at) => {
                 let place = self.pages.len() as u32;
-                self.pages.insert(at, (page, place));
+                self.pages.insert(at, Stored { page, place, work });
                 place
             }
         };
@@ -239,19 +258,28 @@ impl PageStore {
 
     /// Memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory.len() + self.pages.len() * size_of::<(PageId, u32)>()
+        self.memory.len() + self.pages.len() * size_of::<Stored>()
     }
 
-    /// The pages by address, each with its place.
-    pub(crate) fn pages(&self) -> &[(PageId, u32)] {
+    /// The pages by address.
+    pub(crate) fn pages(&self) -> &[Stored] {
         &self.pages
+    }
+
+    /// What was done to `page`, if it was added.
+    pub(crate) fn work(&self, page: PageId) -> Option<PageWork> {
+        self.position(page).ok().and_then(|at| self.pages.get(at)).map(|stored| stored.work)
+    }
+
+    fn position(&self, page: PageId) -> Result<usize, usize> {
+        self.pages.binary_search_by_key(&page, |stored| stored.page)
     }
 
     /// The page `page`, if it was added.
     pub(crate) fn get(&self, page: PageId) -> Option<Box<PageBytes>> {
-        let at = self.pages.binary_search_by_key(&page, |(page, _)| *page).ok()?;
+        let at = self.position(page).ok()?;
         let mut bytes = Box::new([0; PAGE_BYTES]);
-        self.read(self.pages.get(at)?.1, bytes.as_mut_slice()).ok()?;
+        self.read(self.pages.get(at)?.place, bytes.as_mut_slice()).ok()?;
         Some(bytes)
     }
 
@@ -280,10 +308,12 @@ mod tests {
         for memory_bytes in [0, 3 * PAGE_BYTES, 1 << 20] {
             let mut store = PageStore::new(None, memory_bytes);
             for number in [5u8, 2, 9, 7, 2] {
-                store.put(PageId::new(1, number.into()), &[number + number / 2; PAGE_BYTES]).expect("room");
+                store
+                    .put(PageId::new(1, number.into()), &[number + number / 2; PAGE_BYTES], PageWork::default())
+                    .expect("room");
             }
-            store.put(PageId::new(1, 9), &[99; PAGE_BYTES]).expect("room");
-            let pages: Vec<u32> = store.pages().iter().map(|(page, _)| page.page).collect();
+            store.put(PageId::new(1, 9), &[99; PAGE_BYTES], PageWork::default()).expect("room");
+            let pages: Vec<u32> = store.pages().iter().map(|stored| stored.page.page).collect();
             assert_eq!(pages, [2, 5, 7, 9]);
             let first = |page| store.get(PageId::new(1, page)).map(|bytes| bytes[0]);
             assert_eq!([first(2), first(5), first(9), first(3)], [Some(3), Some(7), Some(99), None]);

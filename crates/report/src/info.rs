@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use catalog::{Boot, Database, IndexType, UnitKind};
 use format::boot::status;
-use format::{PAGE_BYTES, version};
+use format::{Lsn, PAGE_BYTES, version};
 use source::{DataFile, PageSource};
 
 use crate::json::catalog as lines;
+use crate::log::lsn_text;
 use crate::text_table::TextTable;
 
 /// A log file named by the catalog or by a data file's name.
@@ -20,6 +21,45 @@ pub struct LogFile {
     pub path: Option<PathBuf>,
 }
 
+/// Whether the files lack what is in the log, as far as boot page and headers of the log say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Shut down in order: the files hold everything.
+    No,
+    /// Not shut down in order.
+    Yes,
+    /// Marked as shut down in order, but the log goes on after the last checkpoint: the files may have been copied while in use.
+    Perhaps,
+}
+
+/// What recovery would need.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recovery {
+    /// Whether there is something to recover.
+    pub need: Need,
+    /// From where records are redone.
+    pub from: Lsn,
+    /// Why the log cannot be used; `None` if nothing speaks against it.
+    pub problem: Option<String>,
+}
+
+impl Recovery {
+    fn text(&self) -> String {
+        let from = lsn_text(self.from);
+        let need = match self.need {
+            Need::No => return "not needed".to_owned(),
+            Need::Yes => format!("needed, from LSN {from}"),
+            Need::Perhaps => {
+                format!("may be needed, from LSN {from}: the log goes on after the last checkpoint")
+            }
+        };
+        match &self.problem {
+            Some(problem) => format!("{need}; {problem}"),
+            None => format!("{need}; its log is at hand"),
+        }
+    }
+}
+
 /// Writes what is known about the database as text.
 ///
 /// # Errors
@@ -27,7 +67,7 @@ pub struct LogFile {
 pub fn write(
     source: &dyn PageSource,
     database: &Database,
-    logs: &[LogFile],
+    (logs, recovery): (&[LogFile], Option<&Recovery>),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let mut facts = TextTable::new(&[]);
@@ -35,6 +75,9 @@ pub fn write(
         Some(boot) => {
             for (name, fact) in boot_facts(boot) {
                 facts.row([name, &fact]);
+                if let Some(recovery) = recovery.filter(|_| name == "state") {
+                    facts.row(["recovery", &recovery.text()]);
+                }
             }
         }
         None => facts.row(["boot page", "damaged: nothing else is known about the database"]),
@@ -78,7 +121,7 @@ pub fn write(
 pub fn write_json(
     source: &dyn PageSource,
     database: &Database,
-    logs: &[LogFile],
+    (logs, recovery): (&[LogFile], Option<&Recovery>),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let boot = database.boot.as_ref();
@@ -106,6 +149,15 @@ pub fn write_json(
         engine_build: boot.map(engine_build),
         database_id: boot.map(|boot| boot.database_id),
         clean_shutdown: boot.map(Boot::clean_shutdown),
+        recovery: recovery.map(|recovery| lines::RecoveryNeed {
+            needed: match recovery.need {
+                Need::No => "no",
+                Need::Yes => "yes",
+                Need::Perhaps => "perhaps",
+            },
+            from_lsn: lsn_text(recovery.from),
+            problem: recovery.problem.as_deref(),
+        }),
         last_good_check: boot.and_then(|boot| boot.last_known_good.as_deref()),
         created: boot.and_then(|boot| boot.created.as_deref()),
         modified: boot.and_then(|boot| boot.modified.as_deref()),

@@ -18,13 +18,14 @@ use std::io;
 
 use format::fields::Structure;
 use format::page::HEADER_BYTES;
-use format::{PageBytes, PageId, PageType};
+use format::{Lsn, Page, PageBytes, PageId, PageType};
 
 pub use self::allocation::Allocation;
 use self::parsed::Parsed;
 pub use self::records::{ColumnValue, Columns};
 use crate::json::lines::Line;
 use crate::json::page;
+use crate::log::lsn_text;
 
 /// A page to be shown, and what is known about it.
 #[derive(Clone, Copy)]
@@ -39,6 +40,17 @@ pub struct PageDump<'a> {
     pub leaf: Option<bool>,
     /// Column values by name.
     pub columns: Option<&'a Columns<'a>>,
+}
+
+/// The page as recovery would leave it.
+#[derive(Clone, Copy)]
+pub struct RecoveredDump<'a> {
+    /// The page.
+    pub dump: PageDump<'a>,
+    /// Log records that the page lacked and that were applied.
+    pub redone: u32,
+    /// Changes of transactions that had not ended, taken back.
+    pub undone: u32,
 }
 
 impl<'a> PageDump<'a> {
@@ -67,15 +79,46 @@ impl<'a> PageDump<'a> {
         out
     }
 
-    /// Writes the page as one JSON object.
+    /// The page as text, and the page as recovery would leave it.
+    pub fn text_with(&self, recovered: &RecoveredDump<'_>) -> String {
+        let RecoveredDump { dump, redone, undone } = recovered;
+        format!(
+            "As it lies, LSN {}. Recovered from the log, LSN {}: {redone} records redone, {undone} taken back; see below.\n\n\
+             {}\nRecovered\n\n{}",
+            self.lsn(),
+            dump.lsn(),
+            self.text(),
+            dump.text()
+        )
+    }
+
+    /// Writes the page as one JSON object, with the page as recovery would leave it if that differs.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    pub fn write_json(&self, recovered: Option<&RecoveredDump<'_>>, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut page = self.page_line();
+        page.recovered = recovered.map(|RecoveredDump { dump, redone, undone }| {
+            Box::new(page::Recovered {
+                on_disk_lsn: lsn_text(self.lsn()),
+                lsn: lsn_text(dump.lsn()),
+                records_redone: *redone,
+                records_undone: *undone,
+                page: dump.page_line(),
+            })
+        });
+        crate::json::line(&Line::Page(page), out)
+    }
+
+    fn lsn(&self) -> Lsn {
+        Page::new(self.bytes).header().lsn()
+    }
+
+    fn page_line(&self) -> page::Page<'a> {
         let parsed = self.parsed();
         let header = parsed.view().header();
         let records = records::of(&parsed, self.columns).map(|record| json::record(&parsed, record));
-        let line = Line::Page(page::Page {
+        page::Page {
             page: self.at.to_string(),
             file: self.at.file,
             number: self.at.page,
@@ -91,8 +134,8 @@ impl<'a> PageDump<'a> {
             slots: slots::offsets(&parsed).collect(),
             records: records.collect(),
             map: if header.is_encrypted() { Vec::new() } else { json::map(&parsed, self.at) },
-        });
-        crate::json::line(&line, out)
+            recovered: None,
+        }
     }
 
     /// All bytes of the page as read, 16 per line with offsets and characters.

@@ -21,6 +21,8 @@ pub struct Boot {
     pub compatibility_level: u16,
     /// LSN of the last checkpoint.
     pub checkpoint_lsn: Lsn,
+    /// LSN from which recovery redoes.
+    pub redo_lsn: Lsn,
     /// Default collation id.
     pub collation: u32,
     /// Creation or attach date, if set.
@@ -41,9 +43,13 @@ impl Boot {
     /// Whether the files contain everything in the log. False for tempdb: it is created anew at every start of the
     /// server without regard to this, and much of its content is in no catalog.
     pub fn clean_shutdown(&self) -> bool {
+        self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
+    }
+
+    /// Whether the database is tempdb, which has nothing that outlives its server.
+    pub fn is_tempdb(&self) -> bool {
         const TEMPDB: u16 = 2;
-        let is_tempdb = self.database_id == TEMPDB && self.name == "tempdb";
-        self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !is_tempdb
+        self.database_id == TEMPDB && self.name == "tempdb"
     }
 }
 

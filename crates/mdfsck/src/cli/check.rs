@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::Format;
 
-use super::OUTPUT;
+use super::{OUTPUT, RESOURCES, RecoveryArguments};
 
 #[derive(Args)]
 pub(crate) struct CheckArguments {
@@ -15,7 +15,7 @@ pub(crate) struct CheckArguments {
     ///
     /// For a backup, name the full backup, all its stripes and optionally a differential, in any order. '-' reads a backup
     /// from standard input and keeps it in a temporary file first. The primary file is found by content, not by name. Log
-    /// files are ignored.
+    /// files may be named with the data files.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -83,31 +83,14 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
     pub(crate) identity: bool,
 
-    /// Look at data files as they are, without the changes in their log
-    ///
-    /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or lies beside
-    /// them. Nothing is written to them.
-    #[arg(long, help_heading = SCOPE)]
-    pub(crate) no_log: bool,
+    #[command(flatten)]
+    pub(crate) recovery: RecoveryArguments,
 
     /// Estimate what the check needs, without checking
     ///
     /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
     #[arg(long, help_heading = SCOPE)]
     pub(crate) estimate_only: bool,
-
-    /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what the check needs is refused
-    ///
-    /// Data that does not fit goes to temporary files; findings do not change. The default is 128 MB plus two bytes per
-    /// database page, and up to 512 MB for recovery before that. A limit on address space (ulimit -v) should be 64 MB larger, plus 68 MB per thread, because code,
-    /// stacks and memory reserved by malloc are not part of the grant. Under a smaller limit the run may end without
-    /// results.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
-    pub(crate) memory: Option<u64>,
-
-    /// Folder for temporary files (default: the system's)
-    #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
-    pub(crate) temp_dir: Option<PathBuf>,
 
     /// Maximum size of the temporary copy of a backup read from standard input
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
@@ -196,7 +179,6 @@ pub(crate) struct CheckArguments {
 }
 
 const SCOPE: &str = "Scope and depth";
-const RESOURCES: &str = "Resources";
 
 impl CheckArguments {
     pub(crate) fn format(&self) -> Format {

@@ -118,6 +118,8 @@ Examples:
   mdfsck page 1:9 sales.mdf               the boot page
   mdfsck page '(3:153)' sales.mdf sales_2.ndf
           an address as messages print it
+  mdfsck page 1:153 sales.mdf sales_log.ldf
+          a page that the log changes: as it lies, and as recovered
   mdfsck page 1:153 --raw sales.mdf       8192 bytes in hexadecimal";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\

@@ -26,6 +26,8 @@ pub(crate) struct Database<'a> {
     pub(crate) database_id: Option<u16>,
     /// Whether the files hold everything, without the log.
     pub(crate) clean_shutdown: Option<bool>,
+    /// What recovery would need; null if the boot page is damaged.
+    pub(crate) recovery: Option<RecoveryNeed<'a>>,
     /// When CHECKDB last found nothing; null if never.
     pub(crate) last_good_check: Option<&'a str>,
     /// When the database was created.
@@ -56,6 +58,18 @@ pub(crate) struct Database<'a> {
     pub(crate) log_files: Vec<LogFile<'a>>,
     /// System tables that cannot be read to their end.
     pub(crate) unreadable_system_tables: Vec<Gap<'a>>,
+}
+
+/// What recovery would need, as far as boot page and headers of the log say.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct RecoveryNeed<'a> {
+    /// `no`: the files hold everything; `yes`: they were not shut down in order; `perhaps`: they were, but the log goes on.
+    pub(crate) needed: &'static str,
+    /// LSN from which records are redone.
+    pub(crate) from_lsn: String,
+    /// Why the log cannot be used; null if nothing speaks against it, or none is needed.
+    pub(crate) problem: Option<&'a str>,
 }
 
 /// A data file that was given.

@@ -37,6 +37,25 @@ pub(crate) struct Page<'a> {
     pub(crate) records: Vec<Record>,
     /// The runs of an allocation page.
     pub(crate) map: Vec<MapRun>,
+    /// The page as recovery would leave it; absent if that is how it lies in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) recovered: Option<Box<Recovered<'a>>>,
+}
+
+/// A page as recovery would leave it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Recovered<'a> {
+    /// The LSN of the page in its file.
+    pub(crate) on_disk_lsn: String,
+    /// Its LSN after recovery.
+    pub(crate) lsn: String,
+    /// Log records that the page lacked and that were applied.
+    pub(crate) records_redone: u32,
+    /// Changes of transactions that had not ended, taken back.
+    pub(crate) records_undone: u32,
+    /// The page.
+    pub(crate) page: Page<'a>,
 }
 
 /// Whether a page is as it was written.

@@ -11,7 +11,7 @@ use super::{Allocation, ColumnValue, PageDump};
 /// The JSON line of a page.
 fn json_of(dump: &PageDump<'_>) -> Value {
     let mut line = Vec::new();
-    dump.write_json(&mut line).unwrap();
+    dump.write_json(None, &mut line).unwrap();
     serde_json::from_slice(&line).unwrap()
 }
 

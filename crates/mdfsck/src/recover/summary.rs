@@ -1,0 +1,114 @@
+//! What recovery did, in the words of reports.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use check::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
+use recovery::{Analysis, Applied, Misfit, Recovery};
+
+use super::Outcome;
+use crate::failure::{Failure, warn};
+
+/// Pages that are named one by one in a reason.
+const NAMED_PAGES: usize = 3;
+
+/// Paths as one text.
+pub(super) fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A summary with nothing but a state.
+pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary {
+    RecoverySummary {
+        state,
+        reason: reason.to_owned(),
+        range: None,
+        log_bytes: 0,
+        records: 0,
+        pages: 0,
+        transactions_undone: 0,
+        in_doubt: 0,
+        doubts: Vec::new(),
+    }
+}
+
+/// What a recovery did.
+pub(super) fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
+    let (analysis, applied) = (&recovery.analysis, &recovery.applied);
+    let doubts = doubts(analysis, applied);
+    let state = match (doubts.is_empty(), applied.pages) {
+        (false, _) => RecoveryState::Partial,
+        (true, 0) if is_clean => RecoveryState::NotNeeded,
+        (true, _) => RecoveryState::Done,
+    };
+    let reason = doubts.first().map(|doubt| doubt.kind.limit().id.to_owned()).unwrap_or_default();
+    RecoverySummary {
+        range: Some((analysis.redo_from, analysis.end)),
+        log_bytes: analysis.log_bytes,
+        records: analysis.records,
+        pages: applied.pages,
+        transactions_undone: applied.transactions_undone,
+        in_doubt: applied.in_doubt,
+        doubts,
+        ..summary_of(state, &reason)
+    }
+}
+
+fn doubts(analysis: &Analysis, applied: &Applied) -> Vec<RecoveryDoubt> {
+    let doubt = |kind, scope: &str, count| RecoveryDoubt { kind, scope: scope.to_owned(), count };
+    let mut doubts = Vec::new();
+    let mut by_cause: BTreeMap<Misfit, Vec<String>> = BTreeMap::new();
+    for entry in &applied.not_recovered {
+        by_cause.entry(entry.why).or_default().push(entry.page.to_string());
+    }
+    for (why, pages) in by_cause {
+        let more = if pages.len() > NAMED_PAGES { ", ..." } else { "" };
+        let named: Vec<&str> = pages.iter().take(NAMED_PAGES).map(String::as_str).collect();
+        doubts.push(RecoveryDoubt {
+            kind: RecoveryDoubtKind::Pages(why.to_string()),
+            scope: format!("{}{more}", named.join(", ")),
+            count: pages.len() as u64,
+        });
+    }
+    if applied.in_doubt > 0 {
+        doubts.push(doubt(RecoveryDoubtKind::InDoubt, "transactions", applied.in_doubt));
+    }
+    if applied.transactions_not_undone > 0 {
+        doubts.push(doubt(RecoveryDoubtKind::Transaction, "transactions", applied.transactions_not_undone));
+    }
+    if analysis.blocks_after_the_end > 0 {
+        doubts.push(doubt(
+            RecoveryDoubtKind::LogEnd,
+            &format!("after {}", analysis.end),
+            analysis.blocks_after_the_end,
+        ));
+    }
+    doubts
+}
+
+/// Says that the pages are not those of the files.
+pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
+    if matches!(summary.state, RecoveryState::Done | RecoveryState::Partial) {
+        warn(format!(
+            "recovered in memory from its log: {} pages, {} records, {} transactions taken back; the files are unchanged{}",
+            summary.pages,
+            applied.records,
+            summary.transactions_undone,
+            if summary.state == RecoveryState::Partial { "; recovery is not complete, see below" } else { "" }
+        ));
+    }
+}
+
+/// Reports what could not be recovered, for commands whose results have no place for it; the exit status for that.
+pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
+    let Some(summary) = &outcome.summary else { return 0 };
+    for doubt in &summary.doubts {
+        let why = match &doubt.kind {
+            RecoveryDoubtKind::Pages(why) => why,
+            kind => kind.limit().reason,
+        };
+        warn(format!("not recovered: {}: {why} ({})", doubt.scope, doubt.kind.limit().id));
+    }
+    let is_complete = summary.doubts.is_empty() && summary.state != RecoveryState::Refused;
+    if is_complete { 0 } else { Failure::INCOMPLETE }
+}
