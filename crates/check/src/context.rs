@@ -115,7 +115,7 @@ impl<'a> Context<'a> {
     /// updates them (docs/format/log.md#redo).
     pub(crate) fn counts_are_current(&self) -> bool {
         let is_shut_down = || self.database.boot.as_ref().is_some_and(|boot| boot.clean_shutdown());
-        self.is_clean() && (self.source.backup().is_some() || is_shut_down())
+        self.is_clean() && !self.source.has_recovered_pages() && (self.source.backup().is_some() || is_shut_down())
     }
 
     /// What the audit of a unit's pages needs to know.

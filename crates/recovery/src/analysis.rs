@@ -2,15 +2,17 @@
 //! had not ended, which pages it changes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use format::boot::Boot;
-use format::log::{Block, LogRecord, Operation, TransactionId};
+use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
+use crate::stop::{Search, Stop};
 
 /// Transactions that are followed at a time.
 const MAX_OPEN: usize = 1_000_000;
@@ -22,6 +24,24 @@ const OPEN_BYTES: usize = 128;
 /// Why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
+    /// A restore is to stop where the pages of its backup are newer already.
+    #[error("the backup ends at {pages_to}, after the point at which to stop, {until}; name an earlier full backup")]
+    StopTooEarly {
+        /// The first record that is to be left out.
+        until: Lsn,
+        /// Where the backup ends.
+        pages_to: Lsn,
+    },
+    /// The mark is not there.
+    #[error("no transaction with the name {name} was committed in the log from {from} to {to}")]
+    NoMark {
+        /// The name.
+        name: String,
+        /// Where the log that was read starts.
+        from: Lsn,
+        /// Where it ends.
+        to: Lsn,
+    },
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -147,6 +167,19 @@ impl Start {
     }
 }
 
+/// Where the log of a restore starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RestoreStart {
+    /// The oldest record that the backup needs: where its checkpoint is, or where the oldest transaction began that was open
+    /// then.
+    pub from: Lsn,
+    /// The checkpoint of the backup. Records before it may be about pages that were free, and are left out: they must not be
+    /// redone.
+    pub redo_from: Lsn,
+    /// The record after the backup's own log: none of its pages is newer.
+    pub pages_to: Lsn,
+}
+
 /// What a log says about a database.
 #[derive(Debug)]
 pub struct Analysis {
@@ -158,6 +191,10 @@ pub struct Analysis {
     pub(crate) from: Lsn,
     /// The last record.
     pub end: Lsn,
+    /// When the last transaction up to there was committed, in the local time of the server.
+    pub last_commit: Option<LogTime>,
+    /// The first record that is left out, where a restore stops before the end of the log.
+    pub until: Option<Lsn>,
     /// Whole blocks follow the end of the log: they were under way when writing stopped, or the log is damaged.
     pub blocks_after_the_end: u64,
     /// Bytes of log from where redo starts.
@@ -169,6 +206,8 @@ pub struct Analysis {
     pub(crate) pages: HashMap<PageId, Lsn>,
     /// A bulk operation wrote pages without logging their rows.
     pub(crate) has_bulk: bool,
+    /// The pages are those of a backup.
+    pub(crate) is_restore: bool,
 }
 
 impl Analysis {
@@ -177,21 +216,57 @@ impl Analysis {
     /// # Errors
     /// [`Refusal`]: why this log cannot recover these files.
     pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
-        let Start { checkpoint, redo_from: redo, from } = Start::of(source, log)?;
-        let mut this = Self {
+        let Start { checkpoint, redo_from, from } = Start::of(source, log)?;
+        let mut this = Self::empty(checkpoint, redo_from, from);
+        this.read(log, None, settings)?;
+        Ok(this)
+    }
+
+    /// Reads the log of a restore: from the checkpoint of its backup, up to `stop` if there is one.
+    ///
+    /// # Errors
+    /// [`Refusal`]: why this log cannot bring these pages to that point.
+    pub fn of_restore(
+        start: RestoreStart,
+        log: &Log,
+        stop: Option<&Stop>,
+        settings: &Settings,
+    ) -> Result<Self, Refusal> {
+        let mut this = Self::empty(start.redo_from, start.redo_from, start.from.min(start.redo_from));
+        this.is_restore = true;
+        this.read(log, stop, settings)?;
+        match (this.until, stop) {
+            (Some(until), _) if until < start.pages_to => {
+                Err(Refusal::StopTooEarly { until, pages_to: start.pages_to })
+            }
+            (None, Some(Stop::AtMark(name) | Stop::BeforeMark(name))) => {
+                Err(Refusal::NoMark { name: name.clone(), from: this.from, to: this.end })
+            }
+            _ => Ok(this),
+        }
+    }
+
+    fn empty(checkpoint: Lsn, redo_from: Lsn, from: Lsn) -> Self {
+        Self {
             checkpoint,
-            redo_from: redo,
+            redo_from,
             from,
             end: checkpoint,
+            last_commit: None,
+            until: None,
             blocks_after_the_end: 0,
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
             pages: HashMap::new(),
             has_bulk: false,
-        };
-        this.read(log, settings)?;
-        Ok(this)
+            is_restore: false,
+        }
+    }
+
+    /// Whether a record is part of what is recovered.
+    pub(crate) fn includes(&self, lsn: Lsn) -> bool {
+        lsn >= self.from && self.until.is_none_or(|until| lsn < until)
     }
 
     /// How many transactions had not ended where the log does.
@@ -199,24 +274,34 @@ impl Analysis {
         self.losers.len()
     }
 
-    fn read(&mut self, log: &Log, settings: &Settings) -> Result<(), Refusal> {
+    fn read(&mut self, log: &Log, stop: Option<&Stop>, settings: &Settings) -> Result<(), Refusal> {
+        let mut search = stop.map(Search::new);
         let mut open: HashMap<TransactionId, Loser> = HashMap::new();
-        let redo_from = self.redo_from;
-        let end = each_block(log, self.from, |block| {
+        let (from, redo_from) = (self.from, self.redo_from);
+        let end = each_block(log, self.from, None, |block| {
             if block.is_encrypted() && block.record_count() > 0 {
                 return Err(Refusal::Encrypted);
             }
             if block.first_lsn() >= redo_from {
                 self.log_bytes += block.size() as u64;
             }
-            for (lsn, record) in block.records() {
-                self.record(lsn, &record, &mut open)?;
+            for (lsn, record) in block.records().filter(|(lsn, _)| *lsn >= from) {
+                if let Some(search) = &mut search {
+                    self.until = search.decide(lsn, &record)?;
+                }
+                // A mark is part of what it marks.
+                if self.until.is_none_or(|until| lsn < until) {
+                    self.record(lsn, &record, &mut open)?;
+                }
+                if self.until.is_some() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
             let needed_bytes = (self.pages.len() * PAGE_ENTRY_BYTES + open.len() * OPEN_BYTES) as u64;
             if needed_bytes > settings.table_bytes() {
                 return Err(Refusal::TooManyPages { needed_bytes });
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
@@ -240,9 +325,12 @@ impl Analysis {
         match operation {
             Operation::VERSION_STEP if lsn > self.checkpoint => return Err(Refusal::Upgrade),
             Operation::BUF_WRITE => self.has_bulk = true,
+            Operation::COMMIT_XACT => {
+                self.last_commit = record.end_transaction().and_then(|(ended, _)| ended).or(self.last_commit);
+            }
             _ => {}
         }
-        if let Some(change) = record.on_page() {
+        if let Some(change) = record.on_page().filter(|_| lsn >= self.redo_from) {
             self.pages.insert(change.page, lsn);
         }
         let id = record.transaction();
@@ -279,11 +367,13 @@ impl Analysis {
     }
 }
 
-/// Goes through all blocks from the one of `from` on; how the log ends.
+/// Goes through all blocks from the one of `from` on, up to the one of `until`, or until `visit` has enough; how the log
+/// ends, if that was reached.
 pub(crate) fn each_block(
     log: &Log,
     from: Lsn,
-    mut visit: impl FnMut(&Block<'_>) -> Result<(), Refusal>,
+    until: Option<Lsn>,
+    mut visit: impl FnMut(&Block<'_>) -> Result<ControlFlow<()>, Refusal>,
 ) -> Result<Option<End>, Refusal> {
     let mut walk = Walk::from(log, from).ok_or(Refusal::TooShort { lsn: from })?;
     let mut is_first = true;
@@ -293,7 +383,9 @@ pub(crate) fn each_block(
             return Err(Refusal::TooShort { lsn: from });
         }
         is_first = false;
-        visit(&block)?;
+        if until.is_some_and(|until| first >= until) || visit(&block)?.is_break() {
+            return Ok(None);
+        }
     }
     if is_first { Err(Refusal::TooShort { lsn: from }) } else { Ok(walk.end()) }
 }

@@ -1,6 +1,7 @@
 //! Making the pages: redo, then what had not ended is taken back.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
 use format::log::LogRecord;
@@ -78,18 +79,18 @@ impl Recovery {
         let newer = keep_lacking(source, &mut lacking, analysis.end);
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
-        each_block(log, analysis.from, |block| {
+        each_block(log, analysis.from, analysis.until, |block| {
             if losers.steps > MAX_STEPS {
                 return Err(Refusal::TooEntangled);
             }
-            for (lsn, record) in block.records() {
+            for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
                 losers.record(lsn, &record);
-                let Some(change) = record.on_page() else { continue };
+                let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
                 if lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn) {
                     records.push((change.page, lsn), record.bytes())?;
                 }
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         if losers.needed_bytes > settings.undo_bytes() {
             return Err(Refusal::TooMuchToUndo { needed_bytes: losers.needed_bytes as u64 });
@@ -110,7 +111,7 @@ impl Recovery {
             let next = [redo.next_page(), undo.next_page(), to_fill.peek().copied()];
             let Some(page) = next.into_iter().flatten().min() else { break };
             to_fill.next_if_eq(&page);
-            let mut making = Making::new(source, page, analysis.has_bulk);
+            let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
             while let Some((lsn, bytes)) = redo.next_of(page)? {
                 making.redo(lsn, &LogRecord::new(&bytes));
@@ -225,10 +226,14 @@ struct Making {
 }
 
 impl Making {
-    fn new(source: &dyn PageSource, id: PageId, has_bulk: bool) -> Self {
+    fn new(source: &dyn PageSource, id: PageId, analysis: &Analysis) -> Self {
+        let has_bulk = analysis.has_bulk;
         let stored = if source.contains(id) { source.read_page(id) } else { None };
+        // After a backup its files may have grown.
+        let is_new = analysis.is_restore && source.file(id.file).is_some_and(|file| id.page >= file.pages);
         let (page, misfit) = match stored {
             Some(stored) => (on_disk(id, &stored), None),
+            None if is_new => (Err(Misfit::PageDamaged), None),
             None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
         };
         Self { id, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }

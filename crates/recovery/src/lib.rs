@@ -15,12 +15,14 @@ mod misfit;
 mod overlay;
 mod page;
 mod settings;
+mod stop;
 mod store;
 mod undo;
 
-pub use analysis::{Analysis, Refusal, Start};
+pub use analysis::{Analysis, Refusal, RestoreStart, Start};
 pub use apply::{Applied, NotRecovered, Recovery};
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
 pub use settings::Settings;
+pub use stop::Stop;
 pub use store::PageWork;

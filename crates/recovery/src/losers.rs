@@ -1,6 +1,7 @@
 //! Transactions that had not ended where the log does: what they did, and where their rows went since.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
 use format::log::change::Change;
 use format::log::{LogRecord, Operation, TransactionId};
@@ -342,7 +343,7 @@ impl<'a> Losers<'a> {
         let Some(first) = wanted.peek().map(|record| record.lsn) else { return Ok(()) };
         let mut inserts: BTreeMap<Lsn, Vec<u8>> = BTreeMap::new();
         let mut held = 0;
-        each_block(log, first, |block| {
+        each_block(log, first, None, |block| {
             for (lsn, record) in block.records() {
                 while wanted.next_if(|wanted| wanted.lsn < lsn).is_some() {}
                 let Some(found) = wanted.next_if(|wanted| wanted.lsn == lsn) else { continue };
@@ -365,7 +366,8 @@ impl<'a> Losers<'a> {
             }
             match held > memory_bytes {
                 true => Err(Refusal::TooMuchToUndo { needed_bytes: held as u64 }),
-                false => Ok(()),
+                false if wanted.peek().is_none() => Ok(ControlFlow::Break(())),
+                false => Ok(ControlFlow::Continue(())),
             }
         })?;
         Ok(())

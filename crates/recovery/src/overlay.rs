@@ -1,5 +1,6 @@
 //! The recovered database as a source of pages.
 
+use format::allocation::PFS_PAGES;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
 use format::{Page, PageId};
@@ -29,6 +30,11 @@ impl<'s> RecoveredPages<'s> {
             {
                 file.header_pages = Some(header.size_pages());
             }
+            // A file that grew after the backup ends where its header says, and close to its last page.
+            if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
+                let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
+                file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);
+            }
         }
         let applied = &recovery.applied;
         let mut in_flight: Vec<PageId> = applied.not_recovered.iter().map(|entry| entry.page).collect();
@@ -52,13 +58,35 @@ impl<'s> RecoveredPages<'s> {
     }
 }
 
+impl RecoveredPages<'_> {
+    /// Pages as they are in the source; those by which a file grew are zeros.
+    fn read_stored(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let pages_of = |files: &[DataFile]| {
+            files.iter().find(|file| file.file_id == first.file).map_or(0, |file| file.pages.saturating_sub(first.page))
+        };
+        let (stored, wanted) = (pages_of(self.source.files()), pages_of(&self.files));
+        if wanted <= stored {
+            return self.source.read(first, buffer);
+        }
+        let wanted = (wanted as usize).min(buffer.len() / PAGE_BYTES);
+        let split = (stored as usize).min(wanted) * PAGE_BYTES;
+        let (from_source, grown) = buffer.split_at_mut(split.min(buffer.len()));
+        let read = if from_source.is_empty() { 0 } else { self.source.read(first, from_source)? };
+        if read * PAGE_BYTES < from_source.len() {
+            return Ok(read);
+        }
+        grown.iter_mut().take(wanted * PAGE_BYTES - split).for_each(|byte| *byte = 0);
+        Ok(wanted)
+    }
+}
+
 impl PageSource for RecoveredPages<'_> {
     fn files(&self) -> &[DataFile] {
         &self.files
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
-        let read = self.source.read(first, buffer)?;
+        let read = self.read_stored(first, buffer)?;
         let pages = self.recovery.store.pages();
         let start = pages.partition_point(|stored| stored.page < first);
         let end = PageId::new(first.file, first.page.saturating_add(read as u32));
@@ -81,6 +109,10 @@ impl PageSource for RecoveredPages<'_> {
 
     fn backup(&self) -> Option<&BackupPages> {
         self.source.backup()
+    }
+
+    fn has_recovered_pages(&self) -> bool {
+        !self.recovery.store.pages().is_empty()
     }
 
     fn in_flight(&self) -> Option<&[PageId]> {

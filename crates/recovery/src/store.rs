@@ -275,6 +275,13 @@ impl PageStore {
         self.pages.binary_search_by_key(&page, |stored| stored.page)
     }
 
+    /// The number of the last page of a file.
+    pub(crate) fn last_of(&self, file_id: u16) -> Option<u32> {
+        let end = self.pages.partition_point(|stored| stored.page.file <= file_id);
+        let last = self.pages.get(end.checked_sub(1)?)?.page;
+        (last.file == file_id).then_some(last.page)
+    }
+
     /// The page `page`, if it was added.
     pub(crate) fn get(&self, page: PageId) -> Option<Box<PageBytes>> {
         let at = self.position(page).ok()?;

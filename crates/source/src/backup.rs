@@ -22,6 +22,7 @@ mod pipe;
 mod placement;
 mod places;
 mod records;
+mod restore;
 mod room;
 mod sets;
 mod version;
@@ -32,6 +33,7 @@ pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::BackupPages;
+pub use restore::{Restore, Until};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
 use std::fs::File;

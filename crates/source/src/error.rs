@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use format::Lsn;
+
 /// The named files are not the data files, or the backup, of one database that can be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -113,6 +115,46 @@ pub enum OpenError {
         path: PathBuf,
         /// The set.
         position: u16,
+    },
+    /// A log backup after a gap.
+    #[error("{}: set {position} starts at {first}, but the log before it ends at {reached}: name the log backups between them too", path.display())]
+    LogGap {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// Where the log ends that can be applied.
+        reached: Lsn,
+        /// Where this set starts.
+        first: Lsn,
+    },
+    /// A log backup of the same database after it was restored to another moment, or before.
+    #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between them", path.display(), other.display())]
+    OtherFork {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// The full backup.
+        other: PathBuf,
+    },
+    /// A log backup without all its stripes.
+    #[error("{}: set {position} is a log backup on several files, and not all of them are given", path.display())]
+    LogStripeMissing {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+    },
+    /// A set of another database.
+    #[error("{}: set {position} is of another database than the full backup {}; name the backups of one database", path.display(), other.display())]
+    OtherDatabaseSet {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// The full backup.
+        other: PathBuf,
     },
     /// A file, filegroup or partial backup.
     #[error("{}: set {position} is a backup of type \"{kind}\", which cannot be read yet", path.display())]

@@ -92,6 +92,12 @@ pub trait PageSource: Sync {
         self.backup().and_then(BackupPages::in_flight)
     }
 
+    /// Whether pages were made from a log: what the database writes at checkpoints only, without a log record, is then not
+    /// current.
+    fn has_recovered_pages(&self) -> bool {
+        false
+    }
+
     /// The file with id `file_id`.
     fn file(&self, file_id: u16) -> Option<&DataFile> {
         let files = self.files();

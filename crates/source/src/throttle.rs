@@ -46,6 +46,10 @@ impl PageSource for Throttled<'_> {
         self.inner.in_flight()
     }
 
+    fn has_recovered_pages(&self) -> bool {
+        self.inner.has_recovered_pages()
+    }
+
     fn files(&self) -> &[DataFile] {
         self.inner.files()
     }

@@ -1,0 +1,71 @@
+//! Where a restore stops: at a moment, or at a marked transaction.
+
+use std::collections::HashSet;
+
+use format::Lsn;
+use format::log::{LogRecord, LogTime, Operation, TransactionId};
+
+use crate::analysis::Refusal;
+
+/// Marked transactions of one name that are open at a time.
+const MAX_MARKED: usize = 10_000;
+
+/// Where a restore stops.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// What was committed up to this moment, in the local time of the server: before the first commit that is later.
+    At(LogTime),
+    /// After the first transaction with this name.
+    AtMark(String),
+    /// Before the first transaction with this name was committed.
+    BeforeMark(String),
+}
+
+/// Looks for the place.
+pub(crate) struct Search<'a> {
+    stop: &'a Stop,
+    marked: HashSet<TransactionId>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(stop: &'a Stop) -> Self {
+        Self { stop, marked: HashSet::new() }
+    }
+
+    /// The first record that is left out, if this one decides it.
+    pub(crate) fn decide(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<Option<Lsn>, Refusal> {
+        let next = Lsn { slot: lsn.slot.saturating_add(1), ..lsn };
+        match (self.stop, record.operation()) {
+            (Stop::At(moment), Operation::COMMIT_XACT) => {
+                let ended = record.end_transaction().and_then(|(ended, _)| ended);
+                Ok(ended.filter(|ended| ended > moment).map(|_| lsn))
+            }
+            (Stop::AtMark(name) | Stop::BeforeMark(name), Operation::BEGIN_XACT) => {
+                // Names are compared as most servers do: by letters of either case.
+                let is_marked = record.begin_transaction().is_some_and(|begin| same(&begin.name(), name));
+                if is_marked && self.marked.len() == MAX_MARKED {
+                    return Err(Refusal::TooManyTransactions);
+                }
+                if is_marked {
+                    self.marked.insert(record.transaction());
+                } else {
+                    self.marked.remove(&record.transaction());
+                }
+                Ok(None)
+            }
+            (Stop::AtMark(_), Operation::COMMIT_XACT) if self.marked.contains(&record.transaction()) => Ok(Some(next)),
+            (Stop::BeforeMark(_), Operation::COMMIT_XACT) if self.marked.contains(&record.transaction()) => {
+                Ok(Some(lsn))
+            }
+            (Stop::AtMark(_) | Stop::BeforeMark(_), Operation::ABORT_XACT) => {
+                self.marked.remove(&record.transaction());
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn same(name: &str, wanted: &str) -> bool {
+    name.chars().flat_map(char::to_lowercase).eq(wanted.chars().flat_map(char::to_lowercase))
+}

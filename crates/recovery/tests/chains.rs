@@ -1,0 +1,226 @@
+//! Backups of the lab, restored in memory to the end of each set and to moments between commits, compared with the truth.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use format::log::LogTime;
+use format::record::{Record, RecordKind};
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
+use lab::workload::{Chain, ChainOptions, SetKind, Spec, Values, Workload};
+use log::Log;
+use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settings, Stop};
+use source::PageSource;
+use source::backup::{Restore, Until};
+
+const KINDS: [SetKind; 6] =
+    [SetKind::Full, SetKind::Log, SetKind::Log, SetKind::Differential, SetKind::Log, SetKind::Log];
+
+/// Rows by table, sorted.
+type Tables = BTreeMap<String, Vec<Values>>;
+
+fn spec(seed: u64) -> Spec {
+    Spec { seed, transactions: 60, ..Spec::default() }
+}
+
+fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {
+    Workload::new(spec(seed)).unwrap().chain(&KINDS, options, folder).unwrap()
+}
+
+/// Restores in memory, and hands the result over.
+fn restored<T>(
+    paths: &[PathBuf],
+    until: Until<'_>,
+    stop: Option<&Stop>,
+    then: impl FnOnce(&RecoveredPages<'_>) -> T,
+) -> Result<T, Refusal> {
+    let restore = Restore::open(paths, &[], None, None, until).unwrap();
+    assert_eq!(restore.refused.len(), 0, "{:?}", restore.refused);
+    let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
+    let log = Log::of_backups(restore.log)?;
+    let settings = Settings { grant_bytes: 64 << 20, ..Settings::default() };
+    let analysis = Analysis::of_restore(start, &log, stop, &settings)?;
+    let recovery = Recovery::new(&restore.pages, &log, analysis, &settings)?;
+    Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
+}
+
+/// The rows of these tables; values that are not in the row are none.
+fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
+    let database = catalog::load(source);
+    let mut tables: Tables = BTreeMap::new();
+    for table in &chain.tables {
+        let object = database.objects.values().find(|object| object.name == table.name).unwrap();
+        let rowset = database.table_rowsets(object.id).next().unwrap();
+        let columns: Vec<_> = table
+            .columns
+            .iter()
+            .map(|name| database.columns[&object.id].iter().find(|column| column.name == *name).unwrap())
+            .map(|column| rowset.layout.column(column.id).unwrap())
+            .collect();
+        let rows = tables.entry(table.name.clone()).or_default();
+        for (page, bytes) in allocated(source) {
+            let (id, page) = (page, Page::new(&bytes));
+            let header = page.header();
+            let unit = AllocUnitId::from_header(header.index_id.get(), header.object_id.get());
+            let is_of_it = database.unit_index(unit).is_some_and(|unit| database.units[unit].owner_id == rowset.id);
+            if !is_of_it || header.page_id() != id || header.kind() != Some(PageType::Data) {
+                continue;
+            }
+            for slot in 0..page.header().slot_count.get() {
+                let at = usize::from(page.slot_offset(slot).unwrap());
+                let is_row = |status: u8| matches!(RecordKind::of(status), RecordKind::Primary | RecordKind::Forwarded);
+                if at == 0 || !is_row(bytes[at]) {
+                    continue;
+                }
+                let record = Record::data(&bytes[at..]).unwrap();
+                rows.push(columns.iter().map(|column| column.leaf_bytes(&record).map(<[u8]>::to_vec)).collect());
+            }
+        }
+    }
+    tables
+}
+
+/// Allocated pages, protection undone.
+fn allocated(source: &dyn PageSource) -> impl Iterator<Item = (PageId, Box<PageBytes>)> {
+    let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+    pages.filter_map(|page| {
+        let pfs = source.read_page(PageId::new(page.file, (page.page / 8088 * 8088).max(1)))?;
+        let is_allocated = pfs[100 + page.page as usize % 8088] & 0x40 != 0;
+        let mut bytes = source.read_page(page).filter(|_| is_allocated)?;
+        format::protection::undo_torn_bits(&mut bytes);
+        Some((page, bytes))
+    })
+}
+
+/// The rows after the commits of which `is_in` is true.
+fn truth(chain: &Chain, mut is_in: impl FnMut(&lab::workload::Commit) -> bool) -> Tables {
+    let mut tables: Vec<BTreeMap<Values, usize>> = Vec::new();
+    for table in &chain.tables {
+        let mut rows = BTreeMap::new();
+        table.rows.iter().for_each(|row| *rows.entry(row.clone()).or_insert(0) += 1);
+        tables.push(rows);
+    }
+    for commit in chain.commits.iter().take_while(|commit| is_in(commit)) {
+        for change in &commit.changes {
+            let rows = &mut tables[change.table];
+            if let Some(before) = &change.before {
+                let count = rows.get_mut(before).unwrap();
+                *count -= 1;
+                if *count == 0 {
+                    rows.remove(before);
+                }
+            }
+            if let Some(after) = &change.after {
+                *rows.entry(after.clone()).or_insert(0) += 1;
+            }
+        }
+    }
+    let all = |rows: BTreeMap<Values, usize>| {
+        rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, count)).collect()
+    };
+    chain.tables.iter().zip(tables).map(|(table, rows)| (table.name.clone(), all(rows))).collect()
+}
+
+/// Rows with what is stored in them only: long values lie elsewhere.
+fn compare(found: Tables, expected: Tables, name: &str) {
+    for (table, expected) in expected {
+        let is_long = |row: &Values| row.iter().any(|value| value.as_ref().is_some_and(|value| value.len() > 7000));
+        let has_long = table == "documents" || expected.iter().any(is_long);
+        let keep = |rows: Vec<Values>| {
+            let columns = |row: Values| if has_long { row[..row.len() - 1].to_vec() } else { row };
+            let mut rows: Vec<Values> = rows.into_iter().map(columns).collect();
+            rows.sort();
+            rows
+        };
+        let (found, expected) = (keep(found[&table].clone()), keep(expected));
+        assert_eq!(found.len(), expected.len(), "{name}: {table}");
+        assert!(found == expected, "{name}: rows of {table}");
+    }
+}
+
+/// A check of the restored database has nothing to say.
+fn assert_sound(source: &RecoveredPages<'_>, name: &str) {
+    let database = catalog::load(source);
+    let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
+    let report = check::run(source, &database, &options, &check::Silent);
+    let names = report.names();
+    let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&names)).collect();
+    assert_eq!(found, Vec::<String>::new(), "{name}");
+    let doubts: Vec<_> = report.not_verified.iter().map(|entry| (&entry.what, &entry.scope, &entry.reason)).collect();
+    assert!(report.demoted.is_empty() && doubts.is_empty(), "{name}: {doubts:?}");
+}
+
+#[test]
+fn sets_in_any_order_are_the_database_at_the_end_of_the_last_one() {
+    let options = [
+        ChainOptions::default(),
+        ChainOptions { checksum: true, compressed: true, stripes: 1 },
+        ChainOptions { checksum: true, compressed: false, stripes: 3 },
+    ];
+    let mut refused = 0;
+    for seed in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = chain(seed, options[seed as usize % 3], folder.path());
+        for last in 1..chain.sets.len() {
+            let mut paths: Vec<PathBuf> = chain.sets[..=last].iter().flat_map(|set| set.files.clone()).collect();
+            if seed % 2 == 1 {
+                paths.reverse();
+            }
+            let name = format!("seed {seed}, set {last}");
+            let end = &chain.sets[last].lsns.1;
+            let whole = restored(&paths, Until::End, None, |source| {
+                let applied = &source.recovery().applied;
+                if !applied.not_recovered.is_empty() || applied.transactions_not_undone > 0 {
+                    return false;
+                }
+                compare(rows(source, &chain), truth(&chain, |commit| commit.lsn < *end), &name);
+                assert_sound(source, &name);
+                true
+            });
+            refused += u32::from(!whole.unwrap());
+        }
+    }
+    assert!(refused <= 6, "{refused} of 60");
+}
+
+/// A time as the lab writes it: `2024-03-04T09:02:37.763`.
+fn time(text: &str) -> LogTime {
+    let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap();
+    let seconds = number(11..13) * 3600 + number(14..16) * 60 + number(17..19);
+    // Day 45,350 is 2024-03-01.
+    LogTime { days: 45_349 + number(8..10) as i32, ticks: seconds * 300 + number(20..23) * 3 / 10 }
+}
+
+#[test]
+fn every_stop_between_two_commits_has_the_rows_of_that_moment() {
+    let (mut stops, mut refused, mut too_early) = (0, 0, 0);
+    for seed in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = chain(seed, ChainOptions::default(), folder.path());
+        let paths: Vec<PathBuf> = chain.sets.iter().flat_map(|set| set.files.clone()).collect();
+        let end = &chain.sets.last().unwrap().lsns.1;
+        let moments: BTreeSet<&str> =
+            chain.commits.iter().filter(|commit| commit.lsn < *end).map(|commit| commit.time.as_str()).collect();
+        for moment in moments.iter().step_by(5) {
+            let name = format!("seed {seed}, {moment}");
+            let stop = Stop::At(time(moment));
+            let text = moment[..19].replace('T', " ");
+            let found = restored(&paths, Until::Time(&text), Some(&stop), |source| {
+                let applied = &source.recovery().applied;
+                if !applied.not_recovered.is_empty() || applied.transactions_not_undone > 0 {
+                    return false;
+                }
+                compare(rows(source, &chain), truth(&chain, |commit| commit.time.as_str() <= *moment), &name);
+                assert_sound(source, &name);
+                true
+            });
+            match found {
+                Ok(is_whole) => refused += u32::from(!is_whole),
+                Err(Refusal::StopTooEarly { .. }) => too_early += 1,
+                Err(other) => panic!("{name}: {other}"),
+            }
+            stops += 1;
+        }
+    }
+    assert!(stops > 40 && refused * 10 <= stops && too_early * 3 <= stops, "{stops} {refused} {too_early}");
+}

@@ -1,0 +1,170 @@
+//! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use format::Lsn;
+
+use super::chain::{ChainSet, chains};
+use super::log_parts::BackupLog;
+use super::open::{Group, check_labels, choose, open_all, size_of_files, stripes_of};
+use super::pages::BackupPages;
+use super::room::Room;
+use super::sets::{BackupMedia, BackupSet, SetKind};
+use crate::OpenError;
+
+/// How far a restore goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until<'a> {
+    /// To the end of the log that was given.
+    End,
+    /// To a moment, as sets have theirs: `2020-05-12 13:30:00`.
+    Time(&'a str),
+    /// To a mark somewhere in the log.
+    Mark,
+}
+
+/// The pages of a full backup, or of a differential over it, and the log that follows.
+#[derive(Debug)]
+pub struct Restore {
+    /// The pages.
+    pub pages: BackupPages,
+    /// The log of the last of these sets, and of the log backups after it.
+    pub log: BackupLog,
+    /// Where the log starts: at the checkpoint of the set, or where the oldest transaction began that was open then.
+    pub from: Lsn,
+    /// Where redo starts: at the checkpoint of the set.
+    pub redo_from: Lsn,
+    /// The record after the set's own log: no page is newer.
+    pub pages_to: Lsn,
+    /// Log backups that are part of it.
+    pub log_backups: usize,
+    /// Sets that cannot be part of it, each with the reason, which names its file.
+    pub refused: Vec<(PathBuf, OpenError)>,
+}
+
+impl Restore {
+    /// Opens backup files as the database that a restore makes of them: the newest full backup that ends early enough, the
+    /// newest differential of it, and the log backups that follow; in any order. Without a log backup, and up to the end,
+    /// the sets are those of [`BackupPages::open`]. `positions` selects sets by position in their file; a path of `-` means
+    /// `input`; the memory kept is at most `granted` bytes.
+    ///
+    /// # Errors
+    /// [`OpenError`] if these files are not backups of one database, or none of them is a full one.
+    pub fn open(
+        paths: &[PathBuf],
+        positions: &[u16],
+        input: Option<File>,
+        granted: Option<u64>,
+        until: Until<'_>,
+    ) -> Result<Self, OpenError> {
+        let room = Room::new(granted, size_of_files(paths, input.as_ref()));
+        let (media, labels) = open_all(paths, input, &room)?;
+        check_labels(&labels, positions)?;
+        let is_of_logs = |label: &BackupMedia| label.sets.iter().all(|set| set.kind == SetKind::Log);
+        let chosen = match until == Until::End && !labels.iter().any(is_of_logs) {
+            true => {
+                let (full, differential) = choose(&labels, positions)?;
+                Chosen { full, differential, logs: Vec::new(), refused: Vec::new() }
+            }
+            false => choose_chain(&labels, positions, until)?,
+        };
+        let base = if chosen.differential.is_empty() { &chosen.full } else { &chosen.differential };
+        let set = base.first().and_then(|&(tape, set)| labels.get(tape)?.sets.get(set)).ok_or(OpenError::Nothing)?;
+        let from = set.config.first_lsn.unwrap_or_default();
+        let redo_from = set.config.checkpoint_lsn.unwrap_or(from);
+        let pages_to = set.config.last_lsn.unwrap_or_default();
+        let media = Arc::new(media);
+        let groups: Vec<Group> = std::iter::once(base).chain(&chosen.logs).cloned().collect();
+        let log = BackupLog::new(Arc::clone(&media), &labels, &groups);
+        let parts = (&chosen.full, &chosen.differential, chosen.logs.as_slice());
+        let pages = BackupPages::assemble(media, &labels, parts, &room)?;
+        Ok(Self { pages, log, from, redo_from, pages_to, log_backups: chosen.logs.len(), refused: chosen.refused })
+    }
+}
+
+/// The sets of a restore.
+struct Chosen {
+    full: Group,
+    differential: Group,
+    logs: Vec<Group>,
+    refused: Vec<(PathBuf, OpenError)>,
+}
+
+/// Chooses the sets of a restore with log backups.
+fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
+    let databases = chains(&candidates(labels, positions, until));
+    let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
+    else {
+        // Without a full backup of all stripes: says what is missing.
+        let (full, differential) = choose(labels, positions)?;
+        return Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() });
+    };
+    let Some(chain) = database.chains.last() else { return Err(OpenError::Nothing) };
+    let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
+    let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(labels, set));
+    let full = sets.first().map(|set| set.paths.first().cloned().unwrap_or_default()).unwrap_or_default();
+    let reached = sets.last().and_then(|set| set.set.config.last_lsn).unwrap_or_default();
+    let fork = sets.first().and_then(|set| set.set.config.recovery_fork_id.clone());
+    let unused = database.sets.iter().enumerate().filter(|(number, _)| !chain.steps.contains(number));
+    let mut refused: Vec<(PathBuf, OpenError)> = Vec::new();
+    for (_, unused) in unused.filter(|(_, set)| set.set.kind == SetKind::Log) {
+        let (path, position) = (unused.paths.first().cloned().unwrap_or_default(), unused.set.position);
+        let first = unused.set.config.first_lsn.unwrap_or_default();
+        if unused.set.config.recovery_fork_id != fork {
+            refused.push((path.clone(), OpenError::OtherFork { path, position, other: full.clone() }));
+        } else if unused.missing_stripes > 0 {
+            refused.push((path.clone(), OpenError::LogStripeMissing { path, position }));
+        } else if first > reached {
+            refused.push((path.clone(), OpenError::LogGap { path, position, reached, first }));
+        }
+    }
+    for (_, other) in databases.iter().enumerate().filter(|(number, _)| *number != at) {
+        refused.extend(other.sets.iter().map(|set| {
+            let (path, position) = (set.paths.first().cloned().unwrap_or_default(), set.set.position);
+            (path.clone(), OpenError::OtherDatabaseSet { path, position, other: full.clone() })
+        }));
+    }
+    Ok(Chosen {
+        full: of_kind(SetKind::Full).next().unwrap_or_default(),
+        differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
+        logs: of_kind(SetKind::Log).collect(),
+        refused,
+    })
+}
+
+/// The media, with the sets only that a restore up to `until` may use. What is damaged is reported by a check, so that it
+/// does not matter here.
+fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
+    let mut labels = labels.to_vec();
+    let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
+        labels.iter().flat_map(|label| &label.sets).filter(|set| set.kind == SetKind::Full && is_wanted(set)).count()
+    };
+    for label in &mut labels {
+        label.damage.clear();
+        label.sets.retain(|set| positions.is_empty() || positions.contains(&set.position));
+    }
+    let oldest = labels.iter().flat_map(|label| &label.sets).filter(|set| set.kind == SetKind::Full);
+    let oldest = oldest.map(|set| set.config.checkpoint_lsn).min().flatten();
+    let ended = |set: &BackupSet, time: &str| set.config.finished.as_deref().is_some_and(|finished| finished < time);
+    let has_earlier = matches!(until, Until::Time(time) if fulls(&labels, &|set| ended(set, time)) > 0);
+    for label in &mut labels {
+        label.sets.retain(|set| match (until, set.kind) {
+            (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
+            (Until::Time(time), SetKind::Differential) => ended(set, time),
+            // Where the mark is shows when the log is read: nothing newer than the oldest full backup may be used.
+            (Until::Mark, SetKind::Full) => set.config.checkpoint_lsn == oldest,
+            (Until::Mark, SetKind::Differential) => false,
+            _ => true,
+        });
+    }
+    labels
+}
+
+fn group_of(labels: &[BackupMedia], wanted: &ChainSet) -> Group {
+    let path = wanted.paths.first();
+    let label = labels.iter().find(|label| Some(&label.path) == path);
+    let set = label.and_then(|label| label.sets.iter().find(|set| set.position == wanted.set.position));
+    set.zip(label).map(|(set, label)| stripes_of(labels, set, label)).unwrap_or_default()
+}
