@@ -2,7 +2,7 @@
 
 use std::io;
 
-use source::backup::{Chain, ChainSet, DatabaseChains};
+use source::backup::{Chain, ChainSet, DatabaseChains, Unused};
 
 use crate::backups::decimal;
 use crate::json::backup as lines;
@@ -27,8 +27,9 @@ pub fn write(databases: &[DatabaseChains], out: &mut dyn io::Write) -> io::Resul
         if !database.unused.is_empty() {
             writeln!(out, "  in no chain")?;
             let mut table = TextTable::new(&[]);
-            for set in database.unused.iter().filter_map(|&index| database.sets.get(index)) {
-                table.row(row(set).into_iter().chain([why_unused(set).to_owned()]));
+            for (&index, &reason) in database.unused.iter().zip(&database.reasons) {
+                let Some(set) = database.sets.get(index) else { continue };
+                table.row(row(set).into_iter().chain([why_unused(reason).to_owned()]));
             }
             table.write(4, out)?;
         }
@@ -117,13 +118,16 @@ fn row(set: &ChainSet) -> Vec<String> {
     ]
 }
 
-fn why_unused(set: &ChainSet) -> &'static str {
-    use source::backup::SetKind;
-    match set.set.kind {
-        _ if set.is_damaged => "damaged",
-        _ if set.missing_stripes > 0 => "stripes are missing",
-        SetKind::Differential => "its full backup is not here",
-        SetKind::Log => "follows no backup found here, or is contained in another",
-        _ => "not understood",
+fn why_unused(reason: Unused) -> &'static str {
+    match reason {
+        Unused::Damaged => "damaged",
+        Unused::StripesMissing => "stripes are missing",
+        Unused::NoFull => "its full backup is not here",
+        Unused::OtherFork => "from before or after the database was restored to another moment",
+        Unused::BeforeFull => "not needed: it ends before the full backup does",
+        Unused::Contained => "not needed: another log backup contains it",
+        Unused::BeforeDifferential => "not needed, but to stop before the differential backup",
+        Unused::AfterGap => "log before it is missing",
+        Unused::NotUnderstood => "not understood",
     }
 }

@@ -28,7 +28,7 @@ mod sets;
 mod version;
 mod xpress;
 
-pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, chains};
+pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, Unused, chains};
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use log_parts::{BackupLog, LogPart, LogSet};

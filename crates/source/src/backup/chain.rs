@@ -60,6 +60,31 @@ pub struct DatabaseChains {
     pub chains: Vec<Chain>,
     /// Sets not used by any chain: differentials without their full backup, log backups that follow nothing.
     pub unused: Vec<usize>,
+    /// For each of these, why.
+    pub reasons: Vec<Unused>,
+}
+
+/// Why no chain uses a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unused {
+    /// Its files are damaged.
+    Damaged,
+    /// Some of its stripes were not found.
+    StripesMissing,
+    /// A differential whose full backup was not found.
+    NoFull,
+    /// A log backup from before or after the database was restored to another moment.
+    OtherFork,
+    /// A log backup that ends before the oldest full backup: there is nothing to apply it to.
+    BeforeFull,
+    /// A log backup that another one contains.
+    Contained,
+    /// A log backup that only a restore to a moment before the differential needs.
+    BeforeDifferential,
+    /// A log backup after log that is missing.
+    AfterGap,
+    /// A set of another type.
+    NotUnderstood,
 }
 
 /// Finds the restore chains in `media`, by database.
@@ -109,9 +134,64 @@ fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
     });
     let mut chains: Vec<Chain> = newest_first.collect();
     chains.reverse();
-    let unused = (0..sets.len()).filter(|index| !used.contains(index)).collect();
+    let unused: Vec<usize> = (0..sets.len()).filter(|index| !used.contains(index)).collect();
+    let restored = Restored::of(&sets, &chains);
+    let reasons =
+        unused.iter().filter_map(|&index| Some(why_unused((index, sets.get(index)?), &restored, &by_fork))).collect();
     let server = sets.first().map(|set| set.set.config.server.clone()).unwrap_or_default();
-    DatabaseChains { database, server, chains, unused, sets }
+    DatabaseChains { database, server, chains, unused, reasons, sets }
+}
+
+/// Where the chains of a recovery fork start, by fork.
+#[derive(Default)]
+struct Restored {
+    /// Where the oldest full backup ends.
+    from: HashMap<Option<String>, Option<Lsn>>,
+    /// Where the newest differential ends.
+    differential: HashMap<Option<String>, Option<Lsn>>,
+}
+
+impl Restored {
+    fn of(sets: &[ChainSet], chains: &[Chain]) -> Self {
+        let mut this = Self::default();
+        for chain in chains {
+            let config = |index: usize| sets.get(index).map(|set| &set.set.config);
+            let Some(full) = config(chain.full) else { continue };
+            let fork = &full.recovery_fork_id;
+            let from = this.from.entry(fork.clone()).or_insert(full.last_lsn);
+            *from = (*from).min(full.last_lsn);
+            let last = chain.differentials.iter().filter_map(|&index| config(index)?.last_lsn).max();
+            let differential = this.differential.entry(fork.clone()).or_default();
+            *differential = (*differential).max(last);
+        }
+        this
+    }
+}
+
+fn why_unused(
+    (index, set): (usize, &ChainSet),
+    restored: &Restored,
+    by_fork: &HashMap<Option<String>, Logs>,
+) -> Unused {
+    let config = &set.set.config;
+    let lsns = (config.first_lsn, config.last_lsn);
+    let fork = &config.recovery_fork_id;
+    match set.set.kind {
+        _ if set.is_damaged => Unused::Damaged,
+        _ if set.missing_stripes > 0 => Unused::StripesMissing,
+        SetKind::Differential => Unused::NoFull,
+        SetKind::Log => match restored.from.get(fork) {
+            None if restored.from.is_empty() => Unused::NoFull,
+            None => Unused::OtherFork,
+            Some(from) if config.last_lsn <= *from => Unused::BeforeFull,
+            _ if by_fork.get(fork).is_some_and(|logs| logs.contain(index, lsns)) => Unused::Contained,
+            _ if restored.differential.get(fork).is_some_and(|last| config.first_lsn < *last) => {
+                Unused::BeforeDifferential
+            }
+            _ => Unused::AfterGap,
+        },
+        _ => Unused::NotUnderstood,
+    }
 }
 
 /// The log backups of one recovery fork, by their start.
@@ -155,6 +235,14 @@ impl Logs {
         // A log backup of an idle database adds time but no log.
         let (_, last) = self.lsns.get(best)?;
         (at.is_some() && *last >= at).then_some(best)
+    }
+
+    /// Whether a log backup other than `set` has all log from `first` to `last`.
+    fn contain(&self, set: usize, (first, last): (Option<Lsn>, Option<Lsn>)) -> bool {
+        let is_another =
+            |best: usize| self.sets.get(best) != Some(&set) && self.lsns.get(best).is_some_and(|(_, end)| *end >= last);
+        let started = self.lsns.partition_point(|(other, _)| *other <= first);
+        started.checked_sub(1).and_then(|at| self.farthest.get(at)).is_some_and(|&best| is_another(best))
     }
 
     /// Called once all are there. What follows each does not depend on what comes before it, so the paths from all full
@@ -232,7 +320,7 @@ fn chain(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::SetConfig;
+    use crate::backup::{BackupFile, SetConfig};
 
     /// The definition of the steps: among the log backups after the last one that start early enough and reach at least
     /// as far, the one that reaches farthest.
@@ -278,9 +366,8 @@ mod tests {
         assert!(longest > 5);
     }
 
-    /// Backups of one recovery fork: full ones at 0, 1, 2 ..., and log backups from each block to the next.
-    fn line(fulls: u32, logs: u32) -> Vec<ChainSet> {
-        let set = |kind, first: u32, last: u32| ChainSet {
+    fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
+        ChainSet {
             set: BackupSet {
                 position: 1,
                 kind,
@@ -308,7 +395,46 @@ mod tests {
             paths: Vec::new(),
             missing_stripes: 0,
             is_damaged: false,
-        };
+        }
+    }
+
+    #[test]
+    fn each_log_backup_without_use_has_its_reason() {
+        let log = |first, last| set(SetKind::Log, first, last);
+        let mut other_fork = log(20, 30);
+        other_fork.set.config.recovery_fork_id = Some("other".to_owned());
+        let mut striped = log(31, 32);
+        striped.missing_stripes = 1;
+        // Full backup, log backups up to the differential, one after it, a gap.
+        let mut sets = vec![set(SetKind::Full, 10, 20), set(SetKind::Differential, 40, 50)];
+        sets[1].set.files.push(BackupFile {
+            is_data: true,
+            differential_base_lsn: Some(Lsn { vlf: 1, block: 10, slot: 1 }),
+            ..BackupFile::default()
+        });
+        sets[0].set.config.checkpoint_lsn = Some(Lsn { vlf: 1, block: 10, slot: 1 });
+        sets.extend([log(5, 12), log(12, 30), log(14, 18), log(15, 28), log(30, 45), log(45, 60), log(70, 80)]);
+        sets.extend([other_fork, striped]);
+        let found = of_database(String::new(), sets);
+        let blocks = |index: usize| found.sets[index].set.config.first_lsn.unwrap().block;
+        let reasons: Vec<_> = found.unused.iter().map(|&index| blocks(index)).zip(found.reasons.clone()).collect();
+        let expected = [
+            (5, Unused::BeforeFull),
+            (12, Unused::BeforeDifferential),
+            (14, Unused::BeforeFull),
+            (15, Unused::Contained),
+            (20, Unused::OtherFork),
+            (30, Unused::BeforeDifferential),
+            (31, Unused::StripesMissing),
+            (70, Unused::AfterGap),
+        ];
+        assert_eq!(reasons, expected);
+        let without_full = of_database(String::new(), vec![log(1, 2)]);
+        assert_eq!(without_full.reasons, [Unused::NoFull]);
+    }
+
+    /// Backups of one recovery fork: full ones at 0, 1, 2 ..., and log backups from each block to the next.
+    fn line(fulls: u32, logs: u32) -> Vec<ChainSet> {
         let fulls = (0..fulls).map(|number| set(SetKind::Full, number, number + 1));
         fulls.chain((0..logs).map(|number| set(SetKind::Log, number, number + 1))).collect()
     }

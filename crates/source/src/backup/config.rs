@@ -130,7 +130,7 @@ impl SetConfig {
 }
 
 /// SFIN: a file of the database.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BackupFile {
     /// File id.
     pub file_id: u16,
