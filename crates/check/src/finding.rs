@@ -4,7 +4,7 @@ mod codec;
 
 use std::fmt::Write;
 
-use catalog::UnitKind;
+use catalog::{AllocUnit, Database, UnitKind};
 use format::{AllocUnitId, PageId, RecordId};
 
 use crate::registry::limits::Limit;
@@ -29,6 +29,23 @@ impl Owner {
     /// The owner that CHECKDB prints when a header names a unit that the catalog does not know.
     pub fn unknown(alloc_unit: AllocUnitId) -> Self {
         Self { object_id: 0, index_id: -1, partition_id: 0, alloc_unit, kind: None }
+    }
+
+    /// The owner of the pages whose headers name `alloc_unit`, as the catalog has it.
+    pub fn of(database: &Database, alloc_unit: AllocUnitId) -> Self {
+        let unit = database.unit_index(alloc_unit).and_then(|at| database.units.get(at));
+        unit.map_or(Self::unknown(alloc_unit), |unit| Self::of_unit(database, unit))
+    }
+
+    /// The owner of the pages of a unit of the catalog.
+    pub(crate) fn of_unit(database: &Database, unit: &AllocUnit) -> Self {
+        let nobody = Self { kind: Some(unit.kind), ..Self::unknown(unit.id) };
+        database.rowset_of(unit).map_or(nobody, |rowset| Self {
+            object_id: rowset.object_id,
+            index_id: rowset.index_id,
+            partition_id: rowset.id,
+            ..nobody
+        })
     }
 
     /// "In-row data", "LOB data", "Row-overflow data" or "Unknown".
@@ -80,7 +97,7 @@ pub enum Value {
 }
 
 /// A proven violation of an invariant.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// Which.
     pub check: &'static Check,

@@ -55,7 +55,8 @@ impl InFlight {
 
     /// Whether the log may settle `finding`; `depends` says whether it relates several places.
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
-        if finding.check.phase == Phase::Container {
+        // The audit knows which records recovery applies, and rests on others.
+        if matches!(finding.check.phase, Phase::Container | Phase::Log) {
             return false;
         }
         let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));

@@ -41,6 +41,7 @@ mod integers;
 mod inventory;
 mod ledger;
 mod lob;
+mod log_audit;
 mod memory;
 mod metadata;
 mod off_row;
@@ -87,6 +88,7 @@ pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 pub use facts::{facts, facts_of_pages, run_with_sums_carried};
 pub use finding::{Finding, Names, Owner, Value};
 pub use findings::{ErrorCounts, Findings, Group};
+pub use log_audit::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
@@ -95,6 +97,6 @@ pub use report::{
     BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts, Sample, Statistics,
     UnitTotals,
 };
-pub use run::{database_name, run};
+pub use run::{database_name, report_of_audit, run};
 #[doc(hidden)]
 pub use wire::SumsError;

@@ -1,11 +1,13 @@
 //! What a run is asked to check.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use catalog::Database;
 use format::Lsn;
 
+use crate::log_audit::LogAudit;
 use crate::registry::limits::{self, Limit};
 
 /// How many objects are checked: which DBCC command it is.
@@ -96,6 +98,8 @@ pub struct Options {
     pub allowed: Vec<&'static Limit>,
     /// What recovery from a log did to the pages before this run; `None` if no log was looked for.
     pub recovery: Option<RecoverySummary>,
+    /// What a comparison of the pages with the log found before this run; `None` if there was none.
+    pub log_audit: Option<Arc<LogAudit>>,
     /// Looks at every row by itself, also where a page's rows are all of one form and could be looked at together. For
     /// tests that compare the two ways.
     pub row_by_row: bool,

@@ -35,13 +35,15 @@ pub enum Phase {
     Counts,
     /// Rows against the constraints of their table.
     Constraint,
+    /// Pages against the log.
+    Log,
     /// What holds the pages of a backup.
     Container,
 }
 
 impl Phase {
     /// All of them, in order.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Primitive,
         Self::Allocation,
         Self::Metadata,
@@ -54,6 +56,7 @@ impl Phase {
         Self::Catalog,
         Self::Counts,
         Self::Constraint,
+        Self::Log,
         Self::Container,
     ];
 
@@ -72,6 +75,7 @@ impl Phase {
             Self::Catalog => "catalog",
             Self::Counts => "counts",
             Self::Constraint => "constraints",
+            Self::Log => "pages against the log",
             Self::Container => "backup",
         }
     }
@@ -149,8 +153,8 @@ pub struct Policy {
 impl Policy {
     /// What holds for the checks of a phase.
     pub(crate) const fn of(phase: Phase) -> Self {
-        // What a page says against itself, and what is wrong with a backup, rests on nothing else.
-        let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Container);
+        // What a page says against itself or against the log, and what is wrong with a backup, rests on nothing else.
+        let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Log | Phase::Container);
         let is_allocation = matches!(phase, Phase::Allocation);
         Self {
             // The log may hold the ALTER TABLE after which a row was written: its shape, lengths and precisions.

@@ -2,6 +2,7 @@
 
 mod notes;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use catalog::Database;
@@ -16,11 +17,12 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::findings::{Findings, List};
 use crate::ledger::FindingCollector;
+use crate::log_audit::LogAudit;
 use crate::memory::MemoryBudget;
 use crate::options::{Options, Scope};
 use crate::outcome::{Outcome, Results};
 use crate::progress::Progress;
-use crate::report::{BrokerCount, DatabaseSummary, FileSummary, Report, Statistics};
+use crate::report::{BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
 use crate::row_check::Stage;
 use crate::spill::TempStore;
 use crate::units::Units;
@@ -37,7 +39,26 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     report
 }
 
-/// The same. `carry` is given what the sweep of each batch added up, and gives it back.
+/// The report of a comparison of the pages with the log alone, without a check.
+pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &LogAudit) -> Report {
+    let mut findings = audit.findings.clone();
+    findings.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    let mut coverage = Coverage::default();
+    audit.note(&mut coverage);
+    let (not_verified, notes) = coverage.into_lists();
+    // One of each object, for its name.
+    let objects: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
+    let named = |object_id: i32| {
+        let object = database.objects.get(&object_id)?;
+        let (schema, name) = (database.schema_name(object).to_owned(), object.name.clone());
+        Some(RowsetCounts { object_id, schema, name, ..RowsetCounts::default() })
+    };
+    let rowsets = objects.into_iter().filter_map(named).collect();
+    let database = summary(source, database);
+    Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
+}
+
+/// The same as [`run`]. `carry` is given what the sweep of each batch added up, and gives it back.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
@@ -106,6 +127,10 @@ impl<'a> Run<'a> {
         metadata::roots(source, database, &mut self.findings);
         notes::note_missing(source, database, &mut self.coverage);
         notes::note_recovery(self.options, &mut self.coverage);
+        if let Some(audit) = &self.options.log_audit {
+            self.findings.extend(audit.findings.iter().cloned());
+            audit.note(&mut self.coverage);
+        }
         container::note_missing_stripes(source, &mut self.coverage);
         container::note_undescribed_blocks(source, &mut self.coverage);
     }

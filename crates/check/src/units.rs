@@ -144,8 +144,8 @@ impl Units {
 }
 
 fn known_unit(database: &Database, row: usize, unit: &AllocUnit) -> Unit {
+    let owner = Owner::of_unit(database, unit);
     let Some(rowset) = database.rowset_of(unit) else {
-        let owner = Owner { kind: Some(unit.kind), ..Owner::unknown(unit.id) };
         return Unit { id: unit.id, owner, shape: Shape::Unknown, rowset: None, row: Some(row), compressed: false };
     };
     let index_type = database.indexes.get(&(rowset.object_id, rowset.index_id)).map(|index| index.index_type);
@@ -160,18 +160,5 @@ fn known_unit(database: &Database, row: usize, unit: &AllocUnit) -> Unit {
         (UnitKind::InRow, 1) => Shape::Clustered,
         (UnitKind::InRow, _) => Shape::Nonclustered,
     };
-    Unit {
-        id: unit.id,
-        owner: Owner {
-            object_id: rowset.object_id,
-            index_id: rowset.index_id,
-            partition_id: rowset.id,
-            alloc_unit: unit.id,
-            kind: Some(unit.kind),
-        },
-        shape,
-        rowset: unit.rowset,
-        row: Some(row),
-        compressed: rowset.compression > 0,
-    }
+    Unit { id: unit.id, owner, shape, rowset: unit.rowset, row: Some(row), compressed: rowset.compression > 0 }
 }

@@ -42,6 +42,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         hash_seed: None,
         allowed: arguments.allow.clone(),
         recovery: recovered.summary.clone(),
+        log_audit: None,
         row_by_row: false,
     };
     refuse_small_grant(source, &database, &options, kept_bytes)?;

@@ -13,8 +13,8 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat, ExplainArguments,
-    ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
+    AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,
+    ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
 };
 
 pub(crate) use recovery::RecoveryArguments;
@@ -81,6 +81,13 @@ pub(crate) enum Command {
     /// by one. Every block is verified.
     #[command(after_long_help = LOG_EXAMPLES)]
     Log(LogArguments),
+
+    /// Compare every page with the log: lost writes, changed bytes, pages of another moment
+    ///
+    /// A page that is too old behind a good checksum is a write that the storage lost, which DBCC CHECKDB cannot see. Every
+    /// allocated page is compared with what the log says of it, as it lies in the files; what the page lacks is named.
+    #[command(after_long_help = AUDIT_EXAMPLES)]
+    Audit(AuditArguments),
 
     /// Show how long checkpoints took, by database and over time
     ///

@@ -1,5 +1,6 @@
 //! mdfsck: is this SQL Server database sound? The command line.
 
+mod audit;
 mod bench;
 mod chain;
 mod check;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Demo { dir } => demo::run(&dir),
         #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
+        Command::Audit(arguments) => self::audit::run(&arguments),
         Command::Log(arguments) => self::log::run(&arguments),
         Command::Checkpoints(arguments) => self::checkpoints::run(&arguments),
         Command::Events(arguments) => self::events::run(&arguments),

@@ -15,8 +15,8 @@ use source::PageSource;
 use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::{logs, size};
-pub(crate) use summary::report_doubts;
-use summary::{names, report, summarize, summary_of};
+pub(crate) use summary::{names, report_doubts};
+use summary::{report, summarize, summary_of};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
@@ -147,7 +147,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
 }
 
 /// The logs that were named, or else those beside the data files; and whether they were named.
-fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> (Vec<PathBuf>, bool) {
+pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> (Vec<PathBuf>, bool) {
     let named: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
     if named.is_empty() { (beside(paths, source, database), false) } else { (named, true) }
 }

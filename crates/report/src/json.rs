@@ -3,6 +3,7 @@
 //! Readers must ignore unknown keys and kinds. 64-bit ids are strings, because many readers keep numbers as doubles.
 //! Only the last two lines, statistics and summary, hold what may differ from run to run (times, memory).
 
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod checkpoints;
@@ -43,12 +44,11 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for rowset in report.rowsets.iter().filter(|rowset| rowset.pages() > 0) {
         line(&Line::Object(object(rowset)), out)?;
     }
-    let objects: BTreeMap<i32, String> =
-        listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?))).collect();
+    let objects = names_of(&listing);
     let mut gate = Gate::new(view);
     for group in report.findings.groups() {
         for found in gate.pass(report, group) {
-            line(&Line::Finding(finding(report, &found, &objects)), out)?;
+            line(&Line::Finding(finding_line(report, &found, &objects)), out)?;
         }
     }
     for found in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
@@ -70,8 +70,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
         line(&Line::Error(lines::ErrorText { text }), out)?;
     }
     for entry in &report.not_verified {
-        let allowed = report.is_allowed(entry.limit).then_some(true);
-        line(&Line::NotVerified(lines::NotVerified { note: note(entry), allowed }), out)?;
+        line(&Line::NotVerified(not_verified_line(report, entry)), out)?;
     }
     for entry in &report.notes {
         line(&Line::Note(note(entry)), out)?;
@@ -84,6 +83,19 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
 pub(crate) fn line(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
+}
+
+/// The names of the objects of a report, by id.
+pub(crate) fn object_names(report: &Report) -> BTreeMap<i32, String> {
+    names_of(&Listing::of(report))
+}
+
+fn names_of(listing: &Listing<'_>) -> BTreeMap<i32, String> {
+    listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?))).collect()
+}
+
+pub(crate) fn not_verified_line<'a>(report: &Report, entry: &'a NotVerified) -> lines::NotVerified<'a> {
+    lines::NotVerified { note: note(entry), allowed: report.is_allowed(entry.limit).then_some(true) }
 }
 
 fn note(entry: &NotVerified) -> lines::Note<'_> {
@@ -174,7 +186,11 @@ fn object(rowset: &RowsetCounts) -> lines::Object<'_> {
     }
 }
 
-fn finding<'a>(report: &Report, finding: &'a Finding, objects: &'a BTreeMap<i32, String>) -> lines::Finding<'a> {
+pub(crate) fn finding_line<'a>(
+    report: &Report,
+    finding: &'a Finding,
+    objects: &'a BTreeMap<i32, String>,
+) -> lines::Finding<'a> {
     let file = |page: Option<PageId>| page.map(|page| page.file);
     let page = |page: Option<PageId>| page.map(|page| page.page);
     let owner = finding.owner.as_ref().map(owner);
@@ -203,7 +219,7 @@ fn finding<'a>(report: &Report, finding: &'a Finding, objects: &'a BTreeMap<i32,
 
 fn demoted<'a>(report: &Report, found: &'a Finding, objects: &'a BTreeMap<i32, String>) -> lines::Demoted<'a> {
     lines::Demoted {
-        finding: finding(report, found, objects),
+        finding: finding_line(report, found, objects),
         limit: found.demoted_by.map(|limit| limit.id),
         kind_of: found.demoted_by.map(|limit| limit.kind.name()),
         reason: found.demoted_by.map(|limit| limit.reason),

@@ -644,6 +644,26 @@ checks! {
         must "The header of every descriptor block of a backup has the checksum stored in it.",
         cause "The backup file was changed after it was written: by the disk, a copy or a transfer.",
         action "Copy the backup again or take a new one. mdfsck checks what it can still find.";
+    LOG_LOST_WRITE = "log.lost-write", 824 state 6, Log, Consistency, AllowDataLoss, true,
+        "{owner}: Page {page} is older than the log: a write was lost. Its LSN is {page_lsn}, but before the start of redo at {redo_lsn} the log changed it last at {lsn} ({operation}, transaction {transaction}). {missing}",
+        must "A page has every change that the log made to it before the point from which recovery would redo.",
+        cause "The disk, or something between it and the engine, reported a write as done and lost it, or put an older copy of the page in its place: a reverted snapshot, a stale cache, a file copied at another time.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the storage: a page with a good checksum that is too old is a write that it lost.";
+    LOG_PAGE_NEWER = "log.page-newer", 9003 state 6, Log, Consistency, None, true,
+        "{owner}: Page {page} is newer than the log: its LSN is {page_lsn}, the log ends at {lsn}. Data files and log are not of one moment.",
+        must "No allocated page has an LSN after the end of the log.",
+        cause "Data files and log were copied at different times, the end of the log was lost, or the page was copied from another database.",
+        action "Copy data files and log again, all at once; if these are the originals, restore the database.";
+    LOG_IMAGE_DIFFERS = "log.image-differs", 832 state 1, Log, Consistency, AllowDataLoss, true,
+        "{owner}: Page {page}, slot {slot} is not what the log says: {lsn} ({operation}, transaction {transaction}), the last change of the page by its LSN, wrote other bytes there. {missing}",
+        must "What the last change of a page wrote is on the page.",
+        cause "The page was changed in memory, or in its file, by something other than the engine, and got a valid checksum afterwards.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. Check the memory of the server, and filter drivers and tools that write to the files.";
+    LOG_CHAIN_BROKEN = "log.chain-broken", 3456 state 1, Log, Consistency, AllowDataLoss, true,
+        "{owner}: Page {page} does not fit the log: its LSN is {page_lsn}. {contradiction}",
+        must "Each record of a page names the LSN that the record before it gave to the page, and the page has the LSN of one of them.",
+        cause "An older copy of the page was read and changed again after a lost write, the LSN of the page was changed, or the page is of another moment.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; then check the storage for lost writes.";
     BACKUP_BLOCK_TYPE = "backup.block-type", 3241 state 2, Container, Consistency, None, true,
         "The media family on device '{device}' is incorrectly formed. The block {tag} at byte {position} is of no known type.",
         must "Every descriptor block of a backup is of a type that SQL Server writes.",

@@ -53,6 +53,18 @@ Examples:
   gunzip < sales.bak.gz | mdfsck info -
           reads the stream once and keeps nothing";
 
+pub(super) const AUDIT_EXAMPLES: &str = "\
+Exit status (bits, they add):
+   0  no page contradicts the log  4  could not read the files or write the results
+   1  a page contradicts the log   8  wrong usage
+  16  incomplete: part of the pages or of the log could not be compared
+
+Examples:
+  mdfsck audit sales.mdf sales_log.ldf
+          pages that lack a change which the log says was made before the last checkpoint
+  mdfsck audit /data/sales --json | jq 'select(.id == \"log.lost-write\") | .page'
+          the same for programs";
+
 pub(super) const LOG_EXAMPLES: &str = "\
 Examples:
   mdfsck log sales_log.ldf

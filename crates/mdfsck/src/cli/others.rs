@@ -114,6 +114,23 @@ pub(crate) struct PageArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct AuditArguments {
+    /// Data files of one database and its log files, or the folder that holds them; logs beside the data files are found
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Limit memory to SIZE, such as 256MB (default: 128MB)
+    ///
+    /// The log is read once more for each part of the pages that does not fit; findings do not change.
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes)]
+    pub(crate) memory: Option<u64>,
+
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct LogArguments {
     /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
     #[arg(value_name = "PATH", required = true)]

@@ -13,7 +13,7 @@ use crate::failure::{Failure, warn};
 const NAMED_PAGES: usize = 3;
 
 /// Paths as one text.
-pub(super) fn names(paths: &[PathBuf]) -> String {
+pub(crate) fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 

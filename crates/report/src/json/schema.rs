@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{backup, catalog, checkpoints, events, lines, log};
+use super::{audit, backup, catalog, checkpoints, events, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -20,6 +20,7 @@ use super::{backup, catalog, checkpoints, events, lines, log};
 enum AnyLine {
     Line(lines::Line<'static>),
     Log(log::LogLine<'static>),
+    Audit(audit::AuditLine),
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Media(backup::Media<'static>),
@@ -29,9 +30,10 @@ enum AnyLine {
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 4] = [
+const KINDS_OF_LINES: [(&str, &str); 5] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
+    ("AuditLine", " of `mdfsck audit`"),
     ("EventLine", " of `mdfsck events`"),
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
 ];

@@ -66,6 +66,29 @@ limits! {
         "whole blocks follow the end of the log: they were being written when writing stopped, or the log is damaged there",
         action NEEDS_LOG;
 
+    // Pages against the log.
+    AUDIT_LOG_DAMAGED = "audit.log-damaged", Damaged, "pages against the log",
+        "the log is damaged: what it says after this place is not known",
+        action "Copy the log again; if it is the original, take a full backup at once, as log backups will fail.";
+    AUDIT_LOG_END = "audit.log-end", Damaged, "pages against the log",
+        "pages are newer than the log, which may be damaged at its end",
+        action "Copy the log again, together with the data files.";
+    AUDIT_LOG_ENCRYPTED = "audit.log-encrypted", NotGiven, "pages against the log",
+        "the records of the log are encrypted (TDE)",
+        action NEEDS_KEY;
+    AUDIT_LOG_UNPROTECTED = "audit.log-unprotected", Damaged, "pages against the log",
+        "page and log contradict each other, and the log block has no checksum: either may be the one that is damaged",
+        action "Check the page against a backup.";
+    AUDIT_PAGES = "audit.pages", Damaged, "pages against the log",
+        "pages that the log changes could not be read, or are damaged",
+        action SEE_FINDINGS;
+    AUDIT_FILE_NOT_GIVEN = "audit.file-not-given", NotGiven, "pages against the log",
+        "the log changes pages of a data file that was not given",
+        action "Name all data files of the database.";
+    AUDIT_MORE = "audit.more", Damaged, "pages against the log",
+        "more pages contradict the log than are listed",
+        action "Data files and log are probably of different moments; copy them again, all at once.";
+
     // Files, pages.
     FILE_NOT_GIVEN = "file.not-given", NotGiven, "file",
         "not given; on the server it was {}",

@@ -1,0 +1,158 @@
+//! What of the suspicions is a proof.
+
+use catalog::Database;
+use check::registry::{self, Check};
+use check::{Finding, LogAudit, LogAuditDoubt, LogAuditDoubtKind, Owner};
+use format::{AllocUnitId, Lsn, PageId};
+use log::Log;
+use recovery::Start;
+
+use crate::suspects::{Stray, Suspect, Suspects, Why};
+use crate::walk::{self, Extent};
+
+/// Decides about each suspect.
+pub(crate) fn settle(
+    database: &Database,
+    log: &Log,
+    start: &Start,
+    extent: &Extent,
+    mut suspects: Suspects,
+    audit: &mut LogAudit,
+) {
+    let mut doubts: Vec<(LogAuditDoubtKind, PageId, u64)> = Vec::new();
+    let strays = std::mem::take(&mut suspects.strays);
+    for (page, suspect) in &suspects.pages {
+        match judge(suspect, strays.get(&suspect.lsn), log, extent) {
+            Verdict::Proof(check) => audit.findings.push(finding(database, check, *page, suspect, start, extent)),
+            Verdict::Doubt(kind) => doubts.push((kind, *page, 1)),
+            Verdict::Nothing => {}
+        }
+    }
+    for (lsn, stray) in &strays {
+        // Those with records of their own were suspects too.
+        let pages = || stray.pages.iter().filter(|(page, _)| !suspects.pages.contains_key(page));
+        let others = pages().filter(|(page, _)| stray.page != Some(*page));
+        match judge_stray(stray) {
+            Verdict::Proof(check) => {
+                for (page, unit) in others {
+                    audit.findings.push(stray_finding(database, check, (*page, *unit), *lsn));
+                }
+                suspects.more += stray.count - stray.pages.len() as u64;
+            }
+            Verdict::Doubt(kind) => doubts.extend(others.map(|(page, _)| (kind, *page, 1))),
+            Verdict::Nothing => {}
+        }
+    }
+    let mut kinds: Vec<LogAuditDoubtKind> = doubts.iter().map(|(kind, ..)| *kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        let of_kind = || doubts.iter().filter(|(other, ..)| *other == kind);
+        let first = of_kind().map(|(_, page, _)| *page).min().unwrap_or_default();
+        let count: u64 = of_kind().map(|(.., count)| count).sum();
+        let more = if count > 1 { ", ..." } else { "" };
+        audit.doubts.push(LogAuditDoubt { kind, scope: format!("page {first}{more}"), count });
+    }
+    if suspects.more > 0 {
+        let (kind, scope) = (LogAuditDoubtKind::More, "database".to_owned());
+        audit.doubts.push(LogAuditDoubt { kind, scope, count: suspects.more });
+    }
+}
+
+enum Verdict {
+    Proof(&'static Check),
+    Doubt(LogAuditDoubtKind),
+    Nothing,
+}
+
+fn judge(suspect: &Suspect, stray: Option<&Stray>, log: &Log, extent: &Extent) -> Verdict {
+    let proof = |check| match suspect.is_unprotected && !suspect.is_linked {
+        true => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
+        false => Verdict::Proof(check),
+    };
+    match suspect.why {
+        Why::Newer if !extent.is_end_certain || walk::is_on_disk(log, suspect.lsn) => {
+            Verdict::Doubt(LogAuditDoubtKind::LogEnd)
+        }
+        Why::Newer => Verdict::Proof(&registry::LOG_PAGE_NEWER),
+        Why::Lost if suspect.record.is_some() => proof(&registry::LOG_LOST_WRITE),
+        Why::Image(_) if suspect.record.is_some() => proof(&registry::LOG_IMAGE_DIFFERS),
+        Why::Links if suspect.record.is_some() => proof(&registry::LOG_CHAIN_BROKEN),
+        Why::Apart if suspect.is_cleared => Verdict::Nothing,
+        // A record after its LSN names another one.
+        Why::Apart if suspect.record.is_some() => proof(&registry::LOG_CHAIN_BROKEN),
+        // It is newer than all of its records.
+        Why::Apart => match stray {
+            Some(stray) => judge_stray(stray),
+            None => Verdict::Nothing,
+        },
+        Why::Lost | Why::Image(_) | Why::Links => Verdict::Nothing,
+    }
+}
+
+/// Pages without a record of their own at their LSN. Those that are written without logging their rows have the LSN of some other
+/// record: mostly of their transaction, or of the space that it takes, but also of a row on another page.
+fn judge_stray(stray: &Stray) -> Verdict {
+    match stray {
+        Stray { is_found: true, .. } => Verdict::Nothing,
+        Stray { is_unprotected: true, .. } => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
+        _ => Verdict::Proof(&registry::LOG_CHAIN_BROKEN),
+    }
+}
+
+fn finding(
+    database: &Database,
+    check: &'static Check,
+    page: PageId,
+    suspect: &Suspect,
+    start: &Start,
+    extent: &Extent,
+) -> Finding {
+    let base = Finding::new(check).owner(Owner::of(database, suspect.unit)).page(page);
+    let base = base.text_value("page_lsn", text(suspect.lsn));
+    if suspect.why == Why::Newer {
+        return base.text_value("lsn", text(extent.end));
+    }
+    let base = match suspect.why {
+        Why::Image(slot) => base.at(page, slot),
+        _ => base,
+    };
+    let Some(note) = suspect.record else {
+        return base.text_value("contradiction", "The log has no record with this LSN.");
+    };
+    let base = base
+        .text_value("lsn", text(note.lsn))
+        .text_value("operation", note.operation.to_string())
+        .text_value("transaction", note.transaction.to_string());
+    match suspect.why {
+        Why::Links | Why::Apart => {
+            let (lsn, expected) = (text(note.lsn), text(suspect.expected));
+            let contradiction = match suspect.why {
+                Why::Links => format!(
+                    "Its record {lsn} ({}, transaction {}) was made when it had LSN {expected}, although a later record had changed it before.",
+                    note.operation, note.transaction
+                ),
+                _ => format!(
+                    "Its record {lsn} ({}, transaction {}) was made when it had LSN {expected}.",
+                    note.operation, note.transaction
+                ),
+            };
+            base.text_value("expected_lsn", expected).text_value("contradiction", contradiction)
+        }
+        Why::Lost => base
+            .text_value("redo_lsn", text(start.redo_from))
+            .number("missing_changes", suspect.missing.count().cast_signed())
+            .text_value("missing", suspect.missing.text()),
+        _ => base.text_value("missing", suspect.missing.text()),
+    }
+}
+
+fn stray_finding(database: &Database, check: &'static Check, (page, unit): (PageId, AllocUnitId), lsn: Lsn) -> Finding {
+    let base = Finding::new(check).owner(Owner::of(database, unit)).page(page).text_value("page_lsn", text(lsn));
+    base.text_value("contradiction", "The log has no record with this LSN.")
+}
+
+/// An LSN as the engine prints it.
+fn text(lsn: Lsn) -> String {
+    format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
+}

@@ -1,0 +1,207 @@
+//! What the last record of a page wrote there, as a hash: kept for each page, and compared with the page.
+//!
+//! Left out is what the log does not have: version tags of rows, whether a row is a ghost, the room for a stub after a heap
+//! row, the length that rows of LOB pages have of themselves (docs/format/log.md#redo).
+
+use std::hash::{BuildHasher, RandomState};
+
+use format::bytes::unsigned;
+use format::lob::Fragment;
+use format::log::change::Change;
+use format::log::{LogRecord, Operation};
+use format::record::{Record, RecordKind};
+use format::{Page, PageBytes, PageType};
+
+/// Contexts of rows: heaps, clustered indexes, leaves and upper levels of indexes, LOB pages.
+const ROWS: std::ops::RangeInclusive<u8> = 1..=6;
+/// Those of LOB pages.
+const LOB: [u8; 2] = [5, 6];
+/// IAM and PFS pages.
+const MAPS: [u8; 2] = [10, 11];
+/// Bits of a status byte that may change without a record: the type, when a row becomes a ghost, and the version tag.
+const UNLOGGED_STATUS: u8 = 0b0100_1110;
+/// A row on a LOB page begins with its status and its length.
+const LOB_LENGTH_END: u16 = 4;
+const VERSIONED: u8 = 0b0100_0000;
+const COMPRESSED: u8 = 1;
+
+/// What a record wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Image {
+    hash: [u8; 8],
+    kind: Kind,
+    /// Of the first row.
+    pub(crate) slot: u16,
+    /// In the row; how many rows, for [`Kind::Rows`].
+    offset: u16,
+    length: u16,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Kind {
+    /// Nothing that can be compared.
+    #[default]
+    None,
+    /// So many bytes at an offset of a row.
+    Bytes,
+    /// A whole row.
+    Row,
+    /// Whole rows.
+    Rows,
+}
+
+/// Whether an image is on a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OnPage {
+    Yes,
+    No,
+    /// It cannot be compared.
+    Unknown,
+}
+
+/// The key of the hash, new in every run: no file can be made whose image passes for another.
+#[derive(Clone, Copy)]
+pub(crate) struct ImageKey([u64; 2]);
+
+impl ImageKey {
+    pub(crate) fn new() -> Self {
+        let random = RandomState::new();
+        Self([random.hash_one(1u8), random.hash_one(2u8) | 1])
+    }
+
+    fn start(&self) -> u64 {
+        self.0[0]
+    }
+
+    /// Adds bytes, and how many they are.
+    fn add(&self, hash: u64, first: u8, rest: &[u8]) -> u64 {
+        let [_, key] = self.0;
+        let mut hash = fold(hash ^ u64::from(first) ^ (rest.len() as u64) << 8, key);
+        let (words, last) = rest.as_chunks::<8>();
+        for word in words {
+            hash = fold(hash ^ u64::from_le_bytes(*word), key);
+        }
+        fold(hash ^ unsigned(last), key)
+    }
+
+    /// Adds a row, or the bytes at an offset of one.
+    fn add_piece(&self, hash: u64, bytes: &[u8], is_start: bool) -> u64 {
+        match bytes {
+            [status, rest @ ..] if is_start => self.add(hash, status & !UNLOGGED_STATUS, rest),
+            [first, rest @ ..] => self.add(hash, *first, rest),
+            [] => hash,
+        }
+    }
+
+    /// What a record wrote.
+    pub(crate) fn of(&self, record: &LogRecord<'_>, slot: u16) -> Image {
+        self.image(record, slot).unwrap_or_default()
+    }
+
+    fn image(&self, record: &LogRecord<'_>, slot: u16) -> Option<Image> {
+        let context = record.context();
+        match record.operation() {
+            Operation::INSERT_ROWS if ROWS.contains(&context) => {
+                let Change::Insert { images, .. } = record.change()? else { return None };
+                match images.as_slice() {
+                    [image] => {
+                        let length = logged_length(image)?;
+                        let hash = self.add_piece(self.start(), image.get(..length)?, true);
+                        let (hash, length) = (hash.to_le_bytes(), length.try_into().ok()?);
+                        Some(Image { hash, kind: Kind::Row, slot, offset: 0, length })
+                    }
+                    images => {
+                        let is_plain = |row: &&[u8]| row.first().is_some_and(|status| status & VERSIONED == 0);
+                        let plain = images.iter().all(is_plain).then_some(images)?;
+                        let hash = plain.iter().fold(self.start(), |hash, row| self.add_piece(hash, row, true));
+                        let offset = images.len().try_into().ok()?;
+                        Some(Image { hash: hash.to_le_bytes(), kind: Kind::Rows, slot, offset, length: 0 })
+                    }
+                }
+            }
+            Operation::MODIFY_ROW if ROWS.contains(&context) || MAPS.contains(&context) => {
+                let Change::ModifyRow(piece) = record.change()? else { return None };
+                let touches_length = LOB.contains(&context) && piece.new_offset < LOB_LENGTH_END;
+                if piece.after.is_empty() || touches_length {
+                    return None;
+                }
+                let hash = self.add_piece(self.start(), piece.after, piece.new_offset == 0);
+                let length = piece.after.len().try_into().ok()?;
+                Some(Image { hash: hash.to_le_bytes(), kind: Kind::Bytes, slot, offset: piece.new_offset, length })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether `image` is on a page whose torn bits were undone.
+    pub(crate) fn is_on(&self, image: &Image, bytes: &PageBytes) -> OnPage {
+        let page = Page::new(bytes);
+        let found = match image.kind {
+            Kind::None => return OnPage::Unknown,
+            Kind::Bytes | Kind::Row => {
+                let (start, length) = (usize::from(image.offset), usize::from(image.length));
+                let Some(row) = row_space(page, image.slot) else { return OnPage::No };
+                // It may reach into the version tag, which is not logged.
+                let is_versioned = row.first().is_some_and(|status| status & VERSIONED != 0);
+                if image.kind == Kind::Bytes
+                    && is_versioned
+                    && known_length(page, row).is_none_or(|known| known < start + length)
+                {
+                    return OnPage::Unknown;
+                }
+                let Some(piece) = row.get(start..start + length) else { return OnPage::No };
+                self.add_piece(self.start(), piece, start == 0)
+            }
+            Kind::Rows => {
+                let mut hash = self.start();
+                for index in 0..image.offset {
+                    let Some(row) = row_space(page, image.slot.saturating_add(index)) else { return OnPage::No };
+                    let is_odd = row.first().is_some_and(|status| status & (COMPRESSED | VERSIONED) != 0);
+                    let Some(row) = known_length(page, row).and_then(|length| row.get(..length)).filter(|_| !is_odd)
+                    else {
+                        return OnPage::Unknown;
+                    };
+                    hash = self.add_piece(hash, row, true);
+                }
+                hash
+            }
+        };
+        if found.to_le_bytes() == image.hash { OnPage::Yes } else { OnPage::No }
+    }
+}
+
+/// The page from the row in a slot on; `None` if the slot is empty or not there.
+fn row_space<'p>(page: Page<'p>, slot: u16) -> Option<&'p [u8]> {
+    let is_there = slot < page.header().slot_count.get();
+    page.bytes().get(usize::from(page.slot_offset(slot).filter(|at| is_there && *at != 0)?)..)
+}
+
+/// Length of a row on a page without its version tag, as its own bytes say; `None` of what is no row, or says nothing.
+fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
+    let header = page.header();
+    let logged = |record: Record<'_>| record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
+    match header.kind()? {
+        PageType::Data => Record::data(row).map(logged).ok(),
+        PageType::Index => Record::index(row, header.pminlen.get()).map(logged).ok(),
+        PageType::TextMix | PageType::TextTree => Fragment::read(row).map(|fragment| fragment.bytes().len()).ok(),
+        _ => None,
+    }
+}
+
+/// How much of the image of a row is compared: not its version tag, and not the room for a stub after it.
+fn logged_length(image: &[u8]) -> Option<usize> {
+    let status = *image.first()?;
+    let is_of_data = !matches!(RecordKind::of(status), RecordKind::Index | RecordKind::GhostIndex);
+    match Record::data(image).ok().filter(|_| is_of_data && status & COMPRESSED == 0) {
+        Some(record) => Some(record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len())),
+        // A tag that cannot be found cannot be left out.
+        None if status & VERSIONED != 0 => None,
+        None => Some(image.len()),
+    }
+}
+
+/// 64 x 64 bit multiplication, folded.
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ (product >> 64) as u64
+}

@@ -1,0 +1,241 @@
+//! What the log says of each page, in one pass: where its records begin and end, and what the last one wrote.
+//!
+//! An entry takes some 60 bytes. If there are more pages than the memory has room for, the table keeps those with the lowest
+//! addresses, and another pass over the log takes the rest.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use format::allocation::{FixedPage, PFS_PAGES, PfsByte};
+use format::log::change::Change;
+use format::log::{Block, LogRecord, Operation};
+use format::{Lsn, PageId};
+
+use crate::image::{Image, ImageKey};
+use crate::stamp::Stamp;
+
+/// Bytes that an entry takes while the table grows: it is then half full, and there is an old one besides.
+const BYTES_PER_PAGE: usize = 2 * (size_of::<(PageId, Entry)>() + 1);
+/// Least pages of a table.
+const MIN_PAGES: usize = 64;
+/// In the record of a PFS page, its first byte that is about a page.
+const PFS_BYTES_AT: u32 = 4;
+/// The bit of a PFS byte that says that the page is allocated.
+const ALLOCATED_BIT: u32 = 6;
+
+/// What the log says of a page since it was allocated.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Entry {
+    /// The LSN that the page had before its first record; none where that does not matter, as the page was made anew.
+    pub(crate) before_first: Stamp,
+    /// Its last record before the start of redo.
+    pub(crate) settled: Stamp,
+    /// Its last record.
+    pub(crate) last: Stamp,
+    /// What the last record wrote.
+    pub(crate) image: Image,
+    /// A record names an LSN of the page that is older than the record before it.
+    pub(crate) is_broken: bool,
+    /// The log freed it since. What was not written when it was freed never is, so that nothing here proves anything, unless that
+    /// was taken back.
+    pub(crate) is_freed: bool,
+    /// Its LSN is not yet found among its records; it is in [`Self::before_first`].
+    pub(crate) is_sought: bool,
+}
+
+/// The pages of a range.
+pub(crate) struct PageTable {
+    pages: HashMap<PageId, Entry, KeyOfPages>,
+    most_pages: usize,
+    range: Range,
+    key: ImageKey,
+    redo_from: Lsn,
+}
+
+/// From a page to one that is not in it any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) from: PageId,
+    pub(crate) to: Option<PageId>,
+}
+
+impl Range {
+    pub(crate) fn contains(&self, page: PageId) -> bool {
+        page >= self.from && self.to.is_none_or(|to| page < to)
+    }
+}
+
+impl PageTable {
+    /// An empty table for the pages from `from` on.
+    pub(crate) fn new(from: PageId, redo_from: Lsn, memory_bytes: usize, key: ImageKey) -> Self {
+        Self {
+            pages: HashMap::with_hasher(KeyOfPages::new()),
+            most_pages: (memory_bytes / BYTES_PER_PAGE).max(MIN_PAGES),
+            range: Range { from, to: None },
+            key,
+            redo_from,
+        }
+    }
+
+    pub(crate) fn range(&self) -> Range {
+        self.range
+    }
+
+    pub(crate) fn get(&self, page: PageId) -> Option<&Entry> {
+        self.pages.get(&page)
+    }
+
+    pub(crate) fn get_mut(&mut self, page: PageId) -> Option<&mut Entry> {
+        self.pages.get_mut(&page)
+    }
+
+    /// All entries.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PageId, &Entry)> {
+        self.pages.iter().map(|(page, entry)| (*page, entry))
+    }
+
+    /// Adds the records of a block, which is in an unbroken run of blocks from `run` on.
+    pub(crate) fn block(
+        &mut self,
+        block: &Block<'_>,
+        run: Lsn,
+        is_known_file: &impl Fn(u16) -> bool,
+        others: &mut BTreeSet<u16>,
+    ) {
+        for (lsn, record) in block.records() {
+            let Some(place) = record.on_page() else { continue };
+            allocations(&record, place.page, |page, is_allocated| {
+                if let Some(entry) = self.pages.get_mut(&page)
+                    && (!is_allocated || record.is_compensation())
+                {
+                    entry.is_freed = !is_allocated;
+                }
+            });
+            if !is_known_file(place.page.file) {
+                others.insert(place.page.file);
+            } else if self.range.contains(place.page) {
+                self.record(lsn, &record, (place.page, place.slot, place.page_lsn), run);
+            }
+        }
+    }
+
+    fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>, (page, slot, page_lsn): (PageId, u16, Lsn), run: Lsn) {
+        let is_new_page = record.operation() == Operation::FORMAT_PAGE;
+        let image = self.key.of(record, slot);
+        let stamp = Stamp::from(lsn);
+        let settled = if lsn < self.redo_from { stamp } else { Stamp::default() };
+        match self.pages.get_mut(&page) {
+            // What it was before does not matter any more.
+            Some(entry) if is_new_page || entry.is_freed => {
+                *entry = Entry { settled, last: stamp, image, ..Entry::default() };
+            }
+            Some(entry) => {
+                let last = Lsn::from(entry.last);
+                // A newer one is that of a change whose rows were not logged.
+                entry.is_broken |= page_lsn < last && last >= run;
+                (entry.last, entry.image) = (stamp, image);
+                if !settled.is_none() {
+                    entry.settled = settled;
+                }
+            }
+            None => {
+                let before_first = if is_new_page { Stamp::default() } else { page_lsn.into() };
+                self.pages.insert(page, Entry { before_first, settled, last: stamp, image, ..Entry::default() });
+                if self.pages.len() > self.most_pages {
+                    self.halve();
+                }
+            }
+        }
+    }
+
+    /// Keeps the lower half of the pages.
+    fn halve(&mut self) {
+        let mut pages: Vec<PageId> = self.pages.keys().copied().collect();
+        let middle = pages.len() / 2;
+        let (_, to, _) = pages.select_nth_unstable(middle);
+        let to = *to;
+        self.range.to = Some(to);
+        self.pages.retain(|page, _| *page < to);
+    }
+}
+
+/// Calls `set_page` for each page that a record of a PFS page allocates or frees, and says which.
+fn allocations(record: &LogRecord<'_>, map: PageId, mut set_page: impl FnMut(PageId, bool)) {
+    let is_map = map.page == 1 || map.page.is_multiple_of(PFS_PAGES);
+    if !is_map || FixedPage::at(map) != Some(FixedPage::Pfs) {
+        return;
+    }
+    let first = if map.page == 1 { 0 } else { map.page };
+    let mut set = |offset: u32, byte: u8| {
+        let number = offset.checked_sub(PFS_BYTES_AT).filter(|number| *number < PFS_PAGES);
+        if let Some(number) = number {
+            set_page(PageId::new(map.file, first.saturating_add(number)), PfsByte(byte).is_allocated());
+        }
+    };
+    match record.change() {
+        Some(Change::SetFreeSpace { offset, new, .. }) => set(offset.into(), new),
+        Some(Change::ModifyRow(piece)) => {
+            (u32::from(piece.new_offset)..).zip(piece.after).for_each(|(offset, byte)| set(offset, *byte));
+        }
+        Some(Change::ModifyColumns(pieces)) => {
+            for piece in pieces {
+                (u32::from(piece.new_offset)..).zip(piece.after).for_each(|(offset, byte)| set(offset, *byte));
+            }
+        }
+        Some(Change::SetBits { first, count, value }) => {
+            let byte = if value { PfsByte::DEDICATED } else { 0 };
+            let bits = u32::from(first)..u32::from(first) + u32::from(count);
+            bits.filter(|bit| bit % 8 == ALLOCATED_BIT).for_each(|bit| set(bit / 8, byte));
+        }
+        _ => {}
+    }
+}
+
+/// Hashes pages under a key that is new in every run: no log can be made whose pages all fall together.
+#[derive(Clone, Copy)]
+struct KeyOfPages([u64; 2]);
+
+impl KeyOfPages {
+    fn new() -> Self {
+        let random = RandomState::new();
+        Self([random.hash_one(1u8), random.hash_one(2u8) | 1])
+    }
+}
+
+impl BuildHasher for KeyOfPages {
+    type Hasher = PageHasher;
+
+    fn build_hasher(&self) -> PageHasher {
+        PageHasher { key: self.0, state: self.0[0] }
+    }
+}
+
+struct PageHasher {
+    key: [u64; 2],
+    state: u64,
+}
+
+impl PageHasher {
+    fn add(&mut self, word: u64) {
+        let product = u128::from(self.state ^ word) * u128::from(self.key[1]);
+        self.state = (product as u64) ^ (product >> 64) as u64;
+    }
+}
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.state
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.add((*byte).into()));
+    }
+
+    fn write_u16(&mut self, word: u16) {
+        self.add(word.into());
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.add(word.into());
+    }
+}

@@ -1,0 +1,147 @@
+//! Databases of the lab that lost writes, that something changed, or that are of another moment than their log.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use check::{Finding, LogAudit, LogAuditDoubtKind};
+use format::PageId;
+use lab::PageVerify;
+use lab::workload::{Crashed, Flush, LostWrite, Spec, Stop, Workload};
+use log::{Log, Walk};
+use source::DataFiles;
+
+struct OnDisk {
+    _folder: tempfile::TempDir,
+    data: Vec<PathBuf>,
+    log: PathBuf,
+}
+
+fn on_disk(crashed: &Crashed) -> OnDisk {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(name, bytes): &(String, Vec<u8>)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
+}
+
+fn audit_within(files: &OnDisk, memory_bytes: u64) -> Result<LogAudit, recovery::Refusal> {
+    let source = DataFiles::open(&files.data).unwrap();
+    let log = Log::open(std::slice::from_ref(&files.log))?;
+    audit::audit(&source, &catalog::load(&source), &log, memory_bytes)
+}
+
+fn audit(crashed: &Crashed) -> LogAudit {
+    audit_within(&on_disk(crashed), 64 << 20).unwrap()
+}
+
+fn texts(audit: &LogAudit) -> Vec<String> {
+    let names = check::Names { database: "d", database_id: 1, command: "CHECKDB" };
+    audit.findings.iter().map(|finding| format!("{} {}", finding.check.id, finding.text(&names))).collect()
+}
+
+/// Page and id of each finding.
+fn found(audit: &LogAudit) -> Vec<(PageId, &'static str)> {
+    audit.findings.iter().map(|finding: &Finding| (finding.page.unwrap(), finding.check.id)).collect()
+}
+
+const STOPS: [Stop; 3] = [Stop::WithOpen, Stop::WithoutOpen, Stop::ShutDown];
+
+#[test]
+fn a_crash_is_no_contradiction() {
+    let mut compared = 0;
+    for seed in 0..40 {
+        let workload = Workload::new(Spec { seed, ..Spec::default() }).unwrap();
+        let stop = match seed % 4 {
+            3 => Stop::After(workload.records() * (seed % 10) / 10),
+            other => STOPS[other as usize],
+        };
+        for flush in [Flush::None, Flush::All, Flush::Some(seed)] {
+            let audit = audit(&workload.crash(stop, flush));
+            assert_eq!((texts(&audit), &audit.doubts), (Vec::new(), &Vec::new()), "{seed} {stop:?} {flush:?}");
+            compared += audit.pages_compared;
+        }
+    }
+    assert!(compared > 5_000, "{compared}");
+}
+
+/// Whether the log has records of the page between the one that it has on disk and the one that it should have: pages that are
+/// written without logging their rows have none.
+fn has_records(crashed: &Crashed, lost: &LostWrite) -> bool {
+    let files = on_disk(crashed);
+    let log = Log::open(std::slice::from_ref(&files.log)).unwrap();
+    let mut walk = Walk::new(&log);
+    let (page, mut is_there) = (page_of(lost), false);
+    while let Some(block) = walk.next_block().unwrap() {
+        is_there |= block.records().any(|(lsn, record)| {
+            let text = format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot);
+            text == lost.last && record.on_page().is_some_and(|place| place.page == page)
+        });
+    }
+    is_there
+}
+
+fn page_of(lost: &LostWrite) -> PageId {
+    PageId::new(lost.page.file, lost.page.page)
+}
+
+#[test]
+fn a_lost_write_is_found_on_its_page() {
+    let (mut in_log, mut older) = (0, 0);
+    let mut kinds: BTreeMap<u8, u32> = BTreeMap::new();
+    for seed in 0..200 {
+        let workload = Workload::new(Spec { seed: seed % 80, ..Spec::default() }).unwrap();
+        let wanted = [Some(1), Some(2), Some(3), Some(8), Some(9), Some(10), Some(11), Some(16), Some(17), None];
+        let Some((crashed, lost)) =
+            workload.with_lost_write(STOPS[seed as usize % 3], wanted[seed as usize % 10], seed)
+        else {
+            continue;
+        };
+        let page = page_of(&lost);
+        let audit = audit(&crashed);
+        if lost.is_in_log && has_records(&crashed, &lost) {
+            assert_eq!(found(&audit), [(page, "log.lost-write")], "{seed} {lost:?} {:?}", texts(&audit));
+            in_log += 1;
+            *kinds.entry(lost.page_type).or_default() += 1;
+        } else {
+            assert!(found(&audit).iter().all(|(other, _)| *other == page), "{seed} {lost:?} {:?}", texts(&audit));
+            older += 1;
+        }
+    }
+    println!("{in_log} lost writes by page type {kinds:?}, {older} without a record in the log");
+    assert!(in_log >= 70, "{in_log} {older} {kinds:?}");
+}
+
+#[test]
+fn memory_decides_how_often_the_log_is_read_not_what_is_found() {
+    for seed in 0..10 {
+        let workload = Workload::new(Spec { seed, rows: 3000, ..Spec::default() }).unwrap();
+        let Some((crashed, _)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
+        let files = on_disk(&crashed);
+        let all = audit_within(&files, 64 << 20).unwrap();
+        assert_eq!(audit_within(&files, 0).unwrap(), all, "{seed}");
+    }
+}
+
+#[test]
+fn logs_without_checksums_prove_what_their_links_prove() {
+    let (mut proven, mut doubted) = (0, 0);
+    for seed in 0..60 {
+        let workload = Workload::new(Spec { seed, verify: PageVerify::None, ..Spec::default() }).unwrap();
+        let Some((crashed, lost)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
+        let audit = audit(&crashed);
+        if lost.is_in_log && has_records(&crashed, &lost) {
+            // One record alone may be about another page, but for a bit that flipped.
+            match audit.doubts.as_slice() {
+                [] => assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?}"),
+                [doubt] => assert_eq!(doubt.kind, LogAuditDoubtKind::LogUnprotected, "{seed} {lost:?}"),
+                more => panic!("{seed} {lost:?} {more:?}"),
+            }
+            proven += usize::from(audit.doubts.is_empty());
+            doubted += audit.doubts.len();
+        }
+    }
+    assert!(proven > 20 && doubted < proven / 5, "{proven} {doubted}");
+}

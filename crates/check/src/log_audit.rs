@@ -1,0 +1,82 @@
+//! What a comparison of the pages with the log found, as data: crate `audit` makes it before a run, and a run lists it.
+
+use format::Lsn;
+
+use crate::coverage::Coverage;
+use crate::finding::Finding;
+use crate::registry::limits::{self, Limit};
+
+/// What a comparison of the pages with the log found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LogAudit {
+    /// Proofs, in no certain order.
+    pub findings: Vec<Finding>,
+    /// Pages whose LSN was compared with the records that the log has of them.
+    pub pages_compared: u64,
+    /// Pages whose last change wrote bytes that were found on them; counted among [`Self::pages_compared`].
+    pub images_compared: u64,
+    /// Pages that were last changed before the oldest record of the log.
+    pub pages_older: u64,
+    /// Pages in the log's time without a record of their own: written without logging their rows.
+    pub pages_without_records: u64,
+    /// The oldest record of the log, and the last.
+    pub range: Option<(Lsn, Lsn)>,
+    /// From where recovery redoes.
+    pub redo_from: Option<Lsn>,
+    /// What could not be compared.
+    pub doubts: Vec<LogAuditDoubt>,
+}
+
+/// Why something could not be compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LogAuditDoubtKind {
+    /// The log is damaged before its end.
+    LogDamaged,
+    /// Pages are newer than the end of the log, which may be damaged there.
+    LogEnd,
+    /// Records are encrypted.
+    LogEncrypted,
+    /// A contradiction rests on log blocks without a checksum.
+    LogUnprotected,
+    /// Pages could not be read, or are damaged.
+    Pages,
+    /// Pages are in a file that was not given.
+    FileNotGiven,
+    /// More than are listed.
+    More,
+}
+
+impl LogAuditDoubtKind {
+    /// The limit that says so.
+    pub fn limit(self) -> &'static Limit {
+        match self {
+            Self::LogDamaged => &limits::AUDIT_LOG_DAMAGED,
+            Self::LogEnd => &limits::AUDIT_LOG_END,
+            Self::LogEncrypted => &limits::AUDIT_LOG_ENCRYPTED,
+            Self::LogUnprotected => &limits::AUDIT_LOG_UNPROTECTED,
+            Self::Pages => &limits::AUDIT_PAGES,
+            Self::FileNotGiven => &limits::AUDIT_FILE_NOT_GIVEN,
+            Self::More => &limits::AUDIT_MORE,
+        }
+    }
+}
+
+/// Something that could not be compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogAuditDoubt {
+    /// Why.
+    pub kind: LogAuditDoubtKind,
+    /// Where.
+    pub scope: String,
+    /// How many pages; 0 where they cannot be counted.
+    pub count: u64,
+}
+
+impl LogAudit {
+    /// Notes what could not be compared.
+    pub(crate) fn note(&self, coverage: &mut Coverage) {
+        for doubt in &self.doubts {
+            coverage.note(doubt.kind.limit(), doubt.scope.clone(), doubt.count);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Pages against their log: `mdfsck audit`.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use check::registry::LEVEL;
+use check::{LogAudit, Report};
+
+use crate::json::audit as lines;
+use crate::json::lines::{ErrorText, Line};
+use crate::json::{finding_line, line, not_verified_line, object_names};
+use crate::log::lsn_text;
+use crate::text_table::printable;
+use crate::{View, not_verified};
+
+/// Writes what was found and compared as lines of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) -> io::Result<()> {
+    let objects: BTreeMap<i32, String> = object_names(report);
+    for found in &report.findings {
+        line(&Line::Finding(finding_line(report, &found, &objects)), out)?;
+    }
+    for text in &report.read_errors {
+        line(&Line::Error(ErrorText { text }), out)?;
+    }
+    for entry in &report.not_verified {
+        line(&Line::NotVerified(not_verified_line(report, entry)), out)?;
+    }
+    let summary = lines::AuditSummary {
+        findings: report.findings.len(),
+        pages_compared: audit.pages_compared,
+        images_compared: audit.images_compared,
+        pages_older: audit.pages_older,
+        pages_without_records: audit.pages_without_records,
+        from_lsn: audit.range.map(|(from, _)| lsn_text(from)),
+        redo_lsn: audit.redo_from.map(lsn_text),
+        to_lsn: audit.range.map(|(_, to)| lsn_text(to)),
+        complete: report.complete(),
+    };
+    line(&lines::AuditLine::Summary(summary), out)
+}
+
+/// Writes it for people: a line per finding, and one with what was compared.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_text(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) -> io::Result<()> {
+    for found in &report.findings {
+        let (number, state) = (found.check.msg, found.state);
+        let text = found.text(&report.names());
+        writeln!(out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
+        writeln!(out, "{}", printable(text.trim_end()))?;
+    }
+    let found = match report.findings.len() {
+        0 => "none contradicts it".to_owned(),
+        1 => "1 contradicts it".to_owned(),
+        count => format!("{count} contradict it"),
+    };
+    let range = match audit.range {
+        Some((from, to)) => format!(" from {} to {}", lsn_text(from), lsn_text(to)),
+        None => String::new(),
+    };
+    writeln!(
+        out,
+        "{} pages of database '{}' were compared with the log{range}: {found}. What the last change wrote was compared on {}. {} \
+         more were last changed before this log, {} have no record of their own in it.",
+        audit.pages_compared,
+        printable(&report.database.name),
+        audit.images_compared,
+        audit.pages_older,
+        audit.pages_without_records
+    )?;
+    not_verified::write(report, View::default(), out)
+}
