@@ -1,11 +1,14 @@
 //! Databases of the lab that were stopped in the middle of their work, recovered and compared with the truth.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use common::logical;
 use format::page::PAGE_BYTES;
-use format::{Page, PageBytes, PageId, PageType};
+use format::{Page, PageBytes, PageId};
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use log::Log;
@@ -32,51 +35,6 @@ fn recover(source: &dyn PageSource, log: &Log, grant_bytes: u64) -> Recovery {
     let settings = Settings { grant_bytes, ..Settings::default() };
     let analysis = Analysis::new(source, log, &settings).unwrap();
     Recovery::new(source, log, analysis, &settings).unwrap()
-}
-
-/// What must be equal: header fields that follow from records, and rows by slot.
-fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Option<Vec<u8>>>) {
-    let page = Page::new(bytes);
-    let header = page.header();
-    let link = |page: PageId| u64::from(page.file) << 32 | u64::from(page.page);
-    let lsn = header.lsn();
-    let mut fields = vec![
-        header.page_type.into(),
-        header.level.into(),
-        header.pminlen.get().into(),
-        link(header.prev()),
-        link(header.next()),
-        header.object_id.get().into(),
-        header.index_id.get().into(),
-        header.ghost_count.get().into(),
-        header.free_count.get().into(),
-    ];
-    if with_lsn {
-        fields.extend([u64::from(lsn.vlf), lsn.block.into(), lsn.slot.into()]);
-    }
-    let count = header.slot_count.get();
-    let mut places: Vec<usize> = (0..count).filter_map(|slot| page.slot_offset(slot)).map(usize::from).collect();
-    places.push(header.free_data.get().into());
-    places.sort_unstable();
-    let mut rows: Vec<Option<Vec<u8>>> = (0..count)
-        .map(|slot| {
-            let at = usize::from(page.slot_offset(slot).unwrap());
-            let end = places[places.partition_point(|place| *place <= at).min(places.len() - 1)];
-            let space = &bytes[at..end.max(at)];
-            let length = match header.kind() {
-                Some(PageType::Data) => format::record::Record::data(space).map(|record| record.bytes().len()),
-                Some(PageType::Index) => {
-                    format::record::Record::index(space, header.pminlen.get()).map(|record| record.bytes().len())
-                }
-                _ => Ok(space.len()),
-            };
-            (at != 0).then(|| space[..length.unwrap_or(space.len())].to_vec())
-        })
-        .collect();
-    while rows.last().is_some_and(Option::is_none) {
-        rows.pop();
-    }
-    (fields, rows)
 }
 
 /// Compares all allocated pages with the truth; those that differ.
