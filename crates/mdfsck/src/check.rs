@@ -10,19 +10,27 @@ use source::{PageSource, Throttled};
 
 use crate::cli::{CheckArguments, RecoveryArguments};
 use crate::failure::{Failure, report_read_faults, warn};
+use crate::input::{Input, Reading};
 use crate::output::Target;
-use crate::{progress, recover, scope, size, spool};
+use crate::spool::Spool;
+use crate::{progress, recover, scope, size};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
         yield_to_others();
     }
     let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
-    let spool = (temp_dir.as_deref(), arguments.spool_limit);
-    let source = spool::open(&arguments.paths, &arguments.set, arguments.direct, spool, *memory)?;
-    let source = source.as_ref();
+    let reading = Reading {
+        sets: &arguments.set,
+        direct: arguments.direct,
+        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit },
+        memory: *memory,
+        stop: &arguments.stop,
+    };
+    let input = Input::open(&arguments.paths, &reading)?;
+    let source = input.pages();
     let as_stored = catalog::load(source);
-    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source, &as_stored)?;
+    let recovered = input.recover(&arguments.paths, &arguments.recovery, &as_stored)?;
     let (source, database) = recovered.view(source, as_stored);
     let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
     warn_about_files(source, &database);
@@ -144,7 +152,7 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
 /// What the reader of the results must know about the files.
 fn warn_about_files(source: &dyn PageSource, database: &Database) {
     let backup = source.backup();
-    match backup.map(|backup| (backup.in_flight(), backup.missing_stripes())) {
+    match backup.map(|backup| (source.in_flight(), backup.missing_stripes())) {
         None | Some((Some([]), _)) => {}
         Some((Some(pages), _)) => warn(format!(
             "{} pages are in flight: the log in the backup still changes them; findings that may depend on them are not \

@@ -17,7 +17,7 @@ pub(crate) use others::{
     ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
 };
 
-pub(crate) use recovery::RecoveryArguments;
+pub(crate) use recovery::{RecoveryArguments, StopArguments};
 
 use crate::failure::Failure;
 use crate::output;

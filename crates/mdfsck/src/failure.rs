@@ -51,6 +51,7 @@ impl From<source::OpenError> for Failure {
         match error {
             source::OpenError::StandardInput
             | source::OpenError::Nothing
+            | source::OpenError::EndsLater { .. }
             | source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::usage(error),
             _ => Self::unable(error),
         }

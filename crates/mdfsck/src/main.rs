@@ -14,6 +14,7 @@ mod explain;
 mod extract;
 mod failure;
 mod folders;
+mod input;
 #[cfg(feature = "lab")]
 mod lab;
 mod log;

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use catalog::{Boot, Database};
 use check::{RecoveryState, RecoverySummary};
 use log::Log;
-use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings};
+use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::PageSource;
 
 use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
+use crate::input::Backups;
 use crate::{logs, size};
 pub(crate) use summary::{names, report_doubts};
 use summary::{report, summarize, summary_of};
@@ -67,11 +68,7 @@ pub(crate) fn recover<'s>(
     if logs.is_empty() {
         return Ok(Outcome::default());
     }
-    let settings = Settings {
-        grant_bytes: options.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-        temp_dir: options.temp_dir.clone(),
-        has_version_store: database.has_version_store(),
-    };
+    let settings = settings(options, database);
     let recovery = match make(&logs, source, database, &settings) {
         Ok(recovery) => recovery,
         Err(refusal) => return refused(refusal, &logs, is_named, is_clean),
@@ -80,6 +77,67 @@ pub(crate) fn recover<'s>(
     report(&summary, &recovery.applied);
     let pages = (summary.state != RecoveryState::NotNeeded).then(|| RecoveredPages::new(source, recovery));
     Ok(Outcome { pages, summary: Some(summary) })
+}
+
+/// Recovers backups in memory: applies the log backups that follow, or the log of a backup whose pages were copied while they
+/// changed.
+///
+/// # Errors
+/// Log that does not lead to where the restore is to stop, or cannot be used; a temporary file that fails.
+pub(crate) fn restore<'s>(
+    backups: &'s Backups,
+    options: &RecoveryArguments,
+    database: &Database,
+) -> Result<Outcome<'s>, Failure> {
+    let has_log = backups.log_backups > 0 || backups.stop.is_some();
+    let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
+    let Some(log) = backups.log.as_ref().filter(|_| has_log || is_in_flight) else { return Ok(Outcome::default()) };
+    if options.no_log {
+        return Ok(Outcome { pages: None, summary: Some(summary_of(RecoveryState::Off, "--no-log")) });
+    }
+    let settings = settings(options, database);
+    let analysis = Analysis::of_restore(backups.start, log, backups.stop.as_ref(), &settings);
+    let made = analysis.and_then(|analysis| Recovery::new(&backups.pages, log, analysis, &settings));
+    let recovery = match made {
+        Ok(recovery) => recovery,
+        Err(refusal) if has_log || refusal.least_grant_bytes().is_some() => return Err(not_restored(refusal)),
+        Err(Refusal::Temporary(error)) => return Err(not_restored(Refusal::Temporary(error))),
+        Err(refusal) => {
+            warn(format!("the log in the backup cannot be applied: {refusal}"));
+            return Ok(Outcome::default());
+        }
+    };
+    let analysis = &recovery.analysis;
+    if let (Some(Stop::At(_)), None) = (&backups.stop, analysis.until) {
+        warn(format!("the log ends at {} without a later commit: --stop-at is the end of the log", analysis.end));
+    }
+    let summary = summarize(&recovery, true);
+    report(&summary, &recovery.applied);
+    let is_needed = summary.state != RecoveryState::NotNeeded;
+    Ok(Outcome { pages: is_needed.then(|| RecoveredPages::new(&backups.pages, recovery)), summary: Some(summary) })
+}
+
+fn not_restored(refusal: Refusal) -> Failure {
+    match refusal.least_grant_bytes() {
+        Some(least) => Failure::usage(format!("{refusal}; --memory {} is needed at least", size::text(least))),
+        None => match refusal {
+            Refusal::StopTooEarly { .. }
+            | Refusal::NoMark { .. }
+            | Refusal::OtherDatabase
+            | Refusal::OtherMoment { .. }
+            | Refusal::FilesNewer { .. } => Failure::usage(refusal),
+            Refusal::Log(error) => error.into(),
+            _ => Failure::unable(format!("the log of the backups cannot be applied: {refusal}")),
+        },
+    }
+}
+
+fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
+    Settings {
+        grant_bytes: options.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+        temp_dir: options.temp_dir.clone(),
+        has_version_store: database.has_version_store(),
+    }
 }
 
 /// Says that the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use source::{BackupPages, FileKind, OpenError, PageSource, identify};
+use source::{FileKind, OpenError, identify};
 
 use crate::failure::{Failure, warn};
 use crate::size;
@@ -12,23 +12,21 @@ use crate::size;
 /// Bytes read at once, and the unit of holes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Opens the input of a check; a path of `-` is standard input.
-pub(crate) fn open(
-    paths: &[PathBuf],
-    sets: &[u16],
-    direct: bool,
-    (directory, limit): (Option<&Path>, u64),
-    granted: Option<u64>,
-) -> Result<Box<dyn PageSource>, Failure> {
+/// Where standard input is kept, and how much of it at most.
+pub(crate) struct Spool<'a> {
+    /// `--temp-dir`.
+    pub(crate) directory: Option<&'a Path>,
+    /// `--spool-limit`, in bytes.
+    pub(crate) limit: u64,
+}
+
+/// Keeps standard input, if a path is `-`.
+pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<File>, Failure> {
     if !paths.iter().any(|path| path.as_os_str() == "-") {
-        return Ok(source::open_within(paths, sets, direct, granted)?);
+        return Ok(None);
     }
-    if let Some(path) = paths.iter().find(|path| path.as_os_str() != "-" && !source::is_backup(path)) {
-        return Err(OpenError::NotABackup { path: path.clone() }.into());
-    }
-    let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
-    let kept = keep(&mut io::stdin().lock(), &directory, limit)?;
-    Ok(Box::new(BackupPages::open_with(paths, sets, Some(kept), granted)?))
+    let directory = spool.directory.map_or_else(std::env::temp_dir, Path::to_owned);
+    keep(&mut io::stdin().lock(), &directory, spool.limit).map(Some)
 }
 
 /// Copies `input` to an unnamed file, zeros as holes.

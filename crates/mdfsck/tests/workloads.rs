@@ -249,3 +249,86 @@ fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
     let text = stdout(clean.path(), &["info", MDF], 0);
     assert!(text.lines().any(|line| line.starts_with("recovery") && line.ends_with("not needed")), "{text}");
 }
+
+/// Backups of a workload in the folder `chain`.
+fn chained(sets: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(folder.path(), &["lab", "chain", "chain", "--sets", sets, "--transactions", "120"]);
+    assert!(done.status.success(), "{done:?}");
+    folder
+}
+
+#[test]
+fn backups_with_their_log_are_the_restored_database_in_any_order_and_way() {
+    let folder = chained("full,log,diff,log");
+    let (full, log1, diff, log2) = ("chain/01_full.bak", "chain/02_log.trn", "chain/03_diff.bak", "chain/04_log.trn");
+    let (status, lines, stderr) = check(folder.path(), &[full, log1, diff, log2]);
+    assert_eq!(status, 0, "{stderr}");
+    let recovery = &lines[0]["recovery"];
+    assert_eq!(recovery["state"], "done", "{recovery}");
+    assert!(recovery["records"].as_u64().unwrap() > 100 && recovery["pages"].as_u64().unwrap() > 10, "{recovery}");
+    // What a run costs differs, what it finds does not.
+    let results = |lines: &[Value]| -> Vec<Value> {
+        let is_result =
+            |line: &&Value| ["object", "finding", "not_verified", "demoted"].map(Value::from).contains(&line["kind"]);
+        lines.iter().filter(is_result).cloned().collect()
+    };
+    assert!(results(&lines).len() > 50);
+    let ways: [&[&str]; 6] = [
+        &[log2, full, diff, log1],
+        &["chain"],
+        &[full, log1, log2],
+        &[full, log1, diff, log2, "--memory", "24MB"],
+        &[full, log1, diff, log2, "--maxdop", "1", "--batches", "7"],
+        &["chain", "--stop-at", "2024-03-30"],
+    ];
+    for way in ways {
+        let (other, again, stderr) = check(folder.path(), way);
+        assert_eq!(other, 0, "{way:?}: {stderr}");
+        assert!(results(&again) == results(&lines), "{way:?}");
+    }
+    let (status, lines, _) = check(folder.path(), &["chain", "--no-log"]);
+    assert_eq!((status & 8, &lines[0]["recovery"]["state"]), (0, &Value::from("off")));
+}
+
+#[test]
+fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() {
+    let folder = chained("full,log,log");
+    let (full, second) = ("chain/01_full.bak", "chain/03_log.trn");
+    let (status, lines, stderr) = check(folder.path(), &[full, second]);
+    assert_eq!((status, lines.len()), (8, 0), "{stderr}");
+    assert!(stderr.contains("03_log.trn") && stderr.contains("name the log backups between them"), "{stderr}");
+    fs::remove_file(folder.path().join("chain/02_log.trn")).unwrap();
+    let (status, _, stderr) = check(folder.path(), &["chain"]);
+    assert_eq!(status, 0, "{stderr}");
+    assert!(stderr.contains("03_log.trn") && stderr.contains("passed over"), "{stderr}");
+    let alone = check(folder.path(), &[second]);
+    assert!(alone.0 & 12 != 0 && alone.2.contains("it holds log only"), "{alone:?}");
+    // Another database of the same name.
+    let other = chained("full,log");
+    let moved = run(other.path(), &["lab", "chain", "more", "--sets", "full,log", "--seed", "9"]);
+    assert!(moved.status.success());
+    let foreign = other.path().join("more/02_log.trn");
+    let (status, _, stderr) = check(folder.path(), &[full, foreign.to_str().unwrap()]);
+    assert_eq!(status, 8, "{stderr}");
+}
+
+#[test]
+fn a_moment_that_cannot_be_restored_to_is_said() {
+    let folder = chained("full,log");
+    let cases = [
+        (vec!["chain", "--stop-at", "2024-03-01T00:00:00"], "name an earlier full backup"),
+        (vec!["chain/01_full.bak", "--stop-at", "2024-03-01"], "name an earlier full backup"),
+        (vec!["chain", "--stop-at-mark", "nothing"], "no transaction with the name nothing"),
+        (vec!["chain", "--stop-before-mark", "nothing"], "no transaction with the name nothing"),
+        (vec!["chain", "--stop-at", "yesterday"], "local time of the server"),
+        (vec!["chain", "--stop-at", "2024-03-04", "--stop-at-mark", "x"], "cannot be used with"),
+    ];
+    for (arguments, expected) in cases {
+        let (status, _, stderr) = check(folder.path(), &arguments);
+        assert!(status == 8 && stderr.contains(expected), "{arguments:?}: {status} {stderr}");
+    }
+    let files = crashed(&[]);
+    let (status, _, stderr) = check(files.path(), &[MDF, "--stop-at", "2024-03-04"]);
+    assert!(status == 8 && stderr.contains("data files cannot go back in time"), "{stderr}");
+}

@@ -138,13 +138,27 @@ pub enum OpenError {
         /// The full backup.
         other: PathBuf,
     },
-    /// A log backup without all its stripes.
-    #[error("{}: set {position} is a log backup on several files, and not all of them are given", path.display())]
-    LogStripeMissing {
+    /// A full backup that ends after the moment to restore to.
+    #[error("{}: set {position} ends at {finished}, after the moment to restore to; name an earlier full backup", path.display())]
+    EndsLater {
         /// The path.
         path: PathBuf,
         /// The set.
         position: u16,
+        /// When it ends, in the local time of the server.
+        finished: String,
+    },
+    /// A set without all its stripes, where all are needed.
+    #[error("{}: set {position} (\"{kind}\") is on several files, and {missing} of them are not given: log backups need all of them", path.display())]
+    StripesMissing {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// What the set is.
+        kind: &'static str,
+        /// How many stripes are missing.
+        missing: u16,
     },
     /// A set of another database.
     #[error("{}: set {position} is of another database than the full backup {}; name the backups of one database", path.display(), other.display())]

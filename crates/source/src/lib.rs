@@ -152,6 +152,15 @@ pub fn open_within(
     }
 }
 
+/// Whether the file at `path` is a data file, by its content.
+pub fn is_data_file(path: &Path) -> bool {
+    let mut start = vec![0; identify::IDENTIFY_BYTES];
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    let read =
+        if is_file { File::open(path).and_then(|file| positioned::read_fully_at(&file, &mut start, 0)) } else { Ok(0) };
+    matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Data { .. }))
+}
+
 /// Whether the file at `path` is a backup, by its content.
 pub fn is_backup(path: &Path) -> bool {
     let mut start = [0; 8];

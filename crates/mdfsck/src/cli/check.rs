@@ -7,15 +7,15 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::Format;
 
-use super::{OUTPUT, RESOURCES, RecoveryArguments};
+use super::{OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct CheckArguments {
-    /// Data files of one database, the folder that holds them, or a backup
+    /// Data files of one database with their logs, backups of it, or the folder that holds them
     ///
-    /// For a backup, name the full backup, all its stripes and optionally a differential, in any order. '-' reads a backup
-    /// from standard input and keeps it in a temporary file first. The primary file is found by content, not by name. Log
-    /// files may be named with the data files.
+    /// For backups, name the full backup, all its stripes, optionally a differential and the log backups that follow, in any
+    /// order: what is checked is the database that RESTORE would make of them. '-' reads a backup from standard input and
+    /// keeps it in a temporary file first. The primary file is found by content, not by name.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -86,6 +86,9 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) recovery: RecoveryArguments,
 
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
     /// Estimate what the check needs, without checking
     ///
     /// Reports memory, temporary file space and bytes to read, as WITH ESTIMATEONLY reports tempdb space.
@@ -140,6 +143,10 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_enum, default_value_t = FormatKind::Text, value_name = "FORMAT", help_heading = OUTPUT)]
     format: FormatKind,
 
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "tableresults"], help_heading = OUTPUT)]
+    pub(crate) json: bool,
+
     /// The same as --format tableresults
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     tableresults: bool,
@@ -184,6 +191,7 @@ impl CheckArguments {
     pub(crate) fn format(&self) -> Format {
         match self.format {
             _ if self.tableresults => Format::TableResults,
+            _ if self.json => Format::Json,
             FormatKind::Text => Format::Text,
             FormatKind::Json => Format::Json,
             FormatKind::Tableresults => Format::TableResults,

@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use recovery::Stop;
 
 use super::RESOURCES;
+use crate::input::StopMoment;
+
+const RECOVERY: &str = "Recovery";
 
 #[derive(Args)]
 pub(crate) struct RecoveryArguments {
@@ -12,7 +16,7 @@ pub(crate) struct RecoveryArguments {
     ///
     /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or lies beside
     /// them. Nothing is written to them.
-    #[arg(long, help_heading = "Recovery")]
+    #[arg(long, help_heading = RECOVERY)]
     pub(crate) no_log: bool,
 
     /// Limit memory to SIZE, such as 256MB or 2GB; a limit below what is needed is refused
@@ -27,4 +31,39 @@ pub(crate) struct RecoveryArguments {
     /// Folder for temporary files (default: the system's)
     #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
+}
+
+/// Where the restore of backups with their log stops.
+#[derive(Args, Default)]
+pub(crate) struct StopArguments {
+    /// Restore backups to this moment, in the local time of the server, such as 2020-05-12T13:30:00
+    ///
+    /// As STOPAT: with what was committed up to then. The newest full and differential backups before it are used, and the
+    /// log backups that follow.
+    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment, help_heading = RECOVERY, group = "stop")]
+    pub(crate) stop_at: Option<StopMoment>,
+
+    /// Restore backups up to the marked transaction NAME, with it
+    ///
+    /// As STOPATMARK: the first transaction of this name that was committed after the oldest full backup.
+    #[arg(long, value_name = "NAME", help_heading = RECOVERY, group = "stop")]
+    pub(crate) stop_at_mark: Option<String>,
+
+    /// Restore backups up to the marked transaction NAME, without it
+    #[arg(long, value_name = "NAME", help_heading = RECOVERY, group = "stop")]
+    pub(crate) stop_before_mark: Option<String>,
+}
+
+impl StopArguments {
+    /// Whether one of them was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.stop_at.is_some() || self.stop_at_mark.is_some() || self.stop_before_mark.is_some()
+    }
+
+    /// What they say together.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        let at = self.stop_at.map(|moment| Stop::At(moment.time));
+        let at_mark = || self.stop_at_mark.clone().map(Stop::AtMark);
+        at.or_else(at_mark).or_else(|| self.stop_before_mark.clone().map(Stop::BeforeMark))
+    }
 }

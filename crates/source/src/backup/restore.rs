@@ -75,6 +75,13 @@ impl Restore {
         let from = set.config.first_lsn.unwrap_or_default();
         let redo_from = set.config.checkpoint_lsn.unwrap_or(from);
         let pages_to = set.config.last_lsn.unwrap_or_default();
+        if let (Until::Time(time), Some(finished)) = (until, &set.config.finished)
+            && finished.as_str() > time
+        {
+            let path = base.first().and_then(|&(tape, _)| labels.get(tape)).map(|label| label.path.clone());
+            let (path, position, finished) = (path.unwrap_or_default(), set.position, finished.clone());
+            return Err(OpenError::EndsLater { path, position, finished });
+        }
         let media = Arc::new(media);
         let groups: Vec<Group> = std::iter::once(base).chain(&chosen.logs).cloned().collect();
         let log = BackupLog::new(Arc::clone(&media), &labels, &groups);
@@ -97,7 +104,11 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
     let databases = chains(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
-        // Without a full backup of all stripes: says what is missing.
+        let mut sets = databases.iter().flat_map(|database| &database.sets);
+        if let Some(full) = sets.find(|set| set.set.kind == SetKind::Full && set.missing_stripes > 0) {
+            return Err(stripes_missing(full));
+        }
+        // Without a full backup: says what is missing.
         let (full, differential) = choose(labels, positions)?;
         return Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() });
     };
@@ -115,7 +126,7 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
         if unused.set.config.recovery_fork_id != fork {
             refused.push((path.clone(), OpenError::OtherFork { path, position, other: full.clone() }));
         } else if unused.missing_stripes > 0 {
-            refused.push((path.clone(), OpenError::LogStripeMissing { path, position }));
+            refused.push((path, stripes_missing(unused)));
         } else if first > reached {
             refused.push((path.clone(), OpenError::LogGap { path, position, reached, first }));
         }
@@ -160,6 +171,15 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
         });
     }
     labels
+}
+
+fn stripes_missing(set: &ChainSet) -> OpenError {
+    OpenError::StripesMissing {
+        path: set.paths.first().cloned().unwrap_or_default(),
+        position: set.set.position,
+        kind: set.set.kind.name(),
+        missing: set.missing_stripes,
+    }
 }
 
 fn group_of(labels: &[BackupMedia], wanted: &ChainSet) -> Group {

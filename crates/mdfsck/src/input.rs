@@ -1,0 +1,189 @@
+//! The database that a command is to read: data files, or backups as RESTORE would put them together.
+
+use std::path::{Path, PathBuf};
+
+use catalog::Database;
+use events::{Clock, Moment};
+use format::log::LogTime;
+use log::{Log, LogError};
+use recovery::{RestoreStart, Stop};
+use source::backup::{BackupLog, Restore, Until};
+use source::{BackupPages, OpenError, PageSource};
+
+use crate::cli::{RecoveryArguments, StopArguments};
+use crate::failure::{Failure, warn};
+use crate::recover::{self, Outcome};
+use crate::spool::{self, Spool};
+
+/// A database before its recovery.
+pub(crate) enum Input {
+    /// Data files.
+    Files(Box<dyn PageSource>),
+    /// Backups.
+    Backups(Box<Backups>),
+}
+
+/// Backups of one database.
+pub(crate) struct Backups {
+    /// The pages of the full backup, or of a differential over it.
+    pub(crate) pages: BackupPages,
+    /// Its log, and that of the log backups after it; `None` if they have none that can be read.
+    pub(crate) log: Option<Log>,
+    /// Where its log starts.
+    pub(crate) start: RestoreStart,
+    /// Log backups that follow.
+    pub(crate) log_backups: usize,
+    /// Where the restore stops.
+    pub(crate) stop: Option<Stop>,
+}
+
+/// How the input is to be read.
+pub(crate) struct Reading<'a> {
+    /// `--set`.
+    pub(crate) sets: &'a [u16],
+    /// `--direct`.
+    pub(crate) direct: bool,
+    /// Where standard input is kept.
+    pub(crate) spool: Spool<'a>,
+    /// `--memory`.
+    pub(crate) memory: Option<u64>,
+    /// `--stop-at` and the like.
+    pub(crate) stop: &'a StopArguments,
+}
+
+impl Input {
+    /// Opens what was named: data files with their logs, or backups; `-` is a backup from standard input.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a log backup that was named and does not follow the others.
+    pub(crate) fn open(paths: &[PathBuf], reading: &Reading<'_>) -> Result<Self, Failure> {
+        let expanded = expand(paths);
+        let is_backup = |path: &PathBuf| path.as_os_str() == "-" || source::is_backup(path);
+        if !expanded.iter().any(is_backup) {
+            if reading.stop.is_given() {
+                return Err(Failure::usage("--stop-at and marks are for backups: data files cannot go back in time"));
+            }
+            return Ok(Self::Files(source::open_within(paths, reading.sets, reading.direct, reading.memory)?));
+        }
+        if let Some(path) = expanded.iter().find(|path| !is_backup(path)) {
+            return Err(OpenError::NotABackup { path: path.clone() }.into());
+        }
+        let kept = spool::keep_input(&expanded, &reading.spool)?;
+        let stop = reading.stop.stop();
+        let time = reading.stop.stop_at.map(|moment| moment.text);
+        let until = match (&stop, &time) {
+            (Some(Stop::At(_)), Some(time)) => Until::Time(std::str::from_utf8(time).unwrap_or_default()),
+            (Some(_), _) => Until::Mark,
+            (None, _) => Until::End,
+        };
+        let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, until)?;
+        for (path, error) in restore.refused {
+            match paths.contains(&path) {
+                true => return Err(Failure::usage(error)),
+                false => warn(format!("{error}; passed over")),
+            }
+        }
+        let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
+        let log = log_of(restore.log)?;
+        Ok(Self::Backups(Box::new(Backups {
+            pages: restore.pages,
+            log,
+            start,
+            log_backups: restore.log_backups,
+            stop,
+        })))
+    }
+
+    /// The pages as they are stored.
+    pub(crate) fn pages(&self) -> &dyn PageSource {
+        match self {
+            Self::Files(files) => files.as_ref(),
+            Self::Backups(backups) => &backups.pages,
+        }
+    }
+
+    /// Recovers the database in memory, with its log.
+    ///
+    /// # Errors
+    /// A log that was named and does not belong, or cannot be used; a temporary file that fails.
+    pub(crate) fn recover(
+        &self,
+        paths: &[PathBuf],
+        options: &RecoveryArguments,
+        database: &Database,
+    ) -> Result<Outcome<'_>, Failure> {
+        match self {
+            Self::Files(files) => recover::recover(paths, options, files.as_ref(), database),
+            Self::Backups(backups) => recover::restore(backups, options, database),
+        }
+    }
+}
+
+/// The log of backups; `None` where they have none.
+fn log_of(backups: BackupLog) -> Result<Option<Log>, Failure> {
+    match Log::of_backups(backups) {
+        Ok(log) => Ok(Some(log)),
+        Err(LogError::Nothing | LogError::NeverUsed { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The paths, with the backups in a folder for a folder that has backups and no data files.
+fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut expanded = Vec::new();
+    for path in paths {
+        let files = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+            files.sort();
+            files
+        };
+        let files = if path.is_dir() { files(path) } else { Vec::new() };
+        let backups: Vec<PathBuf> = files.iter().filter(|file| source::is_backup(file)).cloned().collect();
+        let has_data = || files.iter().any(|file| source::is_data_file(file));
+        match backups.is_empty() || has_data() {
+            true => expanded.push(path.clone()),
+            false => expanded.extend(backups),
+        }
+    }
+    expanded
+}
+
+/// A moment of `--stop-at`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopMoment {
+    /// As the log has it.
+    pub(crate) time: LogTime,
+    /// As the sets of backups have theirs: `2020-05-12 13:30:00`.
+    text: [u8; 19],
+}
+
+/// Parses a moment in the local time of the server.
+pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
+    const DAYS_FROM_1601_TO_1900: i64 = 109_207;
+    const TICKS_PER_DAY: i64 = 864_000_000_000;
+    let parsed = (|| {
+        let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
+        let days = i32::try_from(moment.0.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
+        // A datetime has 300 ticks per second.
+        let ticks = u32::try_from(moment.0.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
+        let text = *moment.to_string().as_bytes().first_chunk()?;
+        (clock == Clock::Local).then_some(StopMoment { time: LogTime { days, ticks }, text })
+    })();
+    parsed.ok_or_else(|| "a moment is in the local time of the server, for example 2020-05-12T13:30:00".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_in_the_ticks_of_the_log() {
+        let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
+        assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
+        assert_eq!(stop_moment("1900-01-02").unwrap().time, LogTime { days: 1, ticks: 0 });
+        for text in ["", "now", "2024-03-01T00:00:10Z", "2024-13-01"] {
+            assert!(stop_moment(text).is_err(), "{text}");
+        }
+    }
+}
