@@ -71,6 +71,7 @@ pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
+    ends_at: Option<Lsn>,
 }
 
 /// Log that is missing between parts of backups.
@@ -105,7 +106,7 @@ impl Log {
         match (files.first(), run.is_empty()) {
             (None, _) => Err(LogError::Nothing),
             (Some(file), true) => Err(LogError::NeverUsed { path: file.path.clone() }),
-            _ => Ok(Self { files, run, gaps: Vec::new() }),
+            _ => Ok(Self { files, run, gaps: Vec::new(), ends_at: None }),
         }
     }
 
@@ -143,16 +144,22 @@ impl Log {
             });
         }
         let (run, gaps) = join(parts);
+        let ends_at = backups.sets().iter().filter_map(|set| set.last_lsn).max();
         match (backups.sets().first(), run.is_empty()) {
             (None, _) => Err(LogError::Nothing),
             (Some(set), true) => Err(LogError::NeverUsed { path: set.path.clone() }),
-            _ => Ok(Self { files, run, gaps }),
+            _ => Ok(Self { files, run, gaps, ends_at }),
         }
     }
 
     /// Log that is missing between backups, before the run that was read.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
+    }
+
+    /// The record after the log, as the backups say; `None` for log files, which do not.
+    pub fn ends_at(&self) -> Option<Lsn> {
+        self.ends_at
     }
 
     /// Reads what a VLF of the run holds, from offset `at` of its log file on; fewer bytes than requested only at its end.

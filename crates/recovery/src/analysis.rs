@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use format::boot::Boot;
-use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
+use format::log::{Block, LogRecord, LogTime, Operation, SECTOR_BYTES, TransactionId, vlf};
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::{End, EndReason, Log, LogError, Walk};
@@ -70,6 +70,16 @@ pub enum Refusal {
     Damaged {
         /// Where.
         lsn: Lsn,
+    },
+    /// A backup lacks part of its log.
+    #[error(
+        "the log of the backups ends at {reached}, but they say that it ends at {ends_at}: part of a backup is damaged"
+    )]
+    Incomplete {
+        /// The block that would be next.
+        reached: Lsn,
+        /// The record after the log, as the backups say.
+        ends_at: Lsn,
     },
     /// Data and log are not of one moment.
     #[error("page {page} is newer than the log: its last change is {lsn}, the log ends at {end}")]
@@ -303,6 +313,9 @@ impl Analysis {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        if let (Some(end), Some(ends_at)) = (end, log.ends_at()) {
+            reaches(end, ends_at)?;
+        }
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
         }
@@ -388,6 +401,19 @@ pub(crate) fn each_block(
         }
     }
     if is_first { Err(Refusal::TooShort { lsn: from }) } else { Ok(walk.end()) }
+}
+
+/// Whether the log of backups was read up to where they say that it ends.
+fn reaches(end: End, ends_at: Lsn) -> Result<(), Refusal> {
+    /// The first block of a VLF.
+    const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
+    let reached = Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
+    let next_vlf = Lsn { vlf: reached.vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
+    let is_full = end.offset >= end.at.vlf.end();
+    match reached >= ends_at || is_full && next_vlf >= ends_at {
+        true => Ok(()),
+        false => Err(Refusal::Incomplete { reached, ends_at }),
+    }
 }
 
 /// Checkpoint and redo start that the boot page names.
