@@ -17,6 +17,7 @@ mod encryption;
 mod layout;
 mod load;
 mod partitions;
+mod row_counts;
 mod rows;
 mod size;
 mod whole;
@@ -32,3 +33,4 @@ pub use database::{
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::load;
 pub use partitions::{Boundary, PartitionFunction, Partitioned};
+pub use row_counts::set_row_counts;

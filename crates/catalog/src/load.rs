@@ -19,7 +19,7 @@ pub(crate) use named::{Loader, variant_value};
 
 const SYSROWSETCOLUMNS_2005: i32 = 4;
 const SYSRSCOLS: i32 = 3;
-const SYSROWSETS: i32 = 5;
+pub(crate) const SYSROWSETS: i32 = 5;
 const SYSALLOCUNITS: i32 = 7;
 const SYSHOBTCOLUMNS_2005: i32 = 13;
 /// Maximum number of columns of a table, sparse ones included.
@@ -77,7 +77,7 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
 }
 
 /// Unit and rowset id of the clustered indexes with fixed ids.
-fn fixed_id(object_id: i32) -> u64 {
+pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
 

@@ -4,7 +4,7 @@
 use crate::bytes::{u16_at, u32_at, utf16};
 use crate::fields::{Structure, offset};
 use crate::ids::{Lsn, PageId};
-use crate::page::Page;
+use crate::page::{Page, PageBytes};
 
 /// Bits of dbi_status.
 pub mod status {
@@ -43,6 +43,27 @@ const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
 
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
+
+/// Marks a boot page, torn bits undone, as that of a database that was shut down in order: the clean shutdown bit, and `end`
+/// as last checkpoint and as start of redo, so that no page is newer. Returns whether it could. The page must be sealed again.
+pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
+    let view = Page::new(page);
+    let Some(boot) = Boot::read(view) else { return false };
+    let Some(start) = view.slot_offset(0).map(usize::from) else { return false };
+    let status = boot.status() | status::CLEAN_SHUTDOWN;
+    let has_redo_start = boot.version() >= FIRST_WITH_DIRTY_PAGE_LSN;
+    let mut put = |at: usize, bytes: &[u8]| {
+        if let Some(place) = page.get_mut(start + at..start + at + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+    };
+    put(const { at("dbi_status", 4) }, &status.to_le_bytes());
+    put(const { at("dbi_checkptLSN", 10) }, &end.bytes());
+    if has_redo_start {
+        put(const { at("dbi_DirtyPageLSN", 10) }, &end.bytes());
+    }
+    true
+}
 
 impl<'a> Boot<'a> {
     /// The record in slot 0 of the boot page; `None` if it is too short.

@@ -99,6 +99,15 @@ impl Lsn {
             slot: u16::from_le_bytes([raw[8], raw[9]]),
         })
     }
+
+    /// The LSN as pages store it.
+    pub fn bytes(self) -> [u8; 10] {
+        let mut bytes = [0; 10];
+        bytes[..4].copy_from_slice(&self.vlf.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.block.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.slot.to_le_bytes());
+        bytes
+    }
 }
 
 impl fmt::Display for Lsn {

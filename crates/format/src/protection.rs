@@ -98,6 +98,28 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
     }
 }
 
+/// Protects a page that was changed, torn bits undone, as its flags ask: its checksum, or the other pattern of torn bits, as
+/// every write alternates them.
+#[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
+pub fn seal(page: &mut PageBytes) {
+    let flags = flags(page);
+    let word = if flags & page_flags::CHECKSUM != 0 {
+        checksum(page)
+    } else if flags & page_flags::TORN_BITS != 0 {
+        let pattern = if stored_word(page) & 3 == 1 { 2 } else { 1 };
+        let mut word = u32::from(pattern);
+        for sector in 1..SECTORS {
+            let byte = &mut page[sector * SECTOR_BYTES + SECTOR_BYTES - 1];
+            word |= u32::from(*byte & 3) << (2 * sector);
+            *byte = (*byte & !3) | pattern;
+        }
+        word
+    } else {
+        return;
+    };
+    page[PROTECTION_WORD..PROTECTION_WORD + 4].copy_from_slice(&word.to_le_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +155,25 @@ mod tests {
             page[at] ^= 0x10;
             assert!(verify(&page).is_err(), "byte {at}");
             page[at] ^= 0x10;
+        }
+    }
+
+    #[test]
+    fn a_sealed_page_is_as_its_flags_ask() {
+        for (flags, expected) in [
+            (page_flags::CHECKSUM, Protection::Checksum),
+            (page_flags::TORN_BITS, Protection::TornBits),
+            (0, Protection::None),
+        ] {
+            let mut page = noise();
+            page[4..6].copy_from_slice(&flags.to_le_bytes());
+            let original = page;
+            for _ in 0..3 {
+                seal(&mut page);
+                assert_eq!(verify(&page), Ok(expected));
+                undo_torn_bits(&mut page);
+                assert_eq!(page[64..], original[64..]);
+            }
         }
     }
 

@@ -128,10 +128,11 @@ pub(crate) enum Command {
     #[command(after_long_help = CHAIN_EXAMPLES)]
     Chain(ChainArguments),
 
-    /// Extract the data files from a backup, unrecovered, for inspection
+    /// Extract the data files from a backup, or write recovered data files
     ///
     /// Takes a full backup, its stripes and a differential, in any order. The log in the backup is not applied, so SQL Server
-    /// does not accept the files. Free extents become holes.
+    /// does not accept the files: they are for inspection. With --recovered, data files are written as recovery with their log
+    /// leaves them, shut down in order: they can be checked and read without a log. Free extents become holes.
     #[command(after_long_help = EXTRACT_EXAMPLES)]
     Extract(ExtractArguments),
 

@@ -1,4 +1,6 @@
-//! `mdfsck extract`: the data files in a backup.
+//! `mdfsck extract`: the data files in a backup, or as recovery leaves them.
+
+mod recovered;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,20 +19,16 @@ const CHUNK_PAGES: u32 = 128;
 const MARK: &str = "not-recovered";
 
 pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
-    let pages = BackupPages::open(&arguments.paths, &arguments.set)?;
-    let targets: Vec<(DataFile, PathBuf)> =
-        pages.files().iter().map(|file| (file.clone(), arguments.output.join(name(&pages, file)))).collect();
-    for (_, target) in &targets {
-        if fs::symlink_metadata(target).is_ok() {
-            return Err(Failure::usage(format!("{}: exists and will not be overwritten", target.display())));
-        }
+    if arguments.recovered {
+        return recovered::run(arguments);
     }
-    fs::create_dir_all(&arguments.output).map_err(|error| unwritable(&arguments.output, &error))?;
-    let mut missing = 0;
-    for (file, target) in &targets {
-        missing += extract(&pages, file, target)?;
-        output::print(|out| writeln!(out, "{}", target.display()))?;
+    if arguments.stop.is_given() {
+        return Err(Failure::usage("--stop-at and marks need --recovered: without it no log is applied"));
     }
+    let pages = BackupPages::open(&arguments.database.paths, &arguments.database.set)?;
+    let targets = Targets::new(&pages, &arguments.output, MARK)?;
+    let missing = targets.write(&mut |first, bytes| read(&pages, first, bytes))?;
+    targets.finish()?;
     warn(
         "these files are as the backup holds them: not recovered, for inspection only; a server needs the log for them, \
          so use RESTORE to get a database",
@@ -42,37 +40,96 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&pages.read_faults()))
 }
 
+/// Fills a buffer with the pages from one on; returns how many of them are missing.
+type Fill<'f> = dyn FnMut(PageId, &mut [u8]) -> Result<u64, Failure> + 'f;
+
+/// The files to be written, each under a name of its own until all are complete.
+struct Targets {
+    files: Vec<(DataFile, PathBuf)>,
+}
+
+impl Targets {
+    /// One for each data file, in `folder`, which is created. No existing file is one, so that no input is.
+    fn new(pages: &dyn PageSource, folder: &Path, mark: &str) -> Result<Self, Failure> {
+        let target = |file: &DataFile| (file.clone(), folder.join(name(pages, file, mark)));
+        let files: Vec<(DataFile, PathBuf)> = pages.files().iter().map(target).collect();
+        let mut names: Vec<&PathBuf> = files.iter().map(|(_, target)| target).collect();
+        names.sort();
+        if let Some(twice) = names.windows(2).find(|pair| pair.first() == pair.last()).and_then(|pair| pair.first()) {
+            return Err(Failure::usage(format!("{}: is the name of two of the files", twice.display())));
+        }
+        let is_input = |path: &Path| {
+            let path = fs::canonicalize(path).ok();
+            path.is_some() && pages.files().iter().any(|file| fs::canonicalize(&file.path).ok() == path)
+        };
+        for (_, target) in &files {
+            if fs::symlink_metadata(target).is_ok() || is_input(&partial(target)) {
+                return Err(Failure::usage(format!("{}: exists and will not be overwritten", target.display())));
+            }
+        }
+        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        Ok(Self { files })
+    }
+
+    /// Writes all pages; returns how many are missing.
+    fn write(&self, fill: &mut Fill<'_>) -> Result<u64, Failure> {
+        self.files.iter().try_fold(0, |missing, (file, target)| Ok(missing + extract(file, &partial(target), fill)?))
+    }
+
+    /// Gives the files their names, and prints them.
+    fn finish(&self) -> Result<(), Failure> {
+        for (_, target) in &self.files {
+            finish(&partial(target), target)?;
+            output::print(|out| writeln!(out, "{}", target.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was written.
+    fn discard(&self) {
+        for (_, target) in &self.files {
+            // One that cannot be removed is completed, or refused, by the next run.
+            let _ = fs::remove_file(partial(target));
+        }
+    }
+}
+
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name on the server, marked; no path in the backup is used.
-fn name(pages: &BackupPages, file: &DataFile) -> String {
-    let physical = pages.physical_name(file.file_id);
+/// The name of the file, or its name on the server, marked; no path in a backup is used.
+fn name(pages: &dyn PageSource, file: &DataFile, mark: &str) -> String {
+    let own = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let physical = pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id));
     let base = physical.rsplit(['\\', '/', ':']).next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
     let base: String = base.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     let (stem, extension) = base.rsplit_once('.').unwrap_or((&base, if file.file_id == 1 { "mdf" } else { "ndf" }));
     match stem.trim_matches(['.', ' ']) {
-        "" => format!("file_{}.{MARK}.{extension}", file.file_id),
-        stem => format!("{stem}.{MARK}.{extension}"),
+        "" => format!("file_{}.{mark}.{extension}", file.file_id),
+        stem => format!("{stem}.{mark}.{extension}"),
     }
+}
+
+/// The name of a file until it is complete.
+fn partial(target: &Path) -> PathBuf {
+    let mut partial = target.to_owned().into_os_string();
+    partial.push(".partial");
+    partial.into()
 }
 
 /// Writes one file, zeros as holes; returns how many of its pages are missing. The file of an earlier, interrupted run
 /// is compared and completed.
-fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, Failure> {
-    let mut partial = target.to_owned().into_os_string();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let failed = |error: io::Error| unwritable(&partial, &error);
+fn extract(file: &DataFile, partial: &Path, fill: &mut Fill<'_>) -> Result<u64, Failure> {
+    let failed = |error: io::Error| unwritable(partial, &error);
     let mut out = OpenOptions::new()
         .read(true)
         .append(false)
         .write(true)
         .create(true)
         .truncate(false)
-        .open(&partial)
+        .open(partial)
         .map_err(failed)?;
     let present = out.metadata().map_err(failed)?.len();
     let (mut buffer, mut old) = (vec![0; CHUNK_PAGES as usize * PAGE_BYTES], Vec::new());
@@ -80,7 +137,7 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
     for first in (0..file.pages).step_by(CHUNK_PAGES as usize) {
         let count = CHUNK_PAGES.min(file.pages - first) as usize;
         let bytes = buffer.get_mut(..count * PAGE_BYTES).unwrap_or_default();
-        missing += read(pages, PageId::new(file.file_id, first), bytes)?;
+        missing += fill(PageId::new(file.file_id, first), bytes)?;
         let at = u64::from(first) * PAGE_BYTES as u64;
         let known = present.saturating_sub(at).min(bytes.len() as u64) as usize;
         let (known_bytes, new_bytes) = bytes.split_at_checked(known).unwrap_or_default();
@@ -89,7 +146,7 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
             out.seek(SeekFrom::Start(at)).and_then(|_| out.read_exact(&mut old)).map_err(failed)?;
             if old != known_bytes {
                 return Err(Failure::usage(format!(
-                    "{}: differs from this backup and will not be overwritten",
+                    "{}: differs from this backup, or from the recovered files, and will not be overwritten",
                     partial.display()
                 )));
             }
@@ -100,7 +157,6 @@ fn extract(pages: &BackupPages, file: &DataFile, target: &Path) -> Result<u64, F
         }
     }
     out.set_len(u64::from(file.pages) * PAGE_BYTES as u64).and_then(|()| out.sync_all()).map_err(failed)?;
-    finish(&partial, target)?;
     Ok(missing)
 }
 

@@ -332,3 +332,116 @@ fn a_moment_that_cannot_be_restored_to_is_said() {
     let (status, _, stderr) = check(files.path(), &[MDF, "--stop-at", "2024-03-04"]);
     assert!(status == 8 && stderr.contains("data files cannot go back in time"), "{stderr}");
 }
+
+/// Lines of a check without what it took, what recovery did and where the files are.
+fn verdict(lines: &[Value]) -> Vec<String> {
+    let judged = lines.iter().filter(|line| line["kind"] != "statistics" && line["kind"] != "run");
+    let without_cost = |line: &Value| {
+        let mut line = line.clone();
+        let object = line.as_object_mut().unwrap();
+        for cost in ["seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read"] {
+            object.remove(cost);
+        }
+        line.to_string()
+    };
+    judged.map(without_cost).collect()
+}
+
+const EXTRACTED: &str = "out/workload.recovered.mdf";
+
+#[test]
+fn extracted_files_are_clean_and_give_the_verdict_of_data_files_with_their_log() {
+    let crashes: [&[&str]; 4] = [
+        &["--seed", "1", "--flush", "none"],
+        &["--seed", "5", "--open"],
+        &["--seed", "7", "--open", "--flush", "all", "--version", "706"],
+        &["--seed", "9", "--clean"],
+    ];
+    for options in crashes {
+        let folder = crashed(options);
+        let before = contents(&folder.path().join("db"));
+        let (status, expected, _) = check(folder.path(), &[MDF, LDF]);
+        let done = run(folder.path(), &["extract", "--recovered", MDF, LDF, "--output", "out"]);
+        assert_eq!(done.status.code(), Some(0), "{options:?}: {done:?}");
+        assert_eq!(String::from_utf8(done.stdout).unwrap(), format!("{EXTRACTED}\n"));
+        assert!(contents(&folder.path().join("db")) == before, "{options:?}: the input changed");
+        assert_eq!(contents(&folder.path().join("out")).len(), 1);
+        let (found, lines, stderr) = check(folder.path(), &[EXTRACTED]);
+        assert_eq!((found, stderr.as_str()), (status, ""), "{options:?}");
+        assert_eq!(verdict(&lines), verdict(&expected), "{options:?}");
+        assert_eq!(lines[0]["clean_shutdown"], true);
+        // An existing file stays as it is.
+        let again = run(folder.path(), &["extract", "--recovered", MDF, "--output", "out"]);
+        assert_eq!(again.status.code(), Some(8), "{again:?}");
+        // The files are of the moment at which the log ends; its checkpoint is not theirs any more.
+        let (status, _, stderr) = check(folder.path(), &[EXTRACTED, LDF]);
+        let is_same = options.contains(&"--clean");
+        assert!(is_same || status == 8 && stderr.contains("of another moment"), "{options:?}: {status} {stderr}");
+    }
+}
+
+#[test]
+fn files_that_servers_left_dirty_are_extracted_with_the_same_verdict() {
+    const PAIRS: [(&str, bool); 4] = [
+        ("rohaankathir__Venue/DB/VenueDB.rar.d/Venue.mdf", false),
+        ("PeterKvayt__HumanResourceManager/@06007cc5/DataBase.rar.d/HumanResourceManagerDB.mdf", false),
+        ("Arivunidhi-S__SJClassic/SJClassic.mdf", false),
+        // Its clean shutdown bit is set, but its log goes on.
+        ("Asssatiani__GymManagerDB/DB.rar.d/GymManagerWPF.mdf", true),
+    ];
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus");
+    for (name, is_marked_clean) in PAIRS {
+        let file = corpus.join(name);
+        if !file.is_file() {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = file.to_str().unwrap();
+        let (status, expected, stderr) = check(folder.path(), &[file]);
+        assert_eq!(expected[0]["recovery"]["state"], "done", "{name}: {stderr}");
+        let info: Value = serde_json::from_str(&stdout(folder.path(), &["info", "--json", file], 0)).unwrap();
+        assert_eq!(info["clean_shutdown"], is_marked_clean, "{name}");
+        let done = run(folder.path(), &["extract", "--recovered", file, "--output", "."]);
+        let written = String::from_utf8(done.stdout).unwrap();
+        let (found, lines, stderr) = check(folder.path(), &[written.trim_end()]);
+        assert_eq!((found, verdict(&lines)), (status, verdict(&expected)), "{name}: {stderr}");
+        assert_eq!(lines[0]["clean_shutdown"], true, "{name}");
+    }
+}
+
+#[test]
+fn backups_with_their_log_are_extracted_as_the_restored_database() {
+    let folder = chained("full,log,diff,log");
+    let (status, expected, _) = check(folder.path(), &["chain"]);
+    let done = run(folder.path(), &["extract", "--recovered", "chain", "--output", "out"]);
+    let written = String::from_utf8(done.stdout.clone()).unwrap();
+    assert!(done.status.success() && written.contains(".recovered.mdf"), "{done:?}");
+    let (found, lines, stderr) = check(folder.path(), &[written.trim_end()]);
+    assert_eq!((found, lines[0]["clean_shutdown"].clone()), (status, Value::from(true)), "{stderr}");
+    assert_eq!(verdict(&lines), verdict(&expected));
+    let done = run(folder.path(), &["extract", "chain/01_full.bak", "--stop-at", "2024-03-04", "--output", "other"]);
+    assert!(done.status.code() == Some(8) && String::from_utf8_lossy(&done.stderr).contains("--recovered"), "{done:?}");
+}
+
+#[test]
+fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
+    let folder = crashed(&["--seed", "9", "--flush", "none"]);
+    let refused = |arguments: &[&str], status, words: &str| {
+        let done = run(folder.path(), &[&["extract", "--recovered", "--output", "out"], arguments].concat());
+        let stderr = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(status) && stderr.contains(words), "{:?} {stderr}", done.status);
+        assert!(done.stdout.is_empty() && !folder.path().join("out").exists(), "{arguments:?}");
+    };
+    refused(&[MDF, "--no-log"], 8, "--no-log");
+    fs::rename(folder.path().join(LDF), folder.path().join("log")).unwrap();
+    refused(&[MDF], 16, "its log is not at hand");
+    // A page that the log changes is damaged.
+    let not_on_disk = truth(&contents(&folder.path().join("db")))["not_on_disk"].clone();
+    let numbers =
+        not_on_disk.as_array().unwrap().iter().filter_map(|page| page.as_str()?.split(':').nth(1)?.parse().ok());
+    let page: usize = numbers.into_iter().find(|page| *page > 500).unwrap();
+    let mut bytes = fs::read(folder.path().join(MDF)).unwrap();
+    bytes[8192 * page + 4000] ^= 0x55;
+    fs::write(folder.path().join(MDF), bytes).unwrap();
+    refused(&[MDF, "log"], 16, &format!("(1:{page})"));
+}

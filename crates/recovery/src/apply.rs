@@ -7,13 +7,13 @@ use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
 use format::log::LogRecord;
 use format::log::change::Change;
 use format::page::{HEADER_BYTES, page_flags};
-use format::protection::undo_torn_bits;
+use format::protection::{seal, undo_torn_bits};
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::Log;
 use source::PageSource;
 
 use crate::analysis::{Analysis, Refusal, each_block, readable};
-use crate::layout::{fullness, seal};
+use crate::layout::fullness;
 use crate::losers::Losers;
 use crate::misfit::Misfit;
 use crate::page::WorkingPage;

@@ -2,7 +2,6 @@
 
 use format::lob::Fragment;
 use format::page::{HEADER_BYTES, PAGE_BYTES};
-use format::protection::{self, PROTECTION_WORD};
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
 
@@ -19,14 +18,6 @@ pub(crate) fn fullness(bytes: &PageBytes) -> Option<u8> {
     let is_empty = used <= 2 * usize::from(header.slot_count.get());
     let class = 1 + LIMITS.iter().filter(|limit| used > **limit).count() as u8;
     depends.then_some(if is_empty { 0 } else { class })
-}
-
-/// Gives a page whose bytes were changed its checksum.
-pub(crate) fn seal(bytes: &mut PageBytes) {
-    let sum = protection::checksum(bytes);
-    if let Some(place) = bytes.get_mut(PROTECTION_WORD..PROTECTION_WORD + 4) {
-        place.copy_from_slice(&sum.to_le_bytes());
-    }
 }
 
 /// A page pointer as pages store it.

@@ -7,11 +7,12 @@ use format::allocation::INTERVAL_PAGES;
 use format::fields::{Structure, offset};
 use format::log::change::{Change, NewPage, Piece};
 use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags, type_flags};
+use format::protection::seal;
 use format::record::{RecordKind, VERSION_TAG_BYTES};
 use format::slots::MAX_SLOTS;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 
-use crate::layout::{has_rows, is_same_row, pointer, row_length, seal};
+use crate::layout::{has_rows, is_same_row, pointer, row_length};
 use crate::misfit::Misfit;
 
 /// Where the page header has a field.

@@ -150,9 +150,14 @@ Examples:
 pub(super) const EXTRACT_EXAMPLES: &str = "\
 Existing files are never overwritten. An interrupted run is completed by the same command.
 
+Exit status: 0 all pages were written, 4 a file cannot be read or written, 8 wrong usage, 16 pages are missing (written as zeros), \
+or with --recovered something is in doubt (nothing is written).
+
 Examples:
   mdfsck extract sales.bak --output /tmp/sales
-  mdfsck extract sales_1.bak sales_2.bak sales_diff.bak --output /tmp/sales";
+  mdfsck extract sales_1.bak sales_2.bak sales_diff.bak --output /tmp/sales
+  mdfsck extract --recovered sales.mdf sales_log.ldf --output /tmp/sales
+          data files of a storage snapshot, with what their log holds";
 
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

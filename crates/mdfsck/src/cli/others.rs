@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{DatabaseArguments, OUTPUT};
+use super::recovery::RECOVERY;
+use super::{DatabaseArguments, OUTPUT, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct InfoArguments {
@@ -222,17 +223,23 @@ pub(crate) struct ChainArguments {
 
 #[derive(Args)]
 pub(crate) struct ExtractArguments {
-    /// Backup files of one database: all stripes and optionally a differential
-    #[arg(value_name = "PATH", required = true)]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
 
     /// Folder for the data files; created if missing
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) output: PathBuf,
 
-    /// Backup set to use when a file holds several, as FILE = N of RESTORE; repeatable
-    #[arg(long, value_name = "N")]
-    pub(crate) set: Vec<u16>,
+    /// Write the data files as recovery leaves them
+    ///
+    /// From data files with their log, or from backups with the log backups that follow. All pages are as at the end of the log,
+    /// open transactions are taken back, and the boot page is marked as shut down in order. If anything could not be recovered,
+    /// nothing is written, the reason is reported, and the exit status is 16.
+    #[arg(long, conflicts_with = "no_log", help_heading = RECOVERY)]
+    pub(crate) recovered: bool,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
 }
 
 #[derive(Args)]

@@ -8,7 +8,7 @@ use recovery::Stop;
 use super::RESOURCES;
 use crate::input::StopMoment;
 
-const RECOVERY: &str = "Recovery";
+pub(super) const RECOVERY: &str = "Recovery";
 
 #[derive(Args)]
 pub(crate) struct RecoveryArguments {

@@ -119,6 +119,8 @@ fn type_of(field: &Value) -> String {
     if field["$ref"].is_string() {
         let name = name_of(field);
         return match name {
+            // Also a line of its own.
+            "Page" => "[Page](#line-page)".to_owned(),
             "Evidence" => "number, string or [Owner](#owner)".to_owned(),
             "EventValue" => "number, string or boolean".to_owned(),
             _ => format!("[{name}](#{})", name.to_lowercase()),

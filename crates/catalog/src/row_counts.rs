@@ -1,0 +1,40 @@
+//! Row counts in sysrowsets, which the server writes at checkpoints and no log record brings up to date
+//! (docs/format/catalog.md#sysrowsets).
+
+use std::collections::BTreeMap;
+
+use format::record::Record;
+use format::{AllocUnitId, Page, PageBytes, PageType};
+
+use crate::load::{SYSROWSETS, fixed_id};
+
+/// Where a record has the rowset's id and its rows.
+const ROWSET_ID: u16 = 4;
+const ROWS: u16 = 4 + 27;
+
+/// Sets the row counts on a page of sysrowsets, torn bits undone, to those of `rows` by rowset id. Returns whether the page
+/// changed; it must be sealed again then. Other pages stay as they are.
+pub fn set_row_counts(page: &mut PageBytes, rows: &BTreeMap<u64, u64>) -> bool {
+    let view = Page::new(page);
+    let header = view.header();
+    let is_leaf = header.kind() == Some(PageType::Data) && header.level == 0;
+    if !is_leaf || header.alloc_unit() != AllocUnitId(fixed_id(SYSROWSETS)) {
+        return false;
+    }
+    let mut changes = Vec::new();
+    for slot in 0..header.slot_count.get() {
+        let (Some(bytes), Some(offset)) = (view.slot_bytes(slot), view.slot_offset(slot)) else { continue };
+        let Ok(record) = Record::data(bytes) else { continue };
+        let word = |at| record.fixed(at, 8)?.first_chunk::<8>().copied().map(u64::from_le_bytes);
+        let (Some(rowset), Some(stored)) = (word(ROWSET_ID), word(ROWS)) else { continue };
+        if let Some(counted) = rows.get(&rowset).filter(|counted| **counted != stored) {
+            changes.push((usize::from(offset) + usize::from(ROWS), *counted));
+        }
+    }
+    for (at, counted) in &changes {
+        if let Some(place) = page.get_mut(*at..*at + 8) {
+            place.copy_from_slice(&counted.to_le_bytes());
+        }
+    }
+    !changes.is_empty()
+}

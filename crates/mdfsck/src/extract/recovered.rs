@@ -1,0 +1,124 @@
+//! `mdfsck extract --recovered`: the data files as recovery leaves them, as if the server had been shut down in order then.
+
+use std::collections::BTreeMap;
+
+use catalog::{Boot, Database};
+use check::{Options, RecoveryState, Silent};
+use format::boot::shut_down;
+use format::protection::{seal, undo_torn_bits, verify};
+use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
+use source::PageSource;
+
+use super::Targets;
+use crate::cli::ExtractArguments;
+use crate::failure::{Failure, report_read_faults, warn};
+use crate::input::{Input, Reading};
+use crate::recover::{Outcome, report_doubts};
+use crate::spool::Spool;
+
+/// Part of the file names.
+const MARK: &str = "recovered";
+/// Most bytes of a backup from standard input that are kept.
+const SPOOL_BYTES: u64 = 100 << 30;
+
+pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
+    let options = &arguments.database;
+    let reading = Reading {
+        sets: &options.set,
+        direct: false,
+        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES },
+        memory: options.recovery.memory,
+        stop: &arguments.stop,
+    };
+    let input = Input::open(&options.paths, &reading)?;
+    let source = input.pages();
+    let as_stored = catalog::load(source);
+    let recovered = input.recover(&options.paths, &options.recovery, &as_stored)?;
+    if let Some(reason) = doubt(&recovered, source, &as_stored) {
+        report_doubts(&recovered);
+        return Err(Failure {
+            status: Failure::INCOMPLETE,
+            text: format!("nothing is written, as the files would not be those of a recovered database: {reason}"),
+        });
+    }
+    let (pages, database) = recovered.view(source, as_stored);
+    let at_rest = AtRest::new(&recovered, pages, &database, options.recovery.memory);
+    let targets = Targets::new(pages, &arguments.output, MARK)?;
+    let written = targets.write(&mut |first, bytes| {
+        pages.read(first, bytes).map_err(Failure::unable)?;
+        for (page, bytes) in (first.page..).zip(bytes.as_chunks_mut::<PAGE_BYTES>().0) {
+            at_rest.settle(PageId::new(first.file, page), bytes);
+        }
+        Ok(0)
+    });
+    if let Err(failure) = written {
+        targets.discard();
+        return Err(failure);
+    }
+    targets.finish()?;
+    warn(
+        "these files are as recovery leaves them and need no log to be read or checked; to attach them, use ATTACH_REBUILD_LOG on \
+         a test server: they were not written by SQL Server, so RESTORE remains the way to get a database back",
+    );
+    Ok(report_read_faults(&pages.read_faults()))
+}
+
+/// Why the pages are not certainly those of the recovered database.
+fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) -> Option<String> {
+    let is_clean = database.boot.as_ref().is_some_and(Boot::clean_shutdown);
+    match (&recovered.summary, source.in_flight()) {
+        (Some(summary), _) => match summary.state {
+            RecoveryState::Done | RecoveryState::NotNeeded => None,
+            RecoveryState::Partial => Some("recovery is not complete".to_owned()),
+            RecoveryState::Refused | RecoveryState::Off => Some(summary.reason.clone()),
+        },
+        (None, Some([])) => None,
+        (None, Some(pages)) => Some(format!("the log in the backup still changes {} pages; use RESTORE", pages.len())),
+        (None, None) if is_clean => None,
+        (None, None) if source.backup().is_some() => Some("the log in the backup could not be read".to_owned()),
+        (None, None) => Some(
+            "the database was not shut down cleanly, and its log is not at hand; name the .ldf file too".to_owned(),
+        ),
+    }
+}
+
+/// What a shutdown in order leaves on pages, beyond what the log says.
+struct AtRest {
+    /// The end of the log; `None` if nothing was recovered.
+    end: Option<Lsn>,
+    /// Rows by rowset, which the server writes at checkpoints.
+    rows: BTreeMap<u64, u64>,
+}
+
+impl AtRest {
+    fn new(recovered: &Outcome<'_>, pages: &dyn PageSource, database: &Database, memory_bytes: Option<u64>) -> Self {
+        let recovery = recovered.pages.as_ref().map(|pages| pages.recovery());
+        let of_backup = database.boot.as_ref().filter(|_| pages.backup().is_some()).map(|boot| boot.checkpoint_lsn);
+        let end = recovery.map(|recovery| recovery.analysis.end).or(of_backup);
+        let Some(recovery) = recovery else { return Self { end, rows: BTreeMap::new() } };
+        let memory_bytes = memory_bytes.map(|granted| granted.saturating_sub(recovery.kept_bytes()));
+        let options = Options { memory_bytes, data_purity: Some(false), ..Options::default() };
+        let report = check::run(pages, database, &options, &Silent);
+        // Where pages are damaged, rows may be missing: the counts as they are may be what shows it.
+        let rows = match report.findings.is_empty() {
+            true => report.rowsets.iter().map(|rowset| (rowset.partition_id, rowset.rows)).collect(),
+            false => BTreeMap::new(),
+        };
+        Self { end, rows }
+    }
+
+    /// Brings a page to rest. One that is damaged stays as it is.
+    fn settle(&self, page: PageId, bytes: &mut PageBytes) {
+        let Some(end) = self.end.filter(|_| verify(bytes).is_ok()) else { return };
+        let mut settled = *bytes;
+        undo_torn_bits(&mut settled);
+        let is_changed = match page {
+            PageId::BOOT => shut_down(&mut settled, end),
+            _ => catalog::set_row_counts(&mut settled, &self.rows),
+        };
+        if is_changed {
+            seal(&mut settled);
+            *bytes = settled;
+        }
+    }
+}
