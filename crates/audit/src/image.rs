@@ -121,13 +121,12 @@ impl ImageKey {
             }
             Operation::MODIFY_ROW if ROWS.contains(&context) || MAPS.contains(&context) => {
                 let Change::ModifyRow(piece) = record.change()? else { return None };
-                let touches_length = LOB.contains(&context) && piece.new_offset < LOB_LENGTH_END;
-                if piece.after.is_empty() || touches_length {
-                    return None;
-                }
-                let hash = self.add_piece(self.start(), piece.after, piece.new_offset == 0);
-                let length = piece.after.len().try_into().ok()?;
-                Some(Image { hash: hash.to_le_bytes(), kind: Kind::Bytes, slot, offset: piece.new_offset, length })
+                let before = if LOB.contains(&context) { LOB_LENGTH_END.saturating_sub(piece.new_offset) } else { 0 };
+                let after = piece.after.get(before.into()..).filter(|after| !after.is_empty())?;
+                let offset = piece.new_offset.checked_add(before)?;
+                let hash = self.add_piece(self.start(), after, offset == 0);
+                let length = after.len().try_into().ok()?;
+                Some(Image { hash: hash.to_le_bytes(), kind: Kind::Bytes, slot, offset, length })
             }
             _ => None,
         }

@@ -94,7 +94,7 @@ impl Run<'_> {
 /// Whether the log ends there because nothing more was written, and not because what follows is damaged or cut off.
 fn is_certain(log: &Log, end: &End) -> bool {
     let Some(file) = log.files().get(end.at.file) else { return false };
-    if end.reason != EndReason::Written || file.bytes < end.at.vlf.end() || is_cut(file) {
+    if end.reason != EndReason::Written || log.files().iter().any(is_cut) {
         return false;
     }
     if end.offset >= end.at.vlf.end() {
@@ -110,8 +110,11 @@ fn is_certain(log: &Log, end: &End) -> bool {
     !is_named && bytes.chunks(SECTOR_BYTES).all(|sector| parity_on_disk(sector) != end.at.vlf.parity)
 }
 
-/// Whether a log file is shorter than its header says.
+/// Whether a log file is shorter than its header says, or does not end where its last VLF does.
 fn is_cut(file: &LogFile) -> bool {
+    if file.vlfs.last().is_none_or(|last| last.end() != file.bytes) {
+        return true;
+    }
     let mut page: PageBytes = [0; PAGE_BYTES];
     let read = File::open(&file.path).and_then(|open| read_fully_at(&open, &mut page, 0));
     if read.ok() != Some(PAGE_BYTES) {

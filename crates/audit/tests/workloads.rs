@@ -1,51 +1,16 @@
 //! Databases of the lab that lost writes, that something changed, or that are of another moment than their log.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+mod common;
 
-use check::{Finding, LogAudit, LogAuditDoubtKind};
+use std::collections::BTreeMap;
+
+use check::LogAuditDoubtKind;
+use common::{audit, audit_within, found, on_disk, texts};
 use format::PageId;
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, LostWrite, Spec, Stop, Workload};
 use log::{Log, Walk};
-use source::DataFiles;
-
-struct OnDisk {
-    _folder: tempfile::TempDir,
-    data: Vec<PathBuf>,
-    log: PathBuf,
-}
-
-fn on_disk(crashed: &Crashed) -> OnDisk {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |(name, bytes): &(String, Vec<u8>)| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path
-    };
-    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
-}
-
-fn audit_within(files: &OnDisk, memory_bytes: u64) -> Result<LogAudit, recovery::Refusal> {
-    let source = DataFiles::open(&files.data).unwrap();
-    let log = Log::open(std::slice::from_ref(&files.log))?;
-    audit::audit(&source, &catalog::load(&source), &log, memory_bytes)
-}
-
-fn audit(crashed: &Crashed) -> LogAudit {
-    audit_within(&on_disk(crashed), 64 << 20).unwrap()
-}
-
-fn texts(audit: &LogAudit) -> Vec<String> {
-    let names = check::Names { database: "d", database_id: 1, command: "CHECKDB" };
-    audit.findings.iter().map(|finding| format!("{} {}", finding.check.id, finding.text(&names))).collect()
-}
-
-/// Page and id of each finding.
-fn found(audit: &LogAudit) -> Vec<(PageId, &'static str)> {
-    audit.findings.iter().map(|finding: &Finding| (finding.page.unwrap(), finding.check.id)).collect()
-}
 
 const STOPS: [Stop; 3] = [Stop::WithOpen, Stop::WithoutOpen, Stop::ShutDown];
 

@@ -1,10 +1,47 @@
 //! `mdfsck audit`: pages against their log, as they lie in the files.
 
-use log::Log;
+use std::sync::Arc;
 
-use crate::cli::AuditArguments;
+use catalog::Database;
+use check::{LogAudit, registry};
+use log::Log;
+use source::{PageSource, Throttled};
+
+use crate::cli::{AuditArguments, CheckArguments};
 use crate::failure::{Failure, report_read_faults};
 use crate::{output, recover};
+
+/// What part of the granted memory the table of pages takes before a check; it is given back then.
+const SHARE: u64 = 4;
+
+/// The audit that a check lists, if a log of the database is at hand. A log that cannot be compared is passed over: whether that
+/// matters is for recovery to say.
+pub(crate) fn of_check(
+    arguments: &CheckArguments,
+    source: &dyn PageSource,
+    database: &Database,
+) -> Option<Arc<LogAudit>> {
+    let is_of_pages = !arguments.alloc && !arguments.catalog && !arguments.estimate_only;
+    if arguments.recovery.no_log || !is_of_pages || source.backup().is_some() {
+        return None;
+    }
+    let (logs, _) = recover::find(&arguments.paths, source, database);
+    if logs.is_empty() {
+        return None;
+    }
+    let log = Log::open(&logs).ok()?;
+    let memory = arguments.recovery.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
+    let audit = match arguments.io_limit {
+        Some(limit) => audit::audit(&Throttled::new(source, limit), database, &log, memory),
+        None => audit::audit(source, database, &log, memory),
+    };
+    audit.ok().map(Arc::new)
+}
+
+/// Whether a page is newer than the end of the log: then files and log are not of one moment, and nothing can be recovered.
+pub(crate) fn is_of_another_moment(audit: &LogAudit) -> bool {
+    audit.findings.iter().any(|finding| *finding.check == registry::LOG_PAGE_NEWER)
+}
 
 pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &[], false)?;

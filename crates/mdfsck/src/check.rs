@@ -13,7 +13,7 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
 use crate::output::Target;
 use crate::spool::Spool;
-use crate::{progress, recover, scope, size};
+use crate::{audit, progress, recover, scope, size};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice {
@@ -30,7 +30,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let input = Input::open(&arguments.paths, &reading)?;
     let source = input.pages();
     let as_stored = catalog::load(source);
-    let recovered = input.recover(&arguments.paths, &arguments.recovery, &as_stored)?;
+    let log_audit = audit::of_check(arguments, source, &as_stored);
+    let recovered = match &log_audit {
+        Some(audit) if audit::is_of_another_moment(audit) => recover::Outcome::of_another_moment(),
+        _ => input.recover(&arguments.paths, &arguments.recovery, &as_stored)?,
+    };
     let (source, database) = recovered.view(source, as_stored);
     let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
     warn_about_files(source, &database);
@@ -50,7 +54,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         hash_seed: None,
         allowed: arguments.allow.clone(),
         recovery: recovered.summary.clone(),
-        log_audit: None,
+        log_audit,
         row_by_row: false,
     };
     refuse_small_grant(source, &database, &options, kept_bytes)?;

@@ -32,6 +32,12 @@ pub(crate) struct Outcome<'s> {
 }
 
 impl Outcome<'_> {
+    /// Nothing was recovered: pages are newer than the log.
+    pub(crate) fn of_another_moment() -> Self {
+        let reason = "pages are newer than the end of the log: data files and log are not of one moment";
+        Self { pages: None, summary: Some(summary_of(RecoveryState::Refused, reason)) }
+    }
+
     /// The database to look at: recovered, or else as the files have it.
     pub(crate) fn view<'a>(
         &'a self,

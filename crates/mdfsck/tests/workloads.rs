@@ -60,6 +60,38 @@ fn a_lost_write_is_named() {
     assert!(lost["on_disk"].as_str().unwrap() < lost["last"].as_str().unwrap(), "{lost}");
 }
 
+/// The audit says so by itself and in a check, the same at every memory grant and number of threads; without the log nothing
+/// does.
+#[test]
+fn a_lost_write_is_found_by_audit_and_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ["lab", "crash", "db", "--clean", "--lost-write", "--transactions", "200", "--seed", "4"];
+    let done = run(folder.path(), &options);
+    assert!(done.status.success(), "{done:?}");
+    let lost = &truth(&contents(&folder.path().join("db")))["lost_write"];
+    let audit = run(folder.path(), &["audit", MDF, LDF, "--json"]);
+    assert_eq!(audit.status.code(), Some(1), "{audit:?}");
+    let text = String::from_utf8(audit.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [finding, summary] = lines.as_slice() else { panic!("{text}") };
+    assert_eq!((&finding["id"], &summary["findings"]), (&"log.lost-write".into(), &1.into()), "{text}");
+    assert_eq!(finding["evidence"]["lsn"], lost["last"], "{text}");
+    assert_eq!(finding["evidence"]["page_lsn"], lost["on_disk"], "{text}");
+    assert!(summary["pages_compared"].as_u64() > Some(20), "{text}");
+    let listed = |options: &[&str]| {
+        let (status, lines, stderr) = check(folder.path(), options);
+        assert_eq!(status & 1, 1, "{stderr}");
+        lines.into_iter().filter(|line| line["kind"] == "finding" && line["id"] == "log.lost-write").collect::<Vec<_>>()
+    };
+    let found = listed(&[MDF]);
+    assert_eq!((found.len(), &found[0]["page"], &found[0]["evidence"]), (1, &finding["page"], &finding["evidence"]));
+    for options in [["--maxdop", "4"], ["--memory", "64MB"], ["--batches", "3"]] {
+        assert_eq!(listed(&[&[MDF, LDF], options.as_slice()].concat()), found);
+    }
+    let (_, lines, _) = check(folder.path(), &[MDF, "--no-log"]);
+    assert!(lines.iter().all(|line| line["id"] != "log.lost-write"));
+}
+
 #[test]
 fn a_chain_is_written_with_the_rows_at_the_end_of_each_set() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,46 @@
+//! What the tests of databases of the lab share.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::PathBuf;
+
+use check::{Finding, LogAudit};
+use format::PageId;
+use lab::workload::Crashed;
+use log::Log;
+use source::DataFiles;
+
+pub struct OnDisk {
+    _folder: tempfile::TempDir,
+    pub data: Vec<PathBuf>,
+    pub log: PathBuf,
+}
+
+pub fn on_disk(crashed: &Crashed) -> OnDisk {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(name, bytes): &(String, Vec<u8>)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
+}
+
+pub fn audit_within(files: &OnDisk, memory_bytes: u64) -> Result<LogAudit, recovery::Refusal> {
+    let source = DataFiles::open(&files.data).unwrap();
+    let log = Log::open(std::slice::from_ref(&files.log))?;
+    audit::audit(&source, &catalog::load(&source), &log, memory_bytes)
+}
+
+pub fn audit(crashed: &Crashed) -> LogAudit {
+    audit_within(&on_disk(crashed), 64 << 20).unwrap()
+}
+
+pub fn texts(audit: &LogAudit) -> Vec<String> {
+    let names = check::Names { database: "d", database_id: 1, command: "CHECKDB" };
+    audit.findings.iter().map(|finding| format!("{} {}", finding.check.id, finding.text(&names))).collect()
+}
+
+/// Page and id of each finding.
+pub fn found(audit: &LogAudit) -> Vec<(PageId, &'static str)> {
+    audit.findings.iter().map(|finding: &Finding| (finding.page.unwrap(), finding.check.id)).collect()
+}
