@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use catalog::Database;
+use catalog::{Database, FileRow};
 use log::Log;
 use report::info::LogFile;
 use source::backup::BackupLog;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::folders;
 
 /// sysprufiles.filetype of a log.
-const LOG: u8 = 1;
+pub(crate) const LOG: u8 = 1;
 
 /// Opens the log that was named: log files of one database, or backups of it. In a folder log files come first.
 ///
@@ -51,6 +51,11 @@ pub(crate) fn is_log(path: &Path) -> bool {
     identify(start.get(..read).unwrap_or_default()) == FileKind::Log
 }
 
+/// The name of a file on the server, without folders.
+pub(crate) fn base_name(row: &FileRow) -> &str {
+    row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default()
+}
+
 /// The logs named in the catalog, found or not, and those beside the data files under usual names.
 pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile> {
     let beside = files_beside(source);
@@ -62,7 +67,7 @@ pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile>
     };
     let mut logs: Vec<LogFile> = Vec::new();
     for row in database.files.iter().filter(|row| row.file_type == LOG) {
-        let name = row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default().to_owned();
+        let name = base_name(row).to_owned();
         logs.push(LogFile { path: lookup(&name), name });
     }
     for file in source.files() {

@@ -2,12 +2,12 @@
 
 mod summary;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use catalog::{Boot, Database};
+use catalog::{Boot, Database, FileRow};
 use check::{RecoveryState, RecoverySummary};
-use log::Log;
+use log::{Log, LogError};
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::PageSource;
@@ -21,6 +21,8 @@ use summary::{report, summarize, summary_of};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
+/// sysprufiles.filestate of a file in use.
+const ONLINE: u8 = 0;
 
 /// What came of it.
 #[derive(Default)]
@@ -70,7 +72,17 @@ pub(crate) fn recover<'s>(
         let is_asked = !is_clean || paths.iter().any(|path| logs::is_log(path));
         return Ok(Outcome { pages: None, summary: is_asked.then(off) });
     }
+    let is_tempdb = database.boot.as_ref().is_some_and(Boot::is_tempdb);
+    if is_tempdb && !paths.iter().any(|path| logs::is_log(path)) {
+        return Ok(Outcome::default());
+    }
     let (logs, is_named) = find(paths, source, database);
+    if is_tempdb {
+        return Err(Failure::usage(format!(
+            "{}: is the log of tempdb, which is made anew at every start of the server: nothing is recovered; leave it out",
+            names(&logs)
+        )));
+    }
     if logs.is_empty() {
         return Ok(Outcome::default());
     }
@@ -227,25 +239,51 @@ fn make(
     Recovery::new(source, &log, analysis, settings)
 }
 
-/// Opens the log; all of its files must be there.
-fn open(paths: &[PathBuf], _database: &Database) -> Result<Log, Refusal> {
-    Ok(Log::open(paths)?)
+/// Opens the log; all of its files must be there: those that are in use, by the catalog as the data files have it.
+fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusal> {
+    let log = Log::open(paths)?;
+    let is_there = |file_id: u16| log.files().iter().any(|file| file.file_id == file_id);
+    let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
+    match database.files.iter().filter(is_in_use).find(|row| !is_there(row.file_id)) {
+        Some(row) => Err(Refusal::MissingFile { file_id: row.file_id, name: logs::base_name(row).to_owned() }),
+        None => Ok(log),
+    }
 }
 
-/// Logs of this database that are beside its data files under their names, or in a folder that was named.
+/// Logs of this database that are beside its data files under their names, or in a folder that was named. Says which of them
+/// cannot be used.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Vec<PathBuf> {
-    let by_name = logs::find(source, database).into_iter().filter_map(|log| log.path);
+    let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|folder| std::fs::read_dir(folder).ok());
     let in_folders = folders.flatten().flatten().map(|entry| entry.path());
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut found: BTreeMap<u16, PathBuf> = BTreeMap::new();
-    for path in by_name.chain(in_folders).filter(|path| logs::is_log(path)) {
-        // One that cannot be opened, or is of another database, merely is there.
-        let Ok(log) = Log::open(std::slice::from_ref(&path)) else { continue };
-        let of_it = log.files().first().filter(|file| Some(file.binding_guid) == binding);
-        if let Some(file) = of_it {
-            found.entry(file.file_id).or_insert(path);
+    let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
+    for path in by_name.iter().cloned().chain(in_folders).filter(|path| logs::is_log(path)) {
+        if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        match Log::open(std::slice::from_ref(&path)) {
+            Ok(log) => match log.files().first() {
+                Some(file) if Some(file.binding_guid) == binding => {
+                    found.entry(file.file_id).or_insert(path);
+                }
+                // Others in the folder are of other databases.
+                _ if by_name.contains(&path) => {
+                    warn(format!("{}: passed over: {}", path.display(), Refusal::OtherDatabase))
+                }
+                _ => {}
+            },
+            Err(LogError::NeverUsed { path }) => unused.push(path),
+            Err(error) => warn(format!("{error}: passed over")),
         }
     }
-    found.into_values().collect()
+    // Of several files some may not have been written yet.
+    found.into_values().chain(unused).fold(Vec::new(), |mut all, path| {
+        all.push(path);
+        if Log::open(&all).is_err() {
+            all.pop();
+        }
+        all
+    })
 }

@@ -59,6 +59,14 @@ pub enum Refusal {
         /// That checkpoint.
         checkpoint: Lsn,
     },
+    /// The catalog names another log file.
+    #[error("the log has another file, {name} (file ID {file_id}), that is not at hand; all of its files are needed")]
+    MissingFile {
+        /// Its file id.
+        file_id: u16,
+        /// Its name on the server, without folders.
+        name: String,
+    },
     /// It does not reach back far enough.
     #[error("the log does not reach back to {lsn}, from where recovery starts")]
     TooShort {

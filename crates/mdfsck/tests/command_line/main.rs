@@ -4,6 +4,8 @@
 
 mod backups;
 mod database;
+#[cfg(feature = "lab")]
+mod logs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -128,6 +130,13 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
 
 #[cfg(feature = "lab")]
 fn with_lab() -> Vec<(&'static str, Test)> {
+    let mut all = logs::with_logs();
+    all.extend(with_lab_databases());
+    all
+}
+
+#[cfg(feature = "lab")]
+fn with_lab_databases() -> Vec<(&'static str, Test)> {
     vec![
         ("the demo finds each of its damages", |folder| {
             let output = mdfsck(folder, &["demo", "here"]);
