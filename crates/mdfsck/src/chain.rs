@@ -1,5 +1,7 @@
 //! `mdfsck chain`.
 
+mod verify;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,9 +45,25 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));
     }
     let chains = backup::chains(&media);
-    output::print(|out| match arguments.json {
-        true => report::chains::write_json(&chains, out),
-        false => report::chains::write(&chains, out),
+    output::print(|out| {
+        for (number, database) in chains.iter().enumerate() {
+            let mut verified = Vec::new();
+            if arguments.verify {
+                for chain in &database.chains {
+                    let (found, bits) = verify::verify(database, chain, &arguments.recovery());
+                    verified.push(found);
+                    status |= bits;
+                }
+            }
+            if number > 0 && !arguments.json {
+                writeln!(out)?;
+            }
+            match arguments.json {
+                true => report::chains::write_json(database, &verified, out)?,
+                false => report::chains::write(database, &verified, out)?,
+            }
+        }
+        Ok(())
     })?;
     let is_broken = |database: &backup::DatabaseChains| {
         let gap = database.chains.last().is_none_or(|chain| chain.gap.is_some());

@@ -51,6 +51,22 @@ pub(crate) struct Reading<'a> {
     pub(crate) stop: &'a StopArguments,
 }
 
+impl Backups {
+    /// The backups of a restore.
+    ///
+    /// # Errors
+    /// Those of their log.
+    pub(crate) fn of(restore: Restore, stop: Option<Stop>) -> Result<Self, LogError> {
+        Ok(Self {
+            start: RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to },
+            log: log_of(restore.log)?,
+            pages: restore.pages,
+            log_backups: restore.log_backups,
+            stop,
+        })
+    }
+}
+
 impl Input {
     /// Opens what was named: data files with their logs, or backups; `-` is a backup from standard input.
     ///
@@ -77,21 +93,13 @@ impl Input {
             (None, _) => Until::End,
         };
         let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, until)?;
-        for (path, error) in restore.refused {
-            match paths.contains(&path) {
+        for (path, error) in &restore.refused {
+            match paths.contains(path) {
                 true => return Err(Failure::usage(error)),
                 false => warn(format!("{error}; passed over")),
             }
         }
-        let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
-        let log = log_of(restore.log)?;
-        Ok(Self::Backups(Box::new(Backups {
-            pages: restore.pages,
-            log,
-            start,
-            log_backups: restore.log_backups,
-            stop,
-        })))
+        Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 
     /// The pages as they are stored.
@@ -120,11 +128,11 @@ impl Input {
 }
 
 /// The log of backups; `None` where they have none.
-fn log_of(backups: BackupLog) -> Result<Option<Log>, Failure> {
+fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     match Log::of_backups(backups) {
         Ok(log) => Ok(Some(log)),
         Err(LogError::Nothing | LogError::NeverUsed { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,31 +8,78 @@ use crate::backups::decimal;
 use crate::json::backup as lines;
 use crate::text_table::{TextTable, printable};
 
-/// Writes the chains as text.
+/// What came of a restore of a chain in memory, and of a check of the result.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Verified {
+    /// Findings in the restored database, its backups and their log.
+    pub errors: u64,
+    /// The first of them.
+    pub first_error: Option<String>,
+    /// What could not be verified, first of all; why the chain could not be restored.
+    pub reason: Option<String>,
+    /// Whether there is a restored database.
+    pub is_restored: bool,
+    /// Its allocated pages.
+    pub pages: u64,
+    /// Blocks of log in all backups of the chain, each verified.
+    pub log_blocks: u64,
+    /// Pages that were made from the log.
+    pub recovered_pages: u64,
+    /// Transactions that were open at the end, and taken back.
+    pub transactions_undone: u64,
+}
+
+impl Verified {
+    /// The outcome in a word: `sound`, `errors`, `incomplete`, `failed`.
+    pub fn state(&self) -> &'static str {
+        match (self.errors, &self.reason) {
+            (1.., _) => "errors",
+            _ if !self.is_restored => "failed",
+            (0, Some(_)) => "incomplete",
+            (0, None) => "sound",
+        }
+    }
+
+    fn text(&self) -> String {
+        let reason = printable(self.reason.as_deref().unwrap_or_default()).to_string();
+        match self.state() {
+            "errors" => {
+                let first = printable(self.first_error.as_deref().unwrap_or_default()).to_string();
+                format!("{} errors when restored; the first: {first}", self.errors)
+            }
+            "failed" => format!("cannot be restored: {reason}"),
+            "incomplete" => format!("restored and checked, but not all is verified: {reason}"),
+            _ => format!(
+                "restored and checked: {} pages, of which {} from the log; {} blocks of log; {} transactions taken back",
+                self.pages, self.recovered_pages, self.log_blocks, self.transactions_undone
+            ),
+        }
+    }
+}
+
+/// Writes the chains of a database as text; with what came of verifying each of them, if that was done.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(databases: &[DatabaseChains], out: &mut dyn io::Write) -> io::Result<()> {
-    for (number, database) in databases.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
+pub fn write(database: &DatabaseChains, verified: &[Verified], out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(out, "database {} on {}", printable(&database.database), printable(&database.server))?;
+    for (number, chain) in database.chains.iter().enumerate() {
+        write_chain(database, chain, out)?;
+        if let Some(verified) = verified.get(number) {
+            writeln!(out, "    {}", verified.text())?;
         }
-        writeln!(out, "database {} on {}", printable(&database.database), printable(&database.server))?;
-        for chain in &database.chains {
-            write_chain(database, chain, out)?;
+    }
+    if database.chains.is_empty() {
+        writeln!(out, "  nothing can be restored: no whole full backup")?;
+    }
+    if !database.unused.is_empty() {
+        writeln!(out, "  in no chain")?;
+        let mut table = TextTable::new(&[]);
+        for (&index, &reason) in database.unused.iter().zip(&database.reasons) {
+            let Some(set) = database.sets.get(index) else { continue };
+            table.row(row(set).into_iter().chain([why_unused(reason).to_owned()]));
         }
-        if database.chains.is_empty() {
-            writeln!(out, "  nothing can be restored: no whole full backup")?;
-        }
-        if !database.unused.is_empty() {
-            writeln!(out, "  in no chain")?;
-            let mut table = TextTable::new(&[]);
-            for (&index, &reason) in database.unused.iter().zip(&database.reasons) {
-                let Some(set) = database.sets.get(index) else { continue };
-                table.row(row(set).into_iter().chain([why_unused(reason).to_owned()]));
-            }
-            table.write(4, out)?;
-        }
+        table.write(4, out)?;
     }
     Ok(())
 }
@@ -54,22 +101,23 @@ fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write
     Ok(())
 }
 
-/// Writes the chains as JSON, one object per database.
+/// The same as JSON: one object.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_json(databases: &[DatabaseChains], out: &mut dyn io::Write) -> io::Result<()> {
-    databases.iter().try_for_each(|database| crate::json::line(&line_of(database), out))
+pub fn write_json(database: &DatabaseChains, verified: &[Verified], out: &mut dyn io::Write) -> io::Result<()> {
+    crate::json::line(&line_of(database, verified), out)
 }
 
-fn line_of(database: &DatabaseChains) -> lines::Chains<'_> {
+fn line_of<'a>(database: &'a DatabaseChains, verified: &'a [Verified]) -> lines::Chains<'a> {
+    let chains = database.chains.iter().enumerate();
     lines::Chains {
         v: crate::json::VERSION,
         kind: lines::ChainsKind::Chains,
         database: &database.database,
         server: &database.server,
         sets: database.sets.iter().map(set_of).collect(),
-        chains: database.chains.iter().map(|chain| chain_of(database, chain)).collect(),
+        chains: chains.map(|(number, chain)| chain_of(database, chain, verified.get(number))).collect(),
         unused: &database.unused,
     }
 }
@@ -90,7 +138,7 @@ fn set_of(set: &ChainSet) -> lines::ChainSet<'_> {
     }
 }
 
-fn chain_of<'a>(database: &'a DatabaseChains, chain: &'a Chain) -> lines::Chain<'a> {
+fn chain_of<'a>(database: &'a DatabaseChains, chain: &'a Chain, verified: Option<&'a Verified>) -> lines::Chain<'a> {
     lines::Chain {
         full: chain.full,
         differentials: &chain.differentials,
@@ -98,6 +146,16 @@ fn chain_of<'a>(database: &'a DatabaseChains, chain: &'a Chain) -> lines::Chain<
         until: until(database, chain),
         gap: chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
         omitted: (chain.omitted > 0).then_some(chain.omitted),
+        verified: verified.map(|verified| lines::VerifiedChain {
+            state: verified.state(),
+            errors: verified.errors,
+            first_error: verified.first_error.as_deref(),
+            reason: verified.reason.as_deref(),
+            pages: verified.pages,
+            recovered_pages: verified.recovered_pages,
+            log_blocks: verified.log_blocks,
+            transactions_undone: verified.transactions_undone,
+        }),
     }
 }
 

@@ -141,10 +141,13 @@ Examples:
   mdfsck explain --all                    one line per check";
 
 pub(super) const CHAIN_EXAMPLES: &str = "\
-Exit status: 0 all chains are complete, 4 a file cannot be read, 16 a gap, a missing stripe or a damaged file.
+Exit status: 0 all chains are complete, 1 --verify found errors, 4 a file cannot be read, 16 a gap, a missing stripe, a damaged
+file or something that --verify could not verify.
 
 Examples:
   mdfsck chain /backups/sales
+  mdfsck chain --verify /backups/sales
+          restores each chain in memory and checks it
   mdfsck chain --json /backups | jq '{database, until: [.chains[].until]}'";
 
 pub(super) const EXTRACT_EXAMPLES: &str = "\

@@ -216,9 +216,31 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
+    /// Restore each chain in memory and check the result
+    ///
+    /// The containers of the backups, every block of their log, every log record against the page that it changes, and
+    /// pages and allocation as check --physical-only does. Nothing is written.
+    #[arg(long)]
+    pub(crate) verify: bool,
+
+    /// Limit memory of --verify to SIZE, such as 256MB or 2GB
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, requires = "verify")]
+    pub(crate) memory: Option<u64>,
+
+    /// Folder for temporary files of --verify (default: the system's)
+    #[arg(long, value_name = "DIR", requires = "verify")]
+    pub(crate) temp_dir: Option<PathBuf>,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ChainArguments {
+    /// How chains are restored.
+    pub(crate) fn recovery(&self) -> super::RecoveryArguments {
+        super::RecoveryArguments { no_log: false, memory: self.memory, temp_dir: self.temp_dir.clone() }
+    }
 }
 
 #[derive(Args)]

@@ -238,4 +238,29 @@ pub(crate) struct Chain<'a> {
     /// Log backups before the last step that are not listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) omitted: Option<usize>,
+    /// What came of a restore in memory (`--verify`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verified: Option<VerifiedChain<'a>>,
+}
+
+/// What came of a restore of a chain in memory, and of a check of the result.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct VerifiedChain<'a> {
+    /// `sound`; `errors`; `incomplete` if not everything could be verified; `failed` if it cannot be restored.
+    pub(crate) state: &'static str,
+    /// Findings in the restored database, its backups and their log.
+    pub(crate) errors: u64,
+    /// The first of them.
+    pub(crate) first_error: Option<&'a str>,
+    /// What could not be verified, first of all; why it cannot be restored.
+    pub(crate) reason: Option<&'a str>,
+    /// Allocated pages of the restored database.
+    pub(crate) pages: u64,
+    /// Pages that were made from the log.
+    pub(crate) recovered_pages: u64,
+    /// Blocks of log in all backups of the chain, each verified.
+    pub(crate) log_blocks: u64,
+    /// Transactions that were open at the end, and taken back.
+    pub(crate) transactions_undone: u64,
 }

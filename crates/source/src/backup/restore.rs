@@ -1,13 +1,15 @@
 //! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use format::Lsn;
 
-use super::chain::{ChainSet, chains};
+use super::chain::{Chain, ChainSet, DatabaseChains, chains};
 use super::log_parts::BackupLog;
+use super::media::Media;
 use super::open::{Group, check_labels, choose, open_all, size_of_files, stripes_of};
 use super::pages::BackupPages;
 use super::room::Room;
@@ -70,23 +72,47 @@ impl Restore {
             }
             false => choose_chain(&labels, positions, until)?,
         };
-        let base = if chosen.differential.is_empty() { &chosen.full } else { &chosen.differential };
-        let set = base.first().and_then(|&(tape, set)| labels.get(tape)?.sets.get(set)).ok_or(OpenError::Nothing)?;
+        if let (Until::Time(time), Some(set)) = (until, chosen.base_set(&labels))
+            && let Some(finished) = set.config.finished.clone().filter(|finished| finished.as_str() > time)
+        {
+            let tape = chosen.base().first().and_then(|&(tape, _)| labels.get(tape));
+            let path = tape.map(|label| label.path.clone()).unwrap_or_default();
+            return Err(OpenError::EndsLater { path, position: set.position, finished });
+        }
+        Self::assemble(media, &labels, chosen, &room)
+    }
+
+    /// Opens the sets of a chain that [`chains`] found, for a restore to its end. The memory kept is at most `granted` bytes.
+    ///
+    /// # Errors
+    /// [`OpenError`] if a file of it cannot be read, or is not what it was.
+    pub fn of_chain(database: &DatabaseChains, chain: &Chain, granted: Option<u64>) -> Result<Self, OpenError> {
+        let sets = || chain.steps.iter().filter_map(|&step| database.sets.get(step));
+        let paths: BTreeSet<PathBuf> = sets().flat_map(|set| set.paths.iter().cloned()).collect();
+        let paths: Vec<PathBuf> = paths.into_iter().collect();
+        let room = Room::new(granted, size_of_files(&paths, None));
+        let (media, labels) = open_all(&paths, None, &room)?;
+        check_labels(&labels, &[])?;
+        let of_kind = |kind| sets().filter(move |set| set.set.kind == kind).map(|set| group_of(&labels, set));
+        let chosen = Chosen {
+            full: of_kind(SetKind::Full).next().unwrap_or_default(),
+            differential: of_kind(SetKind::Differential).next().unwrap_or_default(),
+            logs: of_kind(SetKind::Log).collect(),
+            refused: Vec::new(),
+        };
+        Self::assemble(media, &labels, chosen, &room)
+    }
+
+    fn assemble(media: Vec<Media>, labels: &[BackupMedia], chosen: Chosen, room: &Room) -> Result<Self, OpenError> {
+        let set = chosen.base_set(labels).ok_or(OpenError::Nothing)?;
         let from = set.config.first_lsn.unwrap_or_default();
         let redo_from = set.config.checkpoint_lsn.unwrap_or(from);
         let pages_to = set.config.last_lsn.unwrap_or_default();
-        if let (Until::Time(time), Some(finished)) = (until, &set.config.finished)
-            && finished.as_str() > time
-        {
-            let path = base.first().and_then(|&(tape, _)| labels.get(tape)).map(|label| label.path.clone());
-            let (path, position, finished) = (path.unwrap_or_default(), set.position, finished.clone());
-            return Err(OpenError::EndsLater { path, position, finished });
-        }
         let media = Arc::new(media);
-        let groups: Vec<Group> = std::iter::once(base).chain(&chosen.logs).cloned().collect();
-        let log = BackupLog::new(Arc::clone(&media), &labels, &groups);
+        let groups: Vec<Group> = std::iter::once(chosen.base()).chain(&chosen.logs).cloned().collect();
+        let log = BackupLog::new(Arc::clone(&media), labels, &groups);
         let parts = (&chosen.full, &chosen.differential, chosen.logs.as_slice());
-        let pages = BackupPages::assemble(media, &labels, parts, &room)?;
+        let pages = BackupPages::assemble(media, labels, parts, room)?;
         Ok(Self { pages, log, from, redo_from, pages_to, log_backups: chosen.logs.len(), refused: chosen.refused })
     }
 }
@@ -97,6 +123,17 @@ struct Chosen {
     differential: Group,
     logs: Vec<Group>,
     refused: Vec<(PathBuf, OpenError)>,
+}
+
+impl Chosen {
+    /// The last set with pages: its log is the start of the log to apply.
+    fn base(&self) -> &Group {
+        if self.differential.is_empty() { &self.full } else { &self.differential }
+    }
+
+    fn base_set<'l>(&self, labels: &'l [BackupMedia]) -> Option<&'l BackupSet> {
+        self.base().first().and_then(|&(tape, set)| labels.get(tape)?.sets.get(set))
+    }
 }
 
 /// Chooses the sets of a restore with log backups.
