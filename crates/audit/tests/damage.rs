@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use check::LogAudit;
+use check::{LogAudit, LogAuditDoubtKind};
 use common::{OnDisk, audit, found, on_disk, texts};
 use format::log::{LogRecord, Operation};
 use format::page::PAGE_BYTES;
@@ -147,6 +147,47 @@ fn pages_of_the_future_are_found_on_their_page() {
         }
     }
     assert!(trials >= 80, "{trials}");
+}
+
+/// A page with an LSN that no record has, between two of its own records or after all of them, fits no history.
+#[test]
+fn pages_whose_lsn_no_record_has_break_their_chain() {
+    let mut trials = 0;
+    for seed in 0..20 {
+        let crashed = workload(seed, PageVerify::Checksum).crash(Stop::ShutDown, Flush::All);
+        let (last, end) = last_records(&on_disk(&crashed));
+        let mut dice = dice(seed);
+        let is_plain = |page: &PageId| page.page > 9 && is_allocated(&mut crashed.clone(), *page);
+        let pages: Vec<PageId> = last.keys().copied().filter(is_plain).collect();
+        let page = pages[dice.below(pages.len())];
+        let mut changed = crashed.clone();
+        let bytes = page_at(&mut changed, page);
+        let lsn = last[&page].0;
+        // Blocks have far fewer records.
+        let slot: u16 = 60_000;
+        bytes[48..50].copy_from_slice(&slot.to_le_bytes());
+        seal(bytes);
+        if (Lsn { slot, ..lsn }) >= end {
+            continue;
+        }
+        let audit = audit(&changed);
+        assert_eq!(found(&audit), [(page, "log.chain-broken")], "{seed} {:?} {:?}", texts(&audit), audit.doubts);
+        trials += 1;
+    }
+    assert!(trials >= 15, "{trials}");
+}
+
+/// What is wrong with a page that cannot be compared is for a check to say; that it could not is said here.
+#[test]
+fn damaged_pages_that_the_log_changes_are_not_compared() {
+    let crashed = workload(1, PageVerify::Checksum).crash(Stop::ShutDown, Flush::All);
+    let (last, _) = last_records(&on_disk(&crashed));
+    let page = *last.keys().find(|page| page.page > 9 && is_allocated(&mut crashed.clone(), **page)).unwrap();
+    let mut changed = crashed;
+    page_at(&mut changed, page)[5000] ^= 1;
+    let audit = audit(&changed);
+    let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.count)).collect();
+    assert_eq!((texts(&audit), doubts), (Vec::new(), vec![(LogAuditDoubtKind::Pages, 1)]));
 }
 
 /// Bytes of the log are changed; no page is. With checksums a changed block is not read; without, a record accuses a page only
