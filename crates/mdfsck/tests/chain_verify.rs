@@ -29,16 +29,11 @@ fn a_chain_is_restored_in_memory_and_damage_of_its_log_or_pages_is_found() {
 
     // In the middle of the last log backup, and in a page of the catalog in the full backup.
     let (log, full) = (&chain.sets[3].files[0], &chain.sets[0].files[0]);
-    let page = |bytes: &[u8]| {
-        let first = bytes.windows(4).position(|tag| tag == b"MQDA").unwrap() + 24;
-        first + 57 * 8192 + 200
-    };
-    let damaged_at: [(_, fn(&[u8]) -> usize, _); 2] =
-        [(log, |bytes| bytes.len() / 2, "damaged"), (full, page, "consistency errors in system catalogs")];
-    for (path, place, word) in damaged_at {
+    for (path, word) in [(log, "damaged"), (full, "consistency errors in system catalogs")] {
         let sound = fs::read(path).unwrap();
         let mut bytes = sound.clone();
-        let at = place(&bytes);
+        let pages = bytes.windows(4).position(|tag| tag == b"MQDA").map(|tag| tag + 24);
+        let at = pages.filter(|_| path == full).map_or(bytes.len() / 2, |pages| pages + 57 * 8192 + 200);
         bytes[at..at + 1024].iter_mut().for_each(|byte| *byte ^= 0x55);
         fs::write(path, &bytes).unwrap();
         let (verified, output) = verify(folder.path());
