@@ -259,7 +259,8 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Ve
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let mut found: BTreeMap<u16, PathBuf> = BTreeMap::new();
     let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
-    for path in by_name.iter().cloned().chain(in_folders).filter(|path| logs::is_log(path)) {
+    // A file with the name of the log is meant to be one.
+    for path in by_name.iter().cloned().chain(in_folders.filter(|path| logs::is_log(path))) {
         if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
             continue;
         }
@@ -281,7 +282,8 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Ve
     // Of several files some may not have been written yet.
     found.into_values().chain(unused).fold(Vec::new(), |mut all, path| {
         all.push(path);
-        if Log::open(&all).is_err() {
+        if let Err(error) = Log::open(&all) {
+            warn(format!("{error}: passed over"));
             all.pop();
         }
         all
