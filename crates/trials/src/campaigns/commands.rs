@@ -35,6 +35,11 @@ impl Answer {
         }
     }
 
+    /// Whether these are its lines of the JSON form that every run has in common.
+    pub(super) fn is_json(&self, lines: &str) -> bool {
+        self.json == lines
+    }
+
     /// The first line that differs, or the status; nothing if none does.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let code = || (self.code != other.code).then(|| format!("expected exit {}, found {}", self.code, other.code));
@@ -66,7 +71,7 @@ fn written(format: Format, report: &Report) -> String {
 }
 
 /// The lines of the JSON form that every run has in common.
-fn lasting(json: &str) -> String {
+pub(super) fn lasting(json: &str) -> String {
     let is_lasting = |line: &&str| {
         let kind = serde_json::from_str::<serde_json::Value>(line).map(|line| line["kind"].clone());
         kind.is_ok_and(|kind| kind.as_str().is_some_and(|kind| !OF_THE_RUN.contains(&kind)))

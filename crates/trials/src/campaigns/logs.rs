@@ -1,0 +1,180 @@
+//! Hostile logs: a log that was changed is refused, leads to a limit, or to the rows that the truth has.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use format::Lsn;
+use lab::PageVerify;
+use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
+use log::{History, Log, Walk};
+use source::MemoryFiles;
+use trials::mutate::Random;
+
+use super::{ANOTHER, Bench};
+use crate::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
+use crate::judge::clocked;
+use crate::log_faults::{Changed, Layout, changed};
+use crate::outcome::{Outcome, Verdict};
+use crate::process::Program;
+use crate::subject::{Content, check_pages, folder, store};
+
+/// Trials that share a database.
+const TRIALS_PER_DATABASE: u64 = 100;
+/// Transactions of a workload at the most.
+const TRANSACTIONS: usize = 40;
+/// One log in so many is given to the program too.
+const COMMANDS_EVERY: u64 = 100;
+/// No recovery of a small database takes longer.
+const LIMIT: Duration = Duration::from_secs(20);
+const GRANT_BYTES: u64 = 8 << 20;
+
+/// A database that was in use.
+pub(crate) struct InUse {
+    spec: Spec,
+    workload: Workload,
+    stop: Stop,
+    crashed: Crashed,
+    source: MemoryFiles,
+    layout: Layout,
+    foreign: Vec<u8>,
+}
+
+/// The databases that were used last.
+#[derive(Default)]
+pub(crate) struct Used(Mutex<Vec<(u64, Arc<InUse>)>>);
+
+impl Used {
+    fn of(&self, seed: u64) -> Arc<InUse> {
+        let number = seed / TRIALS_PER_DATABASE;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, used)) = kept.iter().find(|(own, _)| *own == number) {
+            return Arc::clone(used);
+        }
+        let used = Arc::new(InUse::new(number));
+        kept.push((number, Arc::clone(&used)));
+        if kept.len() > 4 {
+            kept.remove(0);
+        }
+        used
+    }
+}
+
+impl InUse {
+    fn new(number: u64) -> Self {
+        let mut random = Random::new(number);
+        let spec = in_use::spec(&mut random, TRANSACTIONS);
+        let workload = in_use::workload(spec);
+        let stop = if random.below(2) == 0 { Stop::WithOpen } else { Stop::WithoutOpen };
+        let crashed = workload.crash(stop, Flush::Some(random.number()));
+        let other = in_use::workload(Spec { seed: spec.seed.wrapping_add(ANOTHER), ..spec });
+        let foreign = other.crash(Stop::WithOpen, Flush::None).log.1;
+        let folder = folder();
+        let stored = store(&contents(&crashed), folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        let log = Log::open(stored.get(stored.len() - 1..).unwrap_or_default());
+        let layout = Layout::of(&log.unwrap_or_else(|error| panic!("{spec:?}: {error}")));
+        let source = in_memory(&crashed.files);
+        Self { spec, workload, stop, crashed, source, layout, foreign }
+    }
+
+    /// What recovery must make of the log up to the record `end`, if the database had been stopped there.
+    fn stopped_at(&self, end: Lsn) -> Crashed {
+        let later = self.layout.lsns.iter().filter(|lsn| **lsn > end).count() as u64;
+        self.workload.crash(Stop::After(self.crashed.truth.records.saturating_sub(later)), Flush::None)
+    }
+}
+
+pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    let used = bench.used.of(seed);
+    let mut random = Random::new(seed);
+    let changed = changed(&used.crashed.log.1, &used.layout, &used.foreign, &mut random);
+    let name = &used.crashed.log.0;
+    let with_log = || -> Vec<Content> {
+        let data = used.crashed.files.iter().map(|(name, bytes)| (name.into(), bytes.clone()));
+        data.chain([(name.into(), changed.bytes.clone())]).collect()
+    };
+    bench.keep(with_log);
+    let folder = folder();
+    let log = folder.path().join(name);
+    let written = std::fs::write(&log, &changed.bytes);
+    let ((verdict, harmless), time) = clocked(|| match &written {
+        Ok(()) => judge(&used, &changed, &log, seed),
+        Err(error) => (Verdict::Broke(error.to_string()), None),
+    });
+    let mut verdict = if time > LIMIT { Verdict::Hung(time.as_secs_f64()) } else { verdict };
+    if seed.is_multiple_of(COMMANDS_EVERY)
+        && let Err(text) = commands(bench.program(), with_log())
+    {
+        verdict = Verdict::Broke(text);
+    }
+    let what = format!("{:?} {:?} {}", used.spec, used.stop, changed.what);
+    Outcome { harmless, ..Outcome::new(changed.kind, what, verdict) }
+}
+
+/// What came of it, and why nothing need be said of it.
+fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (Verdict, Option<String>) {
+    read(log);
+    let Ok(recovered) = recover(&used.source, log, GRANT_BYTES) else { return (Verdict::Refused, None) };
+    let report = check_pages(&recovered.pages, seed);
+    let is_protected = used.spec.verify == PageVerify::Checksum && !changed.is_sealed;
+    if let Some(finding) = report.findings.first() {
+        // Without checksums, records may say anything, and pages are what they say.
+        return match is_protected {
+            true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
+            false => (Verdict::Right, None),
+        };
+    }
+    if recovered.doubt().is_some() || !report.complete() {
+        return (Verdict::NotVerified, None);
+    }
+    match reason(used, &recovered, is_protected) {
+        Some(reason) => (Verdict::Silent, Some(reason.to_owned())),
+        None => (Verdict::Silent, None),
+    }
+}
+
+/// Why a complete report without findings is right.
+fn reason(used: &InUse, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
+    let rows = live_rows(&recovered.pages);
+    if rows == live_rows(&in_memory(&used.crashed.truth.files)) {
+        return Some("what was changed is not needed");
+    }
+    if !is_protected {
+        return Some("no checksum protects the log");
+    }
+    let earlier = used.stopped_at(recovered.end);
+    let is_earlier = rows == live_rows(&in_memory(&earlier.truth.files));
+    is_earlier.then_some("it is the log of a crash at an earlier moment")
+}
+
+/// Reads all of a log, as `mdfsck log` does.
+fn read(log: &std::path::Path) {
+    let Ok(log) = Log::open(&[log.to_owned()]) else { return };
+    let (mut walk, mut history) = (Walk::new(&log), History::new());
+    while let Ok(Some(block)) = walk.next_block() {
+        history.block(&block, &mut drop);
+        for (_, record) in block.records() {
+            let _ = (record.change(), record.elements().count(), record.begin_checkpoint());
+        }
+    }
+    history.finish(&mut drop);
+}
+
+/// The program ends in order, and gives a reason where it refuses.
+fn commands(program: &Program, files: Vec<Content>) -> Result<(), String> {
+    let folder = folder();
+    let paths = store(&files, folder.path()).map_err(|error| error.to_string())?;
+    let paths: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
+    let log = paths.last().copied().unwrap_or_default();
+    let runs: [&[&str]; 4] = [&["log", log], &["log", "--records", log], &["checkpoints", log], &["check"]];
+    for run in runs {
+        let arguments = if run == ["check"] { [run, &paths].concat() } else { run.to_vec() };
+        let done = program.run(&arguments).end();
+        if !done.is_orderly() || done.stderr.contains("panicked") {
+            return Err(format!("{run:?}: {}", done.story()));
+        }
+        if done.code.is_some_and(|code| code & 12 != 0) && done.stderr.trim().is_empty() {
+            return Err(format!("{run:?}: refused without a reason"));
+        }
+    }
+    Ok(())
+}

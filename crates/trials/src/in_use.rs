@@ -1,0 +1,96 @@
+//! Databases that were in use: workloads of the lab that were stopped, and what recovery makes of them.
+
+#[allow(clippy::unwrap_used, reason = "shared with the tests of recovery")]
+#[path = "../../recovery/tests/common/mod.rs"]
+mod common;
+#[allow(clippy::unwrap_used, reason = "databases of the lab have all of their pages")]
+mod truth;
+
+use std::path::PathBuf;
+
+use lab::workload::{Crashed, Spec, Workload};
+use lab::{PageVerify, Version};
+use log::Log;
+use recovery::{Analysis, Applied, RecoveredPages, Recovery, Settings};
+use source::{MemoryFiles, PageSource};
+use trials::mutate::Random;
+
+use crate::subject::Content;
+pub(crate) use truth::{differences, live_rows};
+
+/// Versions whose databases the lab can use.
+const VERSIONS: [Version; 4] = [Version::V706, Version::V852, Version::V904, Version::V957];
+
+/// A random workload of at most so many transactions.
+pub(crate) fn spec(random: &mut Random, transactions: usize) -> Spec {
+    let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
+    let vlf_bytes = [0x14000, 0x20000, 0x3E000, 0x80000];
+    Spec {
+        version: random.pick(&VERSIONS).copied().unwrap_or(Version::V904),
+        verify: random.pick(&verify).copied().unwrap_or(PageVerify::Checksum),
+        seed: random.number(),
+        rows: 10 + random.below(500) as u64,
+        transactions: 1 + random.below(transactions) as u64,
+        vlfs: 2 + random.below(6) as u32,
+        vlf_bytes: random.pick(&vlf_bytes).copied().unwrap_or(0x3E000),
+    }
+}
+
+/// The workload of `spec`.
+pub(crate) fn workload(spec: Spec) -> Workload {
+    Workload::new(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"))
+}
+
+/// Data files and log.
+pub(crate) fn contents(crashed: &Crashed) -> Vec<Content> {
+    crashed.files.iter().chain([&crashed.log]).map(|(name, bytes)| (name.into(), bytes.clone())).collect()
+}
+
+/// Data files in memory.
+pub(crate) fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
+    let files = files.iter().map(|(name, bytes)| (PathBuf::from(name), bytes.clone())).collect();
+    MemoryFiles::open(files).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A database as recovered.
+pub(crate) struct Recovered<'s> {
+    pub(crate) pages: RecoveredPages<'s>,
+    pub(crate) applied: Applied,
+    /// The last record of the log.
+    pub(crate) end: format::Lsn,
+    /// Blocks that lie after the end of the log.
+    pub(crate) later_blocks: u64,
+}
+
+impl Recovered<'_> {
+    /// What recovery says that it could not do; `None` if it did all.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        let applied = &self.applied;
+        if let Some(first) = applied.not_recovered.first() {
+            return Some(format!("{} pages, first {}: {}", applied.not_recovered.len(), first.page, first.why));
+        }
+        match (applied.transactions_not_undone, applied.in_doubt, self.later_blocks) {
+            (0, 0, 0) => None,
+            (0, 0, later) => Some(format!("{later} blocks after the end")),
+            (not_undone, in_doubt, _) => Some(format!("{not_undone} transactions not taken back, {in_doubt} in doubt")),
+        }
+    }
+}
+
+/// Recovers `source` with the log at `log`, in this much memory.
+///
+/// # Errors
+/// Why it is refused.
+pub(crate) fn recover<'s>(
+    source: &'s dyn PageSource,
+    log: &std::path::Path,
+    grant_bytes: u64,
+) -> Result<Recovered<'s>, String> {
+    let log = Log::open(&[log.to_owned()]).map_err(|error| error.to_string())?;
+    let settings = Settings { grant_bytes, ..Settings::default() };
+    let analysis = Analysis::new(source, &log, &settings).map_err(|refusal| refusal.to_string())?;
+    let recovery = Recovery::new(source, &log, analysis, &settings).map_err(|refusal| refusal.to_string())?;
+    let (applied, end) = (recovery.applied.clone(), recovery.analysis.end);
+    let later_blocks = recovery.analysis.blocks_after_the_end;
+    Ok(Recovered { pages: RecoveredPages::new(source, recovery), applied, end, later_blocks })
+}

@@ -1,0 +1,61 @@
+//! Compares a recovered database with the truth.
+
+use std::collections::BTreeMap;
+
+use format::allocation::{PFS_PAGES, pfs_page_of};
+use format::protection::undo_torn_bits;
+use format::{Page, PageBytes, PageId};
+use source::PageSource;
+
+use super::common::logical;
+
+/// A page without the bits by which torn writes show: those are of the write, not of the page.
+fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
+    let mut bytes = source.read_page(page)?;
+    undo_torn_bits(&mut bytes);
+    Some(bytes)
+}
+
+/// Whether its PFS page says that a page is allocated.
+fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
+    let pfs = read(source, PageId::new(page.file, pfs_page_of(page.page))).unwrap();
+    pfs[100 + (page.page % PFS_PAGES) as usize] & 0x40 != 0
+}
+
+/// All pages of a database that are allocated.
+fn allocated(source: &dyn PageSource) -> impl Iterator<Item = PageId> {
+    let pages = |file: &source::DataFile| {
+        let id = file.file_id;
+        (0..file.pages).map(move |number| PageId::new(id, number))
+    };
+    source.files().iter().flat_map(pages).filter(|page| is_allocated(source, *page))
+}
+
+/// Compares all pages that are allocated in the truth; those that differ. LSNs are compared too.
+pub(crate) fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
+    let is_compared = |page: &PageId| *page != PageId::BOOT && page.page != 0;
+    let differs = |page: &PageId| match (read(found, *page), read(truth, *page)) {
+        (Some(found), Some(expected)) => logical(&found, true) != logical(&expected, true),
+        _ => true,
+    };
+    allocated(truth).filter(is_compared).filter(differs).collect()
+}
+
+/// The live rows of every unit by the object and index ids of its pages, and the allocation maps.
+pub(crate) fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
+    let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
+    for page in allocated(source) {
+        let bytes = read(source, page).unwrap();
+        let header = *Page::new(&bytes).header();
+        if header.level != 0 || !matches!(header.page_type, 1..=4) {
+            continue;
+        }
+        let is_live =
+            |row: &Vec<u8>| row.first().is_some_and(|status| !format::record::RecordKind::of(*status).is_ghost());
+        let live = logical(&bytes, false).1.into_iter().flatten().filter(is_live);
+        rows.entry((header.object_id.get(), header.index_id.get())).or_default().extend(live);
+    }
+    rows.values_mut().for_each(|rows| rows.sort());
+    rows.retain(|_, rows| !rows.is_empty());
+    rows
+}

@@ -1,0 +1,176 @@
+//! Damage to a log.
+
+use format::Lsn;
+use format::log::{Vlf, vlf};
+use format::protection::sectors_sum;
+use log::{Log, Walk};
+use trials::mutate::Random;
+
+const SECTOR_BYTES: usize = 512;
+/// Places in the header of a block.
+const PREVIOUS_SIZE: usize = 0x0A;
+const FIRST_LSN: usize = 0x0C;
+const FLAGS: usize = 8;
+const CHECKSUM: usize = 0x18;
+/// The flag of a block that has a checksum.
+const HAS_CHECKSUM: u8 = 2;
+/// Fields of a VLF's header: place and bytes.
+const VLF_FIELDS: [(usize, usize); 7] = [(0, 1), (1, 1), (2, 2), (4, 4), (8, 4), (16, 8), (24, 8)];
+
+/// A block of a log, or a VLF.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Where it lies in the file.
+    pub(crate) at: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Where the parts of a log are.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) vlfs: Vec<Part>,
+    /// In the order of the log.
+    pub(crate) blocks: Vec<Part>,
+    /// Of all records.
+    pub(crate) lsns: Vec<Lsn>,
+}
+
+impl Layout {
+    /// Of a log of one file.
+    pub(crate) fn of(log: &Log) -> Self {
+        let part = |vlf: &Vlf| Part { at: vlf.offset as usize, bytes: vlf.bytes as usize };
+        let vlfs = log.files().iter().flat_map(|file| file.vlfs.iter().map(part)).collect();
+        let (mut blocks, mut lsns) = (Vec::new(), Vec::new());
+        let mut walk = Walk::new(log);
+        while let Ok(Some(block)) = walk.next_block() {
+            let lsn = block.first_lsn();
+            lsns.extend(block.records().map(|(lsn, _)| lsn));
+            let placed = log.run().iter().find(|placed| placed.vlf.sequence == lsn.vlf);
+            let at = placed.and_then(|placed| placed.vlf.block_offset(lsn.block)).unwrap_or_default() as usize;
+            blocks.push(Part { at, bytes: block.size() });
+        }
+        Self { vlfs, blocks, lsns }
+    }
+}
+
+/// A log that was changed.
+pub(crate) struct Changed {
+    pub(crate) bytes: Vec<u8>,
+    /// What was done.
+    pub(crate) kind: &'static str,
+    /// Where.
+    pub(crate) what: String,
+    /// Checksums were made right again: it is as if the changed log had been written so.
+    pub(crate) is_sealed: bool,
+}
+
+/// Makes the checksum of a block right again, as it lies on disk.
+fn seal(block: &mut [u8]) {
+    if block.get(FLAGS).is_some_and(|flags| flags & HAS_CHECKSUM != 0) && block.len().is_multiple_of(SECTOR_BYTES) {
+        block[CHECKSUM..CHECKSUM + 4].fill(0);
+        let sum = sectors_sum(0, block);
+        block[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+fn flip(bytes: &mut [u8], random: &mut Random) {
+    let at = random.below(bytes.len());
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte = match random.below(3) {
+            0 => *byte ^ 1 << random.below(8),
+            1 => [0, 0xFF, 0x80][random.below(3)],
+            _ => random.number() as u8,
+        };
+    }
+}
+
+/// Copies `bytes` bytes from `from` in `source` to `to`, as far as there are any.
+fn copy(target: &mut [u8], to: usize, source: &[u8], from: usize, bytes: usize) {
+    let place = target.get_mut(to..).unwrap_or_default();
+    for (place, byte) in place.iter_mut().zip(source.get(from..).unwrap_or_default()).take(bytes) {
+        *place = *byte;
+    }
+}
+
+/// Changes a log. `foreign` is that of another database.
+pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut Random) -> Changed {
+    let mut bytes = log.to_vec();
+    let nothing = Part { at: 0, bytes: 0 };
+    // What lies near the end of the log matters most, and what lies anywhere.
+    let near_the_end = layout.blocks.len().saturating_sub(1 + random.below(8));
+    let number = if random.below(3) == 0 { near_the_end } else { random.below(layout.blocks.len()) };
+    let block = layout.blocks.get(number).cloned().unwrap_or(nothing.clone());
+    let other = random.pick(&layout.blocks).cloned().unwrap_or(nothing.clone());
+    let vlf = random.pick(&layout.vlfs).cloned().unwrap_or(nothing);
+    let range = block.at..block.at + block.bytes;
+    let mut what = format!("block {number} of {} at {}", layout.blocks.len(), block.at);
+    let mut is_sealed = false;
+    let kind = match random.below(11) {
+        0 => {
+            let at = if random.below(2) == 0 { block.at } else { random.below(bytes.len()) };
+            bytes.truncate(at);
+            what = format!("at {at}");
+            "cut"
+        }
+        1 => {
+            (0..=random.below(3)).for_each(|_| flip(&mut bytes[range.clone()], random));
+            "bytes"
+        }
+        2 => {
+            (0..=random.below(3)).for_each(|_| flip(&mut bytes[range.clone()][1..], random));
+            seal(&mut bytes[range]);
+            is_sealed = true;
+            "bytes, checksum right"
+        }
+        3 => {
+            let sectors = 1 + random.below(40);
+            let end = (block.at + sectors * SECTOR_BYTES).min(bytes.len());
+            bytes[block.at..end].fill(0);
+            "zeroed"
+        }
+        4 => {
+            let (at, length) = random.pick(&VLF_FIELDS).copied().unwrap_or_default();
+            (0..length.min(2)).for_each(|_| flip(&mut bytes[vlf.at + at..vlf.at + at + length], random));
+            what = format!("VLF at {}, field at {at}", vlf.at);
+            "VLF header"
+        }
+        5 => {
+            // Its size leads back to a VLF before it, or to itself.
+            let target = random.pick(&layout.vlfs).map_or(vlf::FIRST, |target| target.at as u64);
+            let size = target.wrapping_sub(vlf.at as u64);
+            copy(&mut bytes, vlf.at + 0x10, &size.to_le_bytes(), 0, 8);
+            what = format!("VLF at {} to {target}", vlf.at);
+            "cyclic"
+        }
+        6 => {
+            copy(&mut bytes, block.at, log, other.at, other.bytes);
+            copy(&mut bytes, other.at, log, block.at, block.bytes);
+            "other order"
+        }
+        7 => {
+            copy(&mut bytes, block.at, foreign, block.at, SECTOR_BYTES * (1 + random.below(200)));
+            "of another database"
+        }
+        8 => {
+            // All but the header page, which names the database.
+            copy(&mut bytes, vlf::FIRST as usize, foreign, vlf::FIRST as usize, usize::MAX);
+            "another log under this header"
+        }
+        9 => {
+            let at = [PREVIOUS_SIZE, FIRST_LSN, FIRST_LSN + 4, FIRST_LSN + 8, 2, 4][random.below(6)];
+            flip(&mut bytes[range.clone()][at..at + 2], random);
+            seal(&mut bytes[range]);
+            is_sealed = true;
+            "block header, checksum right"
+        }
+        _ => {
+            // As if the sectors were those of an earlier use.
+            let sector = block.at + random.below(block.bytes / SECTOR_BYTES) * SECTOR_BYTES;
+            if let Some(status) = bytes.get_mut(sector) {
+                *status ^= 0xC0;
+            }
+            "sector of another use"
+        }
+    };
+    Changed { bytes, kind, what, is_sealed }
+}
