@@ -2,13 +2,15 @@
 
 use std::io::Write;
 
+use catalog::Database;
 use format::Lsn;
-use format::log::LogRecord;
 use log::{Event, History, Log, LogError, Outcome, Totals, Walk};
 use report::log::{self as listing, LogReport};
+use report::log_rows::row_changes;
 
 use crate::cli::LogArguments;
 use crate::failure::{Failure, warn};
+use crate::log_filter::Filter;
 use crate::{logs, output};
 
 /// Parses an LSN: `00000022:00000a78:00a0` in hexadecimal as SQL Server prints it, or the decimal number of backup history.
@@ -35,6 +37,8 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     let log = logs::open(&arguments.paths)?;
+    let database = logs::database(&arguments.paths)?;
+    let mut filter = Filter::new(arguments, database.as_ref())?;
     let mut status = 0;
     for gap in log.gaps() {
         let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
@@ -44,7 +48,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
         status = Failure::INCOMPLETE;
     }
     output::print(|out| {
-        match read(&log, arguments, out) {
+        match read(&log, arguments, (&mut filter, database.as_ref()), out) {
             Ok(fault) => {
                 if let Some(text) = fault {
                     warn(text);
@@ -70,7 +74,12 @@ enum Stop {
 }
 
 /// Reads the log from front to back and writes what was asked for; what is wrong with it, if anything is.
-fn read(log: &Log, arguments: &LogArguments, out: &mut dyn Write) -> Result<Option<String>, Stop> {
+fn read(
+    log: &Log,
+    arguments: &LogArguments,
+    (filter, database): (&mut Filter, Option<&Database>),
+    out: &mut dyn Write,
+) -> Result<Option<String>, Stop> {
     let (mut walk, mut history, mut totals) = (Walk::new(log), History::new(), Totals::default());
     let mut blocks = vec![0; log.run().len()];
     let mut written = Ok(());
@@ -89,10 +98,15 @@ fn read(log: &Log, arguments: &LogArguments, out: &mut dyn Write) -> Result<Opti
     }
     while let Some(block) = walk.next_block().map_err(Stop::Read)? {
         if arguments.lists_records() {
-            for (lsn, record) in block.records().filter(|(lsn, record)| arguments.wants(*lsn, record)) {
+            filter.enter(&block);
+            for (lsn, record) in block.records() {
+                if !filter.wants(lsn, &record, database) {
+                    continue;
+                }
+                let rows = database.and_then(|database| row_changes(database, &record));
                 match arguments.json {
-                    true => listing::write_record(lsn, &record, out),
-                    false => listing::write_record_text(lsn, &record, out),
+                    true => listing::write_record(lsn, &record, rows.as_ref(), out),
+                    false => listing::write_record_text(lsn, &record, rows.as_ref(), out),
                 }
                 .map_err(Stop::Write)?;
             }
@@ -135,13 +149,15 @@ fn read(log: &Log, arguments: &LogArguments, out: &mut dyn Write) -> Result<Opti
 impl LogArguments {
     /// Whether records are asked for: all of them, or some.
     fn lists_records(&self) -> bool {
-        self.records || self.page.is_some() || self.from.is_some() || self.to.is_some()
-    }
-
-    fn wants(&self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
-        self.from.is_none_or(|from| lsn >= from)
-            && self.to.is_none_or(|to| lsn <= to)
-            && self.page.is_none_or(|page| record.on_page().is_some_and(|change| change.page == page))
+        self.records
+            || self.page.is_some()
+            || self.from.is_some()
+            || self.to.is_some()
+            || self.object.is_some()
+            || self.transaction.is_some()
+            || self.operation.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
     }
 }
 

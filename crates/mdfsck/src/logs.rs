@@ -24,6 +24,7 @@ pub(crate) const LOG: u8 = 1;
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     let is_wanted = |path: &Path| is_log(path) || source::is_backup(path);
     let mut files = folders::files(paths, "transaction log file or backup", is_wanted)?;
+    files.retain(|path| !source::is_data_file(path));
     let is_named = |path: &PathBuf| paths.contains(path);
     if files.iter().any(|path| is_log(path)) {
         // Backups that lie in the same folder are not meant.
@@ -37,6 +38,18 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
         Some(path) => Err(Failure::usage(source::OpenError::NotABackup { path: path.clone() })),
         None => Ok(Log::of_backups(BackupLog::open(&files, &[])?)?),
     }
+}
+
+/// The catalog of the data files that were named beside a log; `None` without any.
+///
+/// # Errors
+/// [`source::OpenError`] if they cannot be read.
+pub(crate) fn database(paths: &[PathBuf]) -> Result<Option<Database>, Failure> {
+    let data: Vec<PathBuf> = paths.iter().filter(|path| source::is_data_file(path)).cloned().collect();
+    if data.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(catalog::load(&source::DataFiles::open(&data)?)))
 }
 
 /// Whether a path is a log file, by its content.

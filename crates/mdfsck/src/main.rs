@@ -18,6 +18,7 @@ mod input;
 #[cfg(feature = "lab")]
 mod lab;
 mod log;
+mod log_filter;
 mod logs;
 mod look;
 mod output;

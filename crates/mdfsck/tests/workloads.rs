@@ -477,3 +477,81 @@ fn files_are_not_extracted_as_recovered_if_anything_is_in_doubt() {
     fs::write(folder.path().join(MDF), bytes).unwrap();
     refused(&[MDF, "log"], 16, &format!("(1:{page})"));
 }
+
+/// Runs `log --json` with these options; the records.
+fn records(folder: &Path, options: &[&str]) -> Vec<Value> {
+    let done = run(folder, &[&["log", "--json", LDF], options].concat());
+    assert!(done.status.success(), "{done:?}");
+    let text = String::from_utf8(done.stdout).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["kind"] == "record").collect()
+}
+
+#[test]
+fn records_show_the_rows_of_tables_by_the_catalog() {
+    let folder = crashed(&["--seed", "3"]);
+    let truth = truth(&contents(&folder.path().join("db")));
+    let shown = records(folder.path(), &[MDF, "--object", "accounts", "--operation", "LOP_INSERT_ROWS"]);
+    assert!(shown.len() > 20 && shown.iter().all(|record| record["object"] == "accounts"));
+    let mut inserted: Vec<String> = Vec::new();
+    for record in &shown {
+        for row in record["rows"].as_array().unwrap() {
+            let columns = row["columns"].as_array().unwrap();
+            assert!(!columns.is_empty(), "{record}");
+            let id = columns.iter().find(|column| column["name"] == "account_id");
+            // Rows of the indexes have it as their locator.
+            if let Some(id) = id.filter(|_| record["index"] == "pk_accounts") {
+                inserted.push(id["value"].as_str().unwrap().to_owned());
+                assert_eq!(columns.len(), 5, "{record}");
+            }
+        }
+    }
+    // Ids rise: those above the rows of the start were inserted, the first of them by log that was overwritten since.
+    let number = |id: &String| id.parse::<u32>().unwrap();
+    let oldest = inserted.iter().map(number).filter(|id| *id > 300).min().unwrap();
+    let table = truth["tables"].as_array().unwrap().iter().find(|table| table["name"] == "accounts").unwrap();
+    let new = table["rows"].as_array().unwrap().iter().filter_map(|row| {
+        let bytes = row[0].as_str().unwrap().trim_start_matches("0x");
+        let byte = |at: usize| u32::from_str_radix(&bytes[2 * at..2 * at + 2], 16).unwrap();
+        let id = byte(0) | byte(1) << 8 | byte(2) << 16;
+        (id >= oldest).then(|| id.to_string())
+    });
+    let new: Vec<String> = new.collect();
+    assert!(new.len() > 5 && new.iter().all(|id| inserted.contains(id)), "{new:?} {inserted:?}");
+    let changed = records(folder.path(), &[MDF, "--object", "accounts", "--operation", "MODIFY_COLUMNS"]);
+    assert!(changed.iter().any(|record| !record["pieces"][0]["part_of"].is_null()), "{changed:?}");
+}
+
+#[test]
+fn records_are_found_by_transaction_operation_time_and_page() {
+    let folder = crashed(&["--seed", "3"]);
+    let all = records(folder.path(), &["--records"]);
+    let inserts = records(folder.path(), &["--operation", "insert"]);
+    let expected = all.iter().filter(|record| record["operation"] == "INSERT_ROWS").count();
+    assert!(expected > 20 && inserts.len() == expected);
+    let id = inserts[0]["transaction"].as_str().unwrap();
+    let of_one = records(folder.path(), &["--transaction", id]);
+    assert_eq!(of_one.len(), all.iter().filter(|record| record["transaction"] == id).count());
+    let commits = records(folder.path(), &["--transaction", "user_transaction", "--operation", "commit"]);
+    let all_commits = all.iter().filter(|record| record["operation"] == "COMMIT_XACT").count();
+    assert!(!commits.is_empty() && commits.len() < all_commits);
+    // A moment in the middle: that of a checkpoint.
+    let text = String::from_utf8(run(folder.path(), &["log", "--json", LDF]).stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut times: Vec<&str> = lines.iter().filter_map(|line| line["began"].as_str()).collect();
+    times.sort_unstable();
+    let early = times[times.len() / 2];
+    let (before, after) = (records(folder.path(), &["--until", early]), records(folder.path(), &["--since", early]));
+    assert!(!before.is_empty() && !after.is_empty() && before.len() + after.len() < 2 * all.len(), "{early}");
+    let both = records(folder.path(), &["--transaction", id, "--operation", "insert", "--until", early]);
+    assert!(both.len() < inserts.len());
+    for (options, expected) in [
+        (vec!["--operation", "nonsense"], "known are"),
+        (vec!["--object", "accounts"], "name the data files too"),
+        (vec!["--since", "soon"], "local time of the server"),
+    ] {
+        let done = run(folder.path(), &[vec!["log", LDF], options].concat());
+        let text = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(8) && text.contains(expected), "{text}");
+    }
+}

@@ -44,8 +44,9 @@ fn place_in(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     (!part.is_empty() && end <= whole.len()).then_some(start..end)
 }
 
-/// A rowset's column ids are those of the table in a heap or clustered index, else positions in the index.
-fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> String {
+/// The name of a column of a rowset. A rowset's column ids are those of the table in a heap or clustered index, else positions
+/// in the index.
+pub fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn) -> String {
     use catalog::column_status::{DROPPED, UNIQUIFIER};
     if column.status & DROPPED != 0 {
         return format!("(dropped column {})", column.id);

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod lint;
 mod listing;
 pub mod log;
+pub mod log_rows;
 mod message;
 pub mod not_verified;
 pub mod page_dump;

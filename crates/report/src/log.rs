@@ -8,6 +8,7 @@ use format::types::{datetime_text, guid_text};
 use log::{Checkpoint, End, EndReason, Event, History, Log, Outcome, PlacedVlf, Totals, Transaction, duration_ms};
 
 use crate::json::{line, log as lines};
+use crate::log_rows::{Replaced, RowChanges, RowImage};
 use crate::text_table::{TextTable, printable};
 
 /// Letters of the picture of the VLFs per line.
@@ -56,7 +57,12 @@ pub fn write_event(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_record(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write_record(
+    lsn: Lsn,
+    record: &LogRecord<'_>,
+    rows: Option<&RowChanges>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let name = record.begin_transaction().map(|begin| begin.name());
     let change = record.on_page();
     let some = |lsn: Lsn| Some(lsn).filter(|lsn| *lsn != Lsn::default()).map(lsn_text);
@@ -74,6 +80,10 @@ pub fn write_record(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Write) -
         alloc_unit_id: change.map(|change| unit(change).to_string()),
         bytes: record.bytes().len(),
         name: name.as_deref(),
+        object: rows.map(|rows| rows.object.as_str()),
+        index: rows.map(|rows| rows.index.as_str()).filter(|index| !index.is_empty()),
+        rows: rows.map(|rows| rows.rows.iter().map(row_line).collect()).unwrap_or_default(),
+        pieces: rows.map(|rows| rows.pieces.iter().map(piece_line).collect()).unwrap_or_default(),
     };
     line(&lines::LogLine::Record(value), out)
 }
@@ -94,7 +104,12 @@ pub const RECORD_HEAD: &str =
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_record_text(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write_record_text(
+    lsn: Lsn,
+    record: &LogRecord<'_>,
+    rows: Option<&RowChanges>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let place = record.on_page().map_or_else(String::new, |change| match slot(change) {
         Some(slot) => format::RecordId { page: change.page, slot }.to_string(),
         None => change.page.to_string(),
@@ -114,7 +129,43 @@ pub fn write_record_text(lsn: Lsn, record: &LogRecord<'_>, out: &mut dyn io::Wri
         record.context(),
         record.bytes().len(),
     );
-    writeln!(out, "{}", text.trim_end())
+    writeln!(out, "{}", text.trim_end())?;
+    let Some(rows) = rows else { return Ok(()) };
+    let table = match rows.index.as_str() {
+        "" => printable(&rows.object).into_owned(),
+        index => printable(&format!("{}, {index}", rows.object)).into_owned(),
+    };
+    for row in &rows.rows {
+        let columns: Vec<String> = row.columns.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let columns = if columns.is_empty() { "not decoded".to_owned() } else { columns.join(", ") };
+        writeln!(out, "    {} {table}: {}", row.action, printable(&columns))?;
+    }
+    for piece in &rows.pieces {
+        let what = match piece.column.as_str() {
+            "" if piece.part_of.is_empty() => format!("bytes from {} on", piece.offset),
+            "" => format!("part of {}, bytes from {} on", piece.part_of, piece.offset),
+            column => column.to_owned(),
+        };
+        writeln!(
+            out,
+            "    modify {table}: {}: {} -> {}",
+            printable(&what),
+            printable(&piece.before),
+            printable(&piece.after)
+        )?;
+    }
+    Ok(())
+}
+
+fn row_line(row: &RowImage) -> lines::LogRow<'_> {
+    let columns = row.columns.iter().map(|(name, value)| lines::LogColumn { name, value });
+    lines::LogRow { action: row.action, columns: columns.collect() }
+}
+
+fn piece_line(piece: &Replaced) -> lines::LogPiece<'_> {
+    let column = Some(piece.column.as_str()).filter(|column| !column.is_empty());
+    let part_of = Some(piece.part_of.as_str()).filter(|column| !column.is_empty());
+    lines::LogPiece { offset: piece.offset, column, part_of, before: &piece.before, after: &piece.after }
 }
 
 fn state(outcome: Outcome) -> &'static str {

@@ -134,6 +134,8 @@ pub(crate) struct AuditArguments {
 #[derive(Args)]
 pub(crate) struct LogArguments {
     /// Log files of one database, or backups of it (log, full or differential), or the folder that holds them
+    ///
+    /// With its data files too, records name tables and show the columns of rows, by the catalog as it is now.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -156,6 +158,29 @@ pub(crate) struct LogArguments {
     /// List only records up to this LSN
     #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
     pub(crate) to: Option<format::Lsn>,
+
+    /// List only records of this table, by name or object ID; the data files must be named too
+    #[arg(long, value_name = "[SCHEMA.]NAME")]
+    pub(crate) object: Option<String>,
+
+    /// List only records of this transaction: its ID, such as 0000:000003a8, or its name
+    #[arg(long, value_name = "ID|NAME")]
+    pub(crate) transaction: Option<String>,
+
+    /// List only records of operations whose names begin with NAME, such as LOP_INSERT_ROWS, MODIFY
+    #[arg(long, value_name = "NAME")]
+    pub(crate) operation: Option<String>,
+
+    /// List only records from this moment on, in the local time of the server
+    ///
+    /// The time of a record is the last one that the log says before it: when a transaction began or ended, or when a block
+    /// was closed (SQL Server 2019 and later).
+    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
+    pub(crate) since: Option<crate::input::StopMoment>,
+
+    /// List only records up to this moment, in the local time of the server
+    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
+    pub(crate) until: Option<crate::input::StopMoment>,
 
     /// Print one JSON object per line
     #[arg(long)]

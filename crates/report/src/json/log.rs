@@ -48,6 +48,56 @@ pub(crate) struct LogRecord<'a> {
     /// Name of the transaction, in its BEGIN_XACT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<&'a str>,
+    /// The table whose rows it changes, where data files are named too: by their catalog as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) object: Option<&'a str>,
+    /// Its index; missing for a heap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) index: Option<&'a str>,
+    /// Rows that it inserts or deletes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rows: Vec<LogRow<'a>>,
+    /// Bytes of a row that it replaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pieces: Vec<LogPiece<'a>>,
+}
+
+/// A row that a record inserts or deletes.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogRow<'a> {
+    /// `insert` or `delete`.
+    pub(crate) action: &'static str,
+    /// Its columns; empty if the row does not fit what the catalog says.
+    pub(crate) columns: Vec<LogColumn<'a>>,
+}
+
+/// A column of a row in a record.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogColumn<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its value as text.
+    pub(crate) value: &'a str,
+}
+
+/// Bytes of a row that a record replaces.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogPiece<'a> {
+    /// Where they start in the row.
+    pub(crate) offset: u16,
+    /// The column that they are all of; missing if they are part of one, or of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) column: Option<&'a str>,
+    /// The column that they are part of, where the catalog proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) part_of: Option<&'a str>,
+    /// Its value before; without a column, the bytes in hexadecimal.
+    pub(crate) before: &'a str,
+    /// Its value after; without a column, the bytes in hexadecimal.
+    pub(crate) after: &'a str,
 }
 
 /// A transaction: those that had not ended, and with `--transactions` all.

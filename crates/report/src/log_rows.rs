@@ -1,0 +1,147 @@
+//! Rows and columns in log records, by the catalog of the data files.
+
+use catalog::{Database, Level, Rowset};
+use format::AllocUnitId;
+use format::log::change::{Change, Piece};
+use format::log::{LogRecord, PageChange};
+use format::record::{Record, RecordKind};
+
+use crate::columns;
+
+/// Contexts of records on rows: heap, clustered index, leaf of another index, index above its leaves, ghosts.
+const ROWS: [u8; 5] = [1, 2, 3, INTERIOR, 19];
+const INTERIOR: u8 = 4;
+
+/// What a record does to rows of a table or index, as far as the record and the catalog prove it.
+#[derive(Debug)]
+pub struct RowChanges {
+    /// The table.
+    pub object: String,
+    /// The index; empty for a heap.
+    pub index: String,
+    /// Rows that it inserts or deletes.
+    pub rows: Vec<RowImage>,
+    /// Bytes of a row that it replaces.
+    pub pieces: Vec<Replaced>,
+}
+
+/// A row that is inserted or deleted.
+#[derive(Debug)]
+pub struct RowImage {
+    /// `insert` or `delete`.
+    pub action: &'static str,
+    /// Names and values of its columns; empty if the row does not fit what the catalog says.
+    pub columns: Vec<(String, String)>,
+}
+
+/// Bytes of a row that are replaced.
+#[derive(Debug)]
+pub struct Replaced {
+    /// Where they start in the row.
+    pub offset: u16,
+    /// The column that they are the whole of; empty otherwise.
+    pub column: String,
+    /// The column that they are part of; empty if they are all of one, or if the catalog does not prove it.
+    pub part_of: String,
+    /// Its value before; otherwise the bytes in hexadecimal.
+    pub before: String,
+    /// Its value after; otherwise the bytes in hexadecimal.
+    pub after: String,
+}
+
+/// The rowset of the page that a record changes.
+pub fn rowset_of<'d>(database: &'d Database, place: &PageChange) -> Option<&'d Rowset> {
+    let unit = database.units.get(database.unit_index(AllocUnitId::from_header(place.index_id, place.object_id))?)?;
+    database.rowset_of(unit)
+}
+
+/// What a record does to rows; `None` if it changes none, or if the catalog does not know their table.
+pub fn row_changes(database: &Database, record: &LogRecord<'_>) -> Option<RowChanges> {
+    let place = record.on_page().filter(|_| ROWS.contains(&record.context()))?;
+    let rowset = rowset_of(database, &place)?;
+    let level = if record.context() == INTERIOR { Level::Node } else { Level::Leaf };
+    let image = |action, bytes: &[u8]| RowImage { action, columns: columns_of(database, rowset, level, bytes) };
+    let (rows, pieces) = match record.change()? {
+        Change::Insert { images, .. } => (images.iter().map(|bytes| image("insert", bytes)).collect(), Vec::new()),
+        Change::Delete { image: [], .. } => return None,
+        Change::Delete { image: bytes, .. } => (vec![image("delete", bytes)], Vec::new()),
+        Change::ModifyRow(piece) => (Vec::new(), vec![replaced(database, rowset, level, &piece)]),
+        Change::ModifyColumns(pieces) => {
+            (Vec::new(), pieces.iter().map(|piece| replaced(database, rowset, level, piece)).collect())
+        }
+        _ => return None,
+    };
+    let index = database.indexes.get(&(rowset.object_id, rowset.index_id));
+    let index = index.map(|index| index.name.clone()).unwrap_or_default();
+    Some(RowChanges { object: database.object_name(rowset.object_id), index, rows, pieces })
+}
+
+/// The columns of a row that lies in the log.
+fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) -> Vec<(String, String)> {
+    let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
+    let Some(status) = bytes.first().filter(|_| is_plain) else { return Vec::new() };
+    let record = match RecordKind::of(*status) {
+        RecordKind::Primary | RecordKind::Forwarded if rowset.index_id <= 1 => Record::data(bytes),
+        RecordKind::Index => Record::index(bytes, rowset.layout.index_fixed_length(level)),
+        _ => return Vec::new(),
+    };
+    match record {
+        Ok(record) => columns::of_record(database, rowset, level, &record)
+            .into_iter()
+            .map(|column| (column.name, column.value))
+            .collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// A piece, as the value of a column if it is all of one with a fixed place.
+fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Replaced {
+    let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
+    let is_it = |column: &&catalog::RowsetColumn| {
+        let (offset, ..) = column.place(level);
+        let length = usize::from(column.info.length);
+        is_plain
+            && u16::try_from(offset).is_ok_and(|offset| offset > 0 && offset == piece.old_offset)
+            && [piece.before.len(), piece.after.len()] == [length; 2]
+    };
+    match rowset.layout.columns.iter().find(is_it) {
+        Some(column) => {
+            let (.., bit) = column.place(level);
+            let text = |bytes: &[u8]| format::value::text(column.info, bytes, bit);
+            let name = columns::name(database, rowset, column);
+            Replaced {
+                offset: piece.old_offset,
+                column: name,
+                part_of: String::new(),
+                before: text(piece.before),
+                after: text(piece.after),
+            }
+        }
+        None => Replaced {
+            offset: piece.old_offset,
+            column: String::new(),
+            part_of: fixed_column(database, rowset, level, piece).filter(|_| is_plain).unwrap_or_default(),
+            before: hex(piece.before),
+            after: hex(piece.after),
+        },
+    }
+}
+
+/// The column with a fixed place that a piece lies in.
+fn fixed_column(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Option<String> {
+    let length = piece.before.len().max(piece.after.len());
+    let holds = |column: &&catalog::RowsetColumn| {
+        let (offset, ..) = column.place(level);
+        usize::try_from(offset).is_ok_and(|offset| {
+            let start = usize::from(piece.old_offset);
+            offset > 0 && offset <= start && start + length <= offset + usize::from(column.info.length)
+        })
+    };
+    rowset.layout.columns.iter().find(holds).map(|column| columns::name(database, rowset, column))
+}
+
+/// Bytes as SQL Server writes binary values.
+fn hex(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+    format!("0x{digits}")
+}
