@@ -23,6 +23,15 @@ const OUT_OF_REACH: [(&str, &str); 2] = [
     ("limits_out_of_reach.tsv", include_str!("limits_out_of_reach.tsv")),
 ];
 
+/// What a line says of a check that the test of another crate shows; the path within `crates` follows.
+const SHOWN_BY: &str = "Shown by ";
+
+/// Whether the test at `path` within `crates` expects the check or limit `id`.
+fn names(path: &str, id: &str) -> bool {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    std::fs::read_to_string(path).is_ok_and(|test| test.contains(&format!("\"{id}\"")))
+}
+
 /// What is wrong after a run of all trials: checks and limits that nothing gave and no list names. Real files give all checks
 /// and more limits than the lists allow for; without them a line that is no longer needed is wrong too.
 pub fn wrong(has_real_files: bool) -> Vec<String> {
@@ -33,11 +42,18 @@ pub fn wrong(has_real_files: bool) -> Vec<String> {
     for ((file, lines), ids) in OUT_OF_REACH.into_iter().zip([checks, limits]) {
         let ids: BTreeSet<&str> = ids;
         let mut listed = BTreeSet::new();
+        let mut elsewhere = BTreeSet::new();
         for line in lines.lines() {
             let (id, reason) = line.split_once('\t').unwrap_or((line, ""));
             listed.insert(id);
             if reason.is_empty() {
                 wrong.push(format!("{id}: {file} gives no reason"));
+            }
+            if let Some((_, test)) = reason.split_once(SHOWN_BY) {
+                elsewhere.insert(id);
+                if !names(test.trim_end_matches('.'), id) {
+                    wrong.push(format!("{id}: {file} says that {test} shows it, which doesn't name it"));
+                }
             }
             if !ids.contains(id) {
                 wrong.push(format!("{id}: {file} names it, but there is none of that id"));
@@ -46,7 +62,8 @@ pub fn wrong(has_real_files: bool) -> Vec<String> {
                 wrong.push(format!("{id}: a trial gives it, so its line in {file} must go"));
             }
         }
-        let may_be_missing = |id: &str| listed.contains(id) && !(has_real_files && file == "out_of_reach.tsv");
+        let needs_trial = has_real_files && file == "out_of_reach.tsv";
+        let may_be_missing = |id: &str| elsewhere.contains(id) || (listed.contains(id) && !needs_trial);
         let missing = ids.into_iter().filter(|id| !given.contains(id) && !may_be_missing(id));
         wrong.extend(missing.map(|id| format!("{id}: nothing gives it; a trial must, or {file} says why none does")));
     }
