@@ -4,6 +4,7 @@ use format::Lsn;
 
 use crate::coverage::Coverage;
 use crate::finding::Finding;
+use crate::registry;
 use crate::registry::limits::{self, Limit};
 
 /// What a comparison of the pages with the log found.
@@ -73,6 +74,12 @@ pub struct LogAuditDoubt {
 }
 
 impl LogAudit {
+    /// Whether pages are newer than the end of the log: then recovery would leave them beside older ones.
+    pub fn has_newer_pages(&self) -> bool {
+        let is_proven = self.findings.iter().any(|finding| *finding.check == registry::LOG_PAGE_NEWER);
+        is_proven || self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
+    }
+
     /// Notes what could not be compared.
     pub(crate) fn note(&self, coverage: &mut Coverage) {
         for doubt in &self.doubts {

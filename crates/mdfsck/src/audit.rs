@@ -1,13 +1,14 @@
 //! `mdfsck audit`: pages against their log, as they lie in the files.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalog::Database;
-use check::{LogAudit, registry};
-use log::Log;
+use check::LogAudit;
+use recovery::Refusal;
 use source::{PageSource, Throttled};
 
-use crate::cli::{AuditArguments, CheckArguments};
+use crate::cli::{AuditArguments, CheckArguments, RecoveryArguments};
 use crate::failure::{Failure, report_read_faults};
 use crate::{output, recover};
 
@@ -22,25 +23,32 @@ pub(crate) fn of_check(
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
     let is_of_pages = !arguments.alloc && !arguments.catalog && !arguments.estimate_only;
-    if arguments.recovery.no_log || !is_of_pages || source.backup().is_some() {
+    if !is_of_pages {
         return None;
     }
-    let (logs, _) = recover::find(&arguments.paths, source, database);
+    match arguments.io_limit {
+        Some(limit) => of_log(&arguments.paths, &arguments.recovery, &Throttled::new(source, limit), database),
+        None => of_log(&arguments.paths, &arguments.recovery, source, database),
+    }
+}
+
+/// The audit with the log at hand, if there is one that can be compared.
+pub(crate) fn of_log(
+    paths: &[PathBuf],
+    options: &RecoveryArguments,
+    source: &dyn PageSource,
+    database: &Database,
+) -> Option<Arc<LogAudit>> {
+    if options.no_log || source.backup().is_some() {
+        return None;
+    }
+    let (logs, _) = recover::find(paths, source, database);
     if logs.is_empty() {
         return None;
     }
-    let log = Log::open(&logs).ok()?;
-    let memory = arguments.recovery.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
-    let audit = match arguments.io_limit {
-        Some(limit) => audit::audit(&Throttled::new(source, limit), database, &log, memory),
-        None => audit::audit(source, database, &log, memory),
-    };
-    audit.ok().map(Arc::new)
-}
-
-/// Whether a page is newer than the end of the log: then files and log are not of one moment, and nothing can be recovered.
-pub(crate) fn is_of_another_moment(audit: &LogAudit) -> bool {
-    audit.findings.iter().any(|finding| *finding.check == registry::LOG_PAGE_NEWER)
+    let log = recover::open(&logs, database).ok()?;
+    let memory = options.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
+    audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 
 pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
@@ -57,13 +65,8 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
         ));
     }
     let memory = arguments.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES);
-    let log = Log::open(&logs)?;
-    let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| {
-        Failure::usage(format!(
-            "{}: {refusal}; name the log that was copied with the data files",
-            recover::names(&logs)
-        ))
-    })?;
+    let log = recover::open(&logs, &database).map_err(|refusal| cannot_compare(&logs, refusal))?;
+    let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let mut report = check::report_of_audit(source, &database, &audit);
     report.read_errors.extend(source.read_faults().failed.into_iter().map(|failed| failed.text));
     output::print(|out| match arguments.json {
@@ -78,4 +81,14 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
         status |= Failure::INCOMPLETE;
     }
     Ok(status)
+}
+
+fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::Log(error) => error.into(),
+        _ => Failure::usage(format!(
+            "{}: {refusal}; name the log that was copied with the data files",
+            recover::names(logs)
+        )),
+    }
 }

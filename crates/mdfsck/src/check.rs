@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let as_stored = catalog::load(source);
     let log_audit = audit::of_check(arguments, source, &as_stored);
     let recovered = match &log_audit {
-        Some(audit) if audit::is_of_another_moment(audit) => recover::Outcome::of_another_moment(),
+        Some(audit) if audit.has_newer_pages() => recover::Outcome::of_another_moment(),
         _ => input.recover(&arguments.paths, &arguments.recovery, &as_stored)?,
     };
     let (source, database) = recovered.view(source, as_stored);

@@ -240,7 +240,7 @@ fn make(
 }
 
 /// Opens the log; all of its files must be there: those that are in use, by the catalog as the data files have it.
-fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusal> {
+pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusal> {
     let log = Log::open(paths)?;
     let is_there = |file_id: u16| log.files().iter().any(|file| file.file_id == file_id);
     let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;

@@ -8,6 +8,7 @@ mod truth;
 
 use std::path::PathBuf;
 
+use check::LogAudit;
 use lab::workload::{Crashed, Spec, Workload};
 use lab::{PageVerify, Version};
 use log::Log;
@@ -60,6 +61,8 @@ pub(crate) struct Recovered<'s> {
     pub(crate) end: format::Lsn,
     /// Blocks that lie after the end of the log.
     pub(crate) later_blocks: u64,
+    /// The pages as they lie, compared with the log.
+    pub(crate) audit: LogAudit,
 }
 
 impl Recovered<'_> {
@@ -77,7 +80,7 @@ impl Recovered<'_> {
     }
 }
 
-/// Recovers `source` with the log at `log`, in this much memory.
+/// Recovers `source` with the log at `log`, in this much memory, after its pages were compared with the log, as the program does.
 ///
 /// # Errors
 /// Why it is refused.
@@ -88,9 +91,14 @@ pub(crate) fn recover<'s>(
 ) -> Result<Recovered<'s>, String> {
     let log = Log::open(&[log.to_owned()]).map_err(|error| error.to_string())?;
     let settings = Settings { grant_bytes, ..Settings::default() };
+    let audit =
+        audit::audit(source, &catalog::load(source), &log, grant_bytes).map_err(|refusal| refusal.to_string())?;
+    if audit.has_newer_pages() {
+        return Err("pages are newer than the end of the log".to_owned());
+    }
     let analysis = Analysis::new(source, &log, &settings).map_err(|refusal| refusal.to_string())?;
     let recovery = Recovery::new(source, &log, analysis, &settings).map_err(|refusal| refusal.to_string())?;
     let (applied, end) = (recovery.applied.clone(), recovery.analysis.end);
     let later_blocks = recovery.analysis.blocks_after_the_end;
-    Ok(Recovered { pages: RecoveredPages::new(source, recovery), applied, end, later_blocks })
+    Ok(Recovered { pages: RecoveredPages::new(source, recovery), applied, end, later_blocks, audit })
 }

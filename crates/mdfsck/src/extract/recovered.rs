@@ -10,6 +10,7 @@ use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::PageSource;
 
 use super::Targets;
+use crate::audit;
 use crate::cli::ExtractArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
@@ -33,7 +34,10 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();
     let as_stored = catalog::load(source);
-    let recovered = input.recover(&options.paths, &options.recovery, &as_stored)?;
+    let recovered = match audit::of_log(&options.paths, &options.recovery, source, &as_stored) {
+        Some(audit) if audit.has_newer_pages() => Outcome::of_another_moment(),
+        _ => input.recover(&options.paths, &options.recovery, &as_stored)?,
+    };
     if let Some(reason) = doubt(&recovered, source, &as_stored) {
         report_doubts(&recovered);
         return Err(Failure {

@@ -66,6 +66,9 @@ fn judge(crashed: &Crashed, program: Option<&Program>, seed: u64) -> Result<Verd
     let with_less = other.map_err(|refusal| broke(format!("refused with less memory: {refusal}")))?;
     same_pages(&recovered, &with_less)?;
     let report = check_pages(&recovered.pages, seed);
+    if !recovered.audit.findings.is_empty() || !recovered.audit.doubts.is_empty() {
+        return Err(Verdict::FalseAlarm(format!("against the log: {:?}", recovered.audit)));
+    }
     if let Some(finding) = report.findings.first() {
         return Err(Verdict::FalseAlarm(finding.text(&report.names())));
     }

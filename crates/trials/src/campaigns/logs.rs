@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use check::registry;
 use format::Lsn;
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
@@ -116,14 +117,18 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     let Ok(recovered) = recover(&used.source, log, GRANT_BYTES) else { return (Verdict::Refused, None) };
     let report = check_pages(&recovered.pages, seed);
     let is_protected = used.spec.verify == PageVerify::Checksum && !changed.is_sealed;
-    if let Some(finding) = report.findings.first() {
+    let of_audit = recovered.audit.findings.iter().map(std::borrow::Cow::Borrowed);
+    if let Some(finding) = of_audit.chain(&report.findings).next() {
         // Without checksums, records may say anything, and pages are what they say.
-        return match is_protected {
+        let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
+        // Its blocks are whole: where they contradict the pages, one of the two is wrong.
+        let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
+        return match is_protected && !is_contradicted {
             true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
             false => (Verdict::Right, None),
         };
     }
-    if recovered.doubt().is_some() || !report.complete() {
+    if recovered.doubt().is_some() || !recovered.audit.doubts.is_empty() || !report.complete() {
         return (Verdict::NotVerified, None);
     }
     match reason(used, &recovered, is_protected) {
