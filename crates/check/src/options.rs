@@ -159,6 +159,8 @@ pub struct RecoverySummary {
 /// What could not be recovered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoveryDoubtKind {
+    /// All: the log cannot be used, for this reason.
+    Log(String),
     /// Pages, for this reason.
     Pages(String),
     /// A transaction about which another server decides.
@@ -173,6 +175,7 @@ impl RecoveryDoubtKind {
     /// The limit that says so.
     pub fn limit(&self) -> &'static Limit {
         match self {
+            Self::Log(_) => &limits::RECOVERY_LOG,
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
             Self::Transaction => &limits::RECOVERY_TRANSACTIONS,

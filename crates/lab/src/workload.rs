@@ -74,7 +74,7 @@ impl Default for Spec {
 /// When a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// After this number of log records: a crash.
+    /// After this number of the log records of [`Stop::WithoutOpen`]: a crash.
     After(u64),
     /// After all transactions, with others still open: a crash.
     WithOpen,
@@ -203,8 +203,8 @@ impl Workload {
         }
         // A run that stops before its end is a crash like any other.
         let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
-            Stop::After(_) | Stop::WithOpen => Ok(()),
-            Stop::WithoutOpen => engine.end_all(),
+            Stop::WithOpen => Ok(()),
+            Stop::After(_) | Stop::WithoutOpen => engine.end_all(),
             Stop::ShutDown => engine.end_all().and_then(|()| engine.shut_down()),
         });
         engine

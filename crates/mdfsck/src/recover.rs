@@ -17,7 +17,7 @@ use crate::failure::{Failure, warn};
 use crate::input::Backups;
 use crate::{logs, size};
 pub(crate) use summary::{names, report_doubts};
-use summary::{report, summarize, summary_of};
+use summary::{report, summarize, summary_of, unusable};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
@@ -37,7 +37,7 @@ impl Outcome<'_> {
     /// Nothing was recovered: pages are newer than the log.
     pub(crate) fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are not of one moment";
-        Self { pages: None, summary: Some(summary_of(RecoveryState::Refused, reason)) }
+        Self { pages: None, summary: Some(unusable(reason)) }
     }
 
     /// The database to look at: recovered, or else as the files have it.
@@ -204,21 +204,45 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
     }
     match refusal {
         Refusal::Temporary(_) => Err(Failure::unable(refusal)),
+        _ if is_unusable(&refusal) => {
+            warn(format!("{}: the files are read as they are, without the log", with_name(&refusal, logs)));
+            // The files of a database that was shut down cleanly need no log.
+            let summary = (is_named || !is_clean).then(|| unusable(&refusal.to_string()));
+            Ok(Outcome { pages: None, summary })
+        }
         Refusal::Log(error) if is_named => Err(error.into()),
         _ if is_named => Err(Failure::usage(format!(
             "{}: {refusal}; name the log that was copied with the data files, or use --no-log",
             names(logs)
         ))),
         _ => {
-            // The text of an error that is of one file begins with its name.
-            match &refusal {
-                Refusal::Log(error) => warn(format!("{error}: passed over")),
-                _ => warn(format!("{}: passed over: {refusal}", names(logs))),
-            }
+            warn(format!("{}: passed over", with_name(&refusal, logs)));
             // The files of a database that was shut down cleanly need no log.
             let summary = (!is_clean).then(|| summary_of(RecoveryState::Refused, &refusal.to_string()));
             Ok(Outcome { pages: None, summary })
         }
+    }
+}
+
+/// Whether it is not said that the log does not belong to the data files, but that it cannot be used.
+fn is_unusable(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Damaged { .. }
+            | Refusal::Encrypted
+            | Refusal::Upgrade
+            | Refusal::NoBoot
+            | Refusal::TooEntangled
+            | Refusal::TooManyTransactions
+            | Refusal::Log(LogError::NoVlf { .. } | LogError::TooManyVlfs { .. } | LogError::TooOld { .. })
+    )
+}
+
+/// The text of a refusal with the names of the log files; that of an error of one file begins with its name.
+fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
+    match refusal {
+        Refusal::Log(error) => error.to_string(),
+        _ => format!("{}: {refusal}", names(logs)),
     }
 }
 

@@ -48,6 +48,14 @@ pub fn identify(start: &[u8]) -> FileKind {
             .then(|| header.page_id().file)
     });
     let by_header = header.as_ref().map(|bytes| Page::new(bytes).header().page_id().file);
+    // A log whose first VLF is damaged: its header page says that it belongs to no filegroup.
+    let is_without_group = || {
+        let record = header.as_ref().and_then(|bytes| FileHeader::read(Page::new(bytes)).map(|file| file.filegroup()));
+        record == Some(0)
+    };
+    if header_is_sound && by_maps.is_none() && is_without_group() {
+        return FileKind::Log;
+    }
     match (header_is_sound, by_header, by_maps) {
         (true, Some(file_id), _) | (false, _, Some(file_id)) if file_id != 0 => {
             FileKind::Data { file_id, header_is_sound }

@@ -32,6 +32,13 @@ pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary 
     }
 }
 
+/// The log cannot be used, although it may be the right one.
+pub(super) fn unusable(reason: &str) -> RecoverySummary {
+    let doubt =
+        RecoveryDoubt { kind: RecoveryDoubtKind::Log(reason.to_owned()), scope: "database".to_owned(), count: 0 };
+    RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
+}
+
 /// What a recovery did.
 pub(super) fn summarize(recovery: &Recovery, is_clean: bool) -> RecoverySummary {
     let (analysis, applied) = (&recovery.analysis, &recovery.applied);
@@ -104,7 +111,7 @@ pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {
         let why = match &doubt.kind {
-            RecoveryDoubtKind::Pages(why) => why,
+            RecoveryDoubtKind::Pages(why) | RecoveryDoubtKind::Log(why) => why,
             kind => kind.limit().reason,
         };
         warn(format!("not recovered: {}: {why} ({})", doubt.scope, doubt.kind.limit().id));

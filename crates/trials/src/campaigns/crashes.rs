@@ -35,7 +35,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let stop = match random.below(4) {
         0 | 1 => Stop::WithoutOpen,
         2 => Stop::WithOpen,
-        _ => Stop::After(random.below(workload.records() as usize) as u64),
+        // Before its first record a database is at rest.
+        _ => Stop::After(1 + random.below(workload.records() as usize) as u64),
     };
     let flush = match random.below(6) {
         0 => Flush::None,

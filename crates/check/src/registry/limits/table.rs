@@ -53,6 +53,9 @@ limits! {
         action "Use a version of mdfsck that knows the release, or run DBCC CHECKDB.";
 
     // Recovery from the log.
+    RECOVERY_LOG = "recovery.log", InFlight, "recovery",
+        "{}; the database is checked as it is in the files, without the changes in its log",
+        action "Copy the log again, together with the data files; a backup, restored and checked, says the same without it.";
     RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
         "{}; the pages are checked as they are in the files, without these changes",
         action NEEDS_LOG;
