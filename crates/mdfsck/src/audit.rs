@@ -10,6 +10,7 @@ use source::{PageSource, Throttled};
 
 use crate::cli::{AuditArguments, CheckArguments, RecoveryArguments};
 use crate::failure::{Failure, report_read_faults};
+use crate::recover::Found;
 use crate::{output, recover};
 
 /// What part of the granted memory the table of pages takes before a check; it is given back then.
@@ -42,7 +43,7 @@ pub(crate) fn of_log(
     if options.no_log || source.backup().is_some() {
         return None;
     }
-    let (logs, _) = recover::find(paths, source, database);
+    let Found { logs, .. } = recover::find(paths, source, database);
     if logs.is_empty() {
         return None;
     }
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     }
     let source = source.as_ref();
     let database = catalog::load(source);
-    let (logs, _) = recover::find(&arguments.paths, source, &database);
+    let Found { logs, .. } = recover::find(&arguments.paths, source, &database);
     if logs.is_empty() {
         return Err(Failure::usage(
             "no log of this database was named, and none is beside its data files; name the .ldf files",

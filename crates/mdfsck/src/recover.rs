@@ -1,13 +1,13 @@
 //! The database as recovery would leave it, if its log is at hand.
 
+mod found;
 mod summary;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use catalog::{Boot, Database, FileRow};
+use catalog::{Boot, Database};
 use check::{RecoveryState, RecoverySummary};
-use log::{Log, LogError};
+use log::LogError;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::PageSource;
@@ -16,13 +16,13 @@ use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Backups;
 use crate::{logs, size};
+use found::damage;
+pub(crate) use found::{Found, find, open};
 pub(crate) use summary::{names, report_doubts};
 use summary::{report, summarize, summary_of, unusable};
 
 /// Memory without `--memory`.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
-/// sysprufiles.filestate of a file in use.
-const ONLINE: u8 = 0;
 
 /// What came of it.
 #[derive(Default)]
@@ -76,7 +76,8 @@ pub(crate) fn recover<'s>(
     if is_tempdb && !paths.iter().any(|path| logs::is_log(path)) {
         return Ok(Outcome::default());
     }
-    let (logs, is_named) = find(paths, source, database);
+    let Found { logs, is_named, passed_over, unusable: reason } = find(paths, source, database);
+    passed_over.iter().for_each(warn);
     if is_tempdb {
         return Err(Failure::usage(format!(
             "{}: is the log of tempdb, which is made anew at every start of the server: nothing is recovered; leave it out",
@@ -84,7 +85,7 @@ pub(crate) fn recover<'s>(
         )));
     }
     if logs.is_empty() {
-        return Ok(Outcome::default());
+        return Ok(Outcome { pages: None, summary: reason.filter(|_| !is_clean).map(|reason| unusable(&reason)) });
     }
     let settings = settings(options, database);
     let recovery = match make(&logs, source, database, &settings) {
@@ -171,7 +172,7 @@ pub(crate) fn warn_if_not_recovered(source: &dyn PageSource, database: &Database
 /// What recovery would need, as far as boot page and headers of the log say: no record is read.
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
     let boot = database.boot.as_ref()?;
-    let log = match find(paths, source, database).0 {
+    let log = match find(paths, source, database).logs {
         logs if logs.is_empty() => Err("its log is not at hand".to_owned()),
         logs => open(&logs, database).map_err(|refusal| refusal.to_string()),
     };
@@ -205,9 +206,9 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
     match refusal {
         Refusal::Temporary(_) => Err(Failure::unable(refusal)),
         _ if is_unusable(&refusal) => {
-            warn(format!("{}: the files are read as they are, without the log", with_name(&refusal, logs)));
+            warn(format!("{}; the files are read as they are, without the log", with_name(&refusal, logs)));
             // The files of a database that was shut down cleanly need no log.
-            let summary = (is_named || !is_clean).then(|| unusable(&refusal.to_string()));
+            let summary = (is_named || !is_clean).then(|| unusable(&cause(&refusal)));
             Ok(Outcome { pages: None, summary })
         }
         Refusal::Log(error) if is_named => Err(error.into()),
@@ -216,7 +217,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
             names(logs)
         ))),
         _ => {
-            warn(format!("{}: passed over", with_name(&refusal, logs)));
+            warn(format!("{}; passed over", with_name(&refusal, logs)));
             // The files of a database that was shut down cleanly need no log.
             let summary = (!is_clean).then(|| summary_of(RecoveryState::Refused, &refusal.to_string()));
             Ok(Outcome { pages: None, summary })
@@ -238,18 +239,20 @@ fn is_unusable(refusal: &Refusal) -> bool {
     )
 }
 
+/// What of a refusal stands in a report, which is the same wherever the files are.
+fn cause(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Log(error) => damage(error),
+        _ => refusal.to_string(),
+    }
+}
+
 /// The text of a refusal with the names of the log files; that of an error of one file begins with its name.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),
         _ => format!("{}: {refusal}", names(logs)),
     }
-}
-
-/// The logs that were named, or else those beside the data files; and whether they were named.
-pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> (Vec<PathBuf>, bool) {
-    let named: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
-    if named.is_empty() { (beside(paths, source, database), false) } else { (named, true) }
 }
 
 fn make(
@@ -261,55 +264,4 @@ fn make(
     let log = open(paths, database)?;
     let analysis = Analysis::new(source, &log, settings)?;
     Recovery::new(source, &log, analysis, settings)
-}
-
-/// Opens the log; all of its files must be there: those that are in use, by the catalog as the data files have it.
-pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusal> {
-    let log = Log::open(paths)?;
-    let is_there = |file_id: u16| log.files().iter().any(|file| file.file_id == file_id);
-    let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
-    match database.files.iter().filter(is_in_use).find(|row| !is_there(row.file_id)) {
-        Some(row) => Err(Refusal::MissingFile { file_id: row.file_id, name: logs::base_name(row).to_owned() }),
-        None => Ok(log),
-    }
-}
-
-/// Logs of this database that are beside its data files under their names, or in a folder that was named. Says which of them
-/// cannot be used.
-fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Vec<PathBuf> {
-    let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
-    let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|folder| std::fs::read_dir(folder).ok());
-    let in_folders = folders.flatten().flatten().map(|entry| entry.path());
-    let binding = source.files().first().and_then(|file| file.binding_guid);
-    let mut found: BTreeMap<u16, PathBuf> = BTreeMap::new();
-    let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
-    // A file with the name of the log is meant to be one.
-    for path in by_name.iter().cloned().chain(in_folders.filter(|path| logs::is_log(path))) {
-        if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
-            continue;
-        }
-        match Log::open(std::slice::from_ref(&path)) {
-            Ok(log) => match log.files().first() {
-                Some(file) if Some(file.binding_guid) == binding => {
-                    found.entry(file.file_id).or_insert(path);
-                }
-                // Others in the folder are of other databases.
-                _ if by_name.contains(&path) => {
-                    warn(format!("{}: passed over: {}", path.display(), Refusal::OtherDatabase))
-                }
-                _ => {}
-            },
-            Err(LogError::NeverUsed { path }) => unused.push(path),
-            Err(error) => warn(format!("{error}: passed over")),
-        }
-    }
-    // Of several files some may not have been written yet.
-    found.into_values().chain(unused).fold(Vec::new(), |mut all, path| {
-        all.push(path);
-        if let Err(error) = Log::open(&all) {
-            warn(format!("{error}: passed over"));
-            all.pop();
-        }
-        all
-    })
 }

@@ -207,6 +207,72 @@ fn what_cannot_be_recovered_is_not_verified_and_the_rest_is() {
     assert!(line["what"] == "recovery" && line["scope"].as_str().unwrap().contains(&format!("(1:{page})")), "{line}");
 }
 
+/// The limits that a check lists besides what the log may explain, and how far recovery came.
+fn limits(lines: &[Value]) -> (Vec<&str>, &str) {
+    let limits = lines.iter().filter(|line| line["kind"] == "not_verified").filter_map(|line| line["id"].as_str());
+    (limits.filter(|id| *id != "demoted.log").collect(), lines[0]["recovery"]["state"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn a_damaged_log_is_not_verified_and_the_files_are_checked_without_it() {
+    const VLF_HEADER: usize = 8192;
+    let folder = crashed(&["--seed", "5", "--open"]);
+    let log = fs::read(folder.path().join(LDF)).unwrap();
+    let mut first_vlf = log.clone();
+    first_vlf[VLF_HEADER..VLF_HEADER + 64].fill(0);
+    let mut second_vlf = log.clone();
+    second_vlf[VLF_HEADER + 0x3E000..][..64].fill(0xA5);
+    for (damaged, at) in [(first_vlf, "byte 8192"), (second_vlf, "byte 262144")] {
+        fs::write(folder.path().join(LDF), damaged).unwrap();
+        // Named, beside the data file, and in a folder: the same answer.
+        for way in [&[MDF, LDF][..], &[MDF], &["db"]] {
+            let (status, lines, stderr) = check(folder.path(), way);
+            assert_eq!((status, limits(&lines)), (16, (vec!["recovery.log"], "refused")), "{way:?} {stderr}");
+            assert_eq!(stderr.matches("workload_log.ldf").count(), 1, "{stderr}");
+            let reason = lines[0]["recovery"]["reason"].as_str().unwrap();
+            assert!(stderr.contains(at) && reason.contains(at), "{stderr} {reason}");
+        }
+        let extract = run(folder.path(), &["extract", MDF, LDF, "--recovered", "--output", "out"]);
+        assert_eq!(extract.status.code(), Some(16), "{extract:?}");
+    }
+}
+
+#[test]
+fn pages_newer_than_a_log_that_was_cut_are_not_recovered_beside_older_ones() {
+    let folder = crashed(&["--seed", "5", "--flush", "all"]);
+    let records = truth(&contents(&folder.path().join("db")))["records"].as_u64().unwrap() - 40;
+    let early = ["lab", "crash", "early", "--seed", "5", "--transactions", "80", "--after", &records.to_string()];
+    let early = run(folder.path(), &early);
+    assert!(early.status.success(), "{early:?}");
+    fs::copy(folder.path().join("early/workload_log.ldf"), folder.path().join(LDF)).unwrap();
+    let (status, lines, stderr) = check(folder.path(), &[MDF, LDF]);
+    assert!(!lines.is_empty(), "{stderr}");
+    let (limits, state) = limits(&lines);
+    let findings = lines.iter().filter(|line| line["kind"] == "finding").map(|line| line["id"].as_str().unwrap());
+    // The log is whole, up to its end: that pages are newer is proven.
+    assert!(findings.clone().count() > 0 && findings.clone().all(|id| id == "log.page-newer"), "{stderr}");
+    assert_eq!((status & 1, state, limits.contains(&"recovery.log")), (1, "refused", true), "{limits:?} {stderr}");
+    let extract = run(folder.path(), &["extract", MDF, LDF, "--recovered", "--output", "out"]);
+    let written = fs::read_dir(folder.path().join("out")).map_or(0, Iterator::count);
+    assert!(extract.status.code() == Some(16) && written == 0, "{extract:?}");
+}
+
+#[test]
+fn of_two_copies_of_a_log_the_one_of_the_files_moment_is_used() {
+    let folder = crashed(&["--seed", "5", "--open"]);
+    let (status, expected, stderr) = check(folder.path(), &[MDF, LDF]);
+    assert_eq!(status, 0, "{stderr}");
+    let early = run(folder.path(), &["lab", "crash", "early", "--seed", "5", "--transactions", "80", "--after", "20"]);
+    assert!(early.status.success(), "{early:?}");
+    for name in ["db/a_copy.ldf", "db/z_copy.ldf"] {
+        fs::copy(folder.path().join("early/workload_log.ldf"), folder.path().join(name)).unwrap();
+        let (status, lines, stderr) = check(folder.path(), &["db"]);
+        assert_eq!((status, limits(&lines)), (0, limits(&expected)), "{stderr}");
+        assert!(stderr.contains(&format!("{name}: is another copy")), "{stderr}");
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
+}
+
 /// stdout of a command that must have this status.
 fn stdout(folder: &Path, arguments: &[&str], status: i32) -> String {
     let done = run(folder, arguments);

@@ -1,0 +1,115 @@
+//! The log that belongs to data files: named, or beside them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use catalog::{Database, FileRow};
+use log::{Log, LogError};
+use recovery::{Refusal, Start};
+use source::PageSource;
+
+use crate::logs;
+
+/// sysprufiles.filestate of a file in use.
+const ONLINE: u8 = 0;
+
+/// A log that was looked for.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Its files.
+    pub(crate) logs: Vec<PathBuf>,
+    /// They were named on the command line.
+    pub(crate) is_named: bool,
+    /// Files that could be log files of the database and are not used, with the reason.
+    pub(crate) passed_over: Vec<String>,
+    /// Why a file with the name of the log cannot be used, if it is damaged.
+    pub(crate) unusable: Option<String>,
+}
+
+/// The log files that were named, or else those beside the data files.
+pub(crate) fn find(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
+    let logs: Vec<PathBuf> = paths.iter().filter(|path| logs::is_log(path)).cloned().collect();
+    if logs.is_empty() { beside(paths, source, database) } else { Found { logs, is_named: true, ..Found::default() } }
+}
+
+/// Opens the log; all of its files must be there: those that are in use, by the catalog as the data files have it.
+///
+/// # Errors
+/// [`Refusal::Log`], [`Refusal::MissingFile`].
+pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusal> {
+    let log = Log::open(paths)?;
+    let is_there = |file_id: u16| log.files().iter().any(|file| file.file_id == file_id);
+    let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
+    match database.files.iter().filter(is_in_use).find(|row| !is_there(row.file_id)) {
+        Some(row) => Err(Refusal::MissingFile { file_id: row.file_id, name: logs::base_name(row).to_owned() }),
+        None => Ok(log),
+    }
+}
+
+/// What is wrong with a log that cannot be opened, without its path.
+pub(super) fn damage(error: &LogError) -> String {
+    match error {
+        LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
+        LogError::TooManyVlfs { most, .. } => format!("the log is damaged: it has more than {most} virtual log files"),
+        LogError::TooOld { .. } => "the log was written by SQL Server 2000".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Logs of this database that are beside its data files under their names, or in a folder that was named.
+fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
+    let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
+    let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|folder| std::fs::read_dir(folder).ok());
+    let mut in_folders: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
+    in_folders.sort();
+    let binding = source.files().first().and_then(|file| file.binding_guid);
+    let mut files: BTreeMap<u16, Vec<PathBuf>> = BTreeMap::new();
+    let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut found = Found::default();
+    // A file with the name of the log is meant to be one.
+    for path in by_name.iter().cloned().chain(in_folders.into_iter().filter(|path| logs::is_log(path))) {
+        if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        match Log::open(std::slice::from_ref(&path)) {
+            Ok(log) => match log.files().first() {
+                Some(file) if Some(file.binding_guid) == binding => {
+                    files.entry(file.file_id).or_default().push(path);
+                }
+                // Others in the folder are of other databases.
+                _ if by_name.contains(&path) => {
+                    found.passed_over.push(format!("{}: {}; passed over", path.display(), Refusal::OtherDatabase));
+                }
+                _ => {}
+            },
+            Err(LogError::NeverUsed { path }) => unused.push(path),
+            Err(error) => {
+                let is_damaged = matches!(error, LogError::NoVlf { .. } | LogError::TooManyVlfs { .. });
+                if is_damaged && by_name.contains(&path) {
+                    found.unusable = Some(damage(&error));
+                }
+                found.passed_over.push(format!("{error}; passed over"));
+            }
+        }
+    }
+    // Copies of one log file: the one that has the checkpoint which the data files name.
+    let mut chosen = Vec::new();
+    for mut copies in files.into_values() {
+        let belongs =
+            |path: &PathBuf| Log::open(std::slice::from_ref(path)).is_ok_and(|log| Start::of(source, &log).is_ok());
+        let number = if copies.len() > 1 { copies.iter().position(belongs).unwrap_or_default() } else { 0 };
+        let path = copies.swap_remove(number);
+        let reason = format!("is another copy of the log file {}; passed over", path.display());
+        found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
+        chosen.push(path);
+    }
+    // Of several files some may not have been written yet.
+    for path in chosen.into_iter().chain(unused) {
+        found.logs.push(path);
+        if let Err(error) = Log::open(&found.logs) {
+            found.passed_over.push(format!("{error}; passed over"));
+            found.logs.pop();
+        }
+    }
+    found
+}
