@@ -65,6 +65,14 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
+    /// It is cut off before anything that can be read.
+    #[error("{}: is cut off at byte {at}, and none of the virtual log files before that is in use: the log was in the part that is missing; copy the file again", path.display())]
+    CutOff {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        at: u64,
+    },
     /// Never used.
     #[error("{}: has never been written: none of its virtual log files is in use", path.display())]
     NeverUsed {

@@ -103,8 +103,10 @@ impl Log {
         }
         files.sort_by_key(|file| file.file_id);
         let run = run(&files);
-        match (files.first(), run.is_empty()) {
+        let cut = files.iter().find(|file| file.is_cut());
+        match (cut.or(files.first()), run.is_empty()) {
             (None, _) => Err(LogError::Nothing),
+            (Some(file), true) if file.is_cut() => Err(LogError::CutOff { path: file.path.clone(), at: file.bytes }),
             (Some(file), true) => Err(LogError::NeverUsed { path: file.path.clone() }),
             _ => Ok(Self { files, run, gaps: Vec::new(), ends_at: None }),
         }
@@ -189,7 +191,22 @@ impl Log {
     }
 }
 
+/// The binding GUID that a log file's header names, whatever the state of the rest; `None` if the header cannot be read.
+pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
+    let mut page = [0; PAGE_BYTES];
+    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut page, 0)).ok()?;
+    if read < PAGE_BYTES {
+        return None;
+    }
+    identity(&mut page).map(|(_, _, binding_guid)| binding_guid)
+}
+
 impl LogFile {
+    /// Whether the file ends before its last VLF does: its end is missing.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.reader, Reader::File(_)) && self.vlfs.last().is_none_or(|last| last.end() > self.bytes)
+    }
+
     fn open(path: &Path) -> Result<Self, LogError> {
         let failed = |at| move |cause| LogError::Io { path: path.to_owned(), at, cause };
         let file = File::open(path).map_err(failed(0))?;

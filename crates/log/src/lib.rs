@@ -15,7 +15,7 @@ mod totals;
 mod walk;
 
 pub use error::LogError;
-pub use file::{Gap, Log, LogFile, PlacedVlf};
+pub use file::{Gap, Log, LogFile, PlacedVlf, binding_guid};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
 pub use totals::{Totals, duration_ms};
 pub use walk::{End, EndReason, LaterBlocks, Walk};

@@ -16,8 +16,8 @@ use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Backups;
 use crate::{logs, size};
-use found::damage;
 pub(crate) use found::{Found, find, open};
+use found::{damage, foreign};
 pub(crate) use summary::{names, report_doubts};
 use summary::{report, summarize, summary_of, unusable};
 
@@ -86,6 +86,9 @@ pub(crate) fn recover<'s>(
     }
     if logs.is_empty() {
         return Ok(Outcome { pages: None, summary: reason.filter(|_| !is_clean).map(|reason| unusable(&reason)) });
+    }
+    if let Some(path) = foreign(&logs, source).filter(|_| is_named) {
+        return refused(Refusal::OtherDatabase, std::slice::from_ref(path), is_named, is_clean);
     }
     let settings = settings(options, database);
     let recovery = match make(&logs, source, database, &settings) {
@@ -230,12 +233,20 @@ fn is_unusable(refusal: &Refusal) -> bool {
     matches!(
         refusal,
         Refusal::Damaged { .. }
+            | Refusal::CheckpointDamaged { .. }
+            | Refusal::CutOff { .. }
+            | Refusal::TooShort { .. }
             | Refusal::Encrypted
             | Refusal::Upgrade
             | Refusal::NoBoot
             | Refusal::TooEntangled
             | Refusal::TooManyTransactions
-            | Refusal::Log(LogError::NoVlf { .. } | LogError::TooManyVlfs { .. } | LogError::TooOld { .. })
+            | Refusal::Log(
+                LogError::NoVlf { .. }
+                    | LogError::TooManyVlfs { .. }
+                    | LogError::TooOld { .. }
+                    | LogError::CutOff { .. }
+            )
     )
 }
 

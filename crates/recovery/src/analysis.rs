@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use format::boot::Boot;
-use format::log::{Block, LogRecord, LogTime, Operation, SECTOR_BYTES, TransactionId, vlf};
+use format::log::{Block, LogRecord, LogTime, Operation, TransactionId, block};
 use format::protection::undo_torn_bits;
-use format::{Lsn, Page, PageBytes, PageId, PageType};
+use format::{Lsn, PageBytes, PageId};
 use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
+use crate::start::{FIRST_BLOCK, Start};
 use crate::stop::{Search, Stop};
 
 /// Transactions that are followed at a time.
@@ -78,6 +78,18 @@ pub enum Refusal {
     Damaged {
         /// Where.
         lsn: Lsn,
+    },
+    /// The checkpoint that the boot page names is in a damaged part.
+    #[error("the log is damaged at {checkpoint}, at the checkpoint that the boot page names")]
+    CheckpointDamaged {
+        /// That checkpoint.
+        checkpoint: Lsn,
+    },
+    /// The end of a log file is missing.
+    #[error("the log is cut off: its file ends at byte {at}, and what the log holds after that is missing")]
+    CutOff {
+        /// Where the file ends.
+        at: u64,
     },
     /// A backup lacks part of its log.
     #[error(
@@ -152,37 +164,6 @@ pub(crate) struct Loser {
     pub(crate) is_prepared: bool,
     /// It made an allocation chain, whose extents no record names.
     pub(crate) made_a_chain: bool,
-}
-
-/// Where recovery starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start {
-    /// The checkpoint that the boot page names.
-    pub checkpoint: Lsn,
-    /// From where records are redone.
-    pub redo_from: Lsn,
-    /// From where the log is read: the oldest transaction that was open at the checkpoint may have begun earlier.
-    pub from: Lsn,
-}
-
-impl Start {
-    /// Asks whether the log belongs to the data files: their binding id is that of the log, and the checkpoint that the boot page
-    /// names is in it.
-    ///
-    /// # Errors
-    /// [`Refusal`]: it is of another database or of another moment, or it cannot be read.
-    pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
-        let binding = source.files().first().and_then(|file| file.binding_guid);
-        if let (Some(binding), Some(file)) = (binding, log.files().first())
-            && binding != file.binding_guid
-        {
-            return Err(Refusal::OtherDatabase);
-        }
-        let (checkpoint, redo_from) = start(source).ok_or(Refusal::NoBoot)?;
-        let oldest = oldest_open(log, checkpoint)?;
-        let from = oldest.into_iter().chain([redo_from, checkpoint]).min().unwrap_or(redo_from);
-        Ok(Self { checkpoint, redo_from, from })
-    }
 }
 
 /// Where the log of a restore starts.
@@ -324,6 +305,9 @@ impl Analysis {
         if let (Some(end), Some(ends_at)) = (end, log.ends_at()) {
             reaches(end, ends_at)?;
         }
+        if let Some(at) = end.and_then(|end| cut_at(log, end)) {
+            return Err(Refusal::CutOff { at });
+        }
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
             self.blocks_after_the_end = later.count;
         }
@@ -416,8 +400,6 @@ pub(crate) fn each_block(
 
 /// Whether the log of backups was read up to where they say that it ends.
 fn reaches(end: End, ends_at: Lsn) -> Result<(), Refusal> {
-    /// The first block of a VLF.
-    const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
     let reached = Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
     let next_vlf = Lsn { vlf: reached.vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
     let is_full = end.offset >= end.at.vlf.end();
@@ -425,14 +407,6 @@ fn reaches(end: End, ends_at: Lsn) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::Incomplete { reached, ends_at }),
     }
-}
-
-/// Checkpoint and redo start that the boot page names.
-fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
-    let bytes = readable(source, PageId::BOOT)?;
-    let page = Page::new(&bytes);
-    let boot = Boot::read(page).filter(|_| page.header().kind() == Some(PageType::Boot))?;
-    Some((boot.checkpoint_lsn(), boot.redo_lsn()))
 }
 
 /// A page, its protection verified and undone.
@@ -443,31 +417,10 @@ pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<Page
     Some(bytes)
 }
 
-/// The checkpoint must be a BEGIN_CKPT. A lower bound of where the oldest transaction that was open began.
-fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
-    let other_moment = Refusal::OtherMoment { checkpoint };
-    let Some(mut walk) = Walk::from(log, checkpoint) else { return Err(other_moment) };
-    let mut oldest = None;
-    let mut is_found = false;
-    while let Some(block) = walk.next_block()? {
-        for (lsn, record) in block.records().skip_while(|(lsn, _)| *lsn < checkpoint) {
-            match record.begin_checkpoint() {
-                Some(begin) if lsn == checkpoint => {
-                    is_found = true;
-                    oldest = begin.oldest;
-                }
-                _ if !is_found => return Err(other_moment),
-                _ => {}
-            }
-            let listed = record.open_transactions().map(|open| open.begin).filter(|begin| *begin != Lsn::default());
-            oldest = listed.chain(oldest).min();
-            if record.operation() == Operation::END_CKPT {
-                return Ok(oldest);
-            }
-        }
-        if !is_found {
-            return Err(other_moment);
-        }
-    }
-    if is_found { Ok(oldest) } else { Err(other_moment) }
+/// Where a log file is cut off, if more of the log may have been after that: it ends less than a block before, or is full.
+fn cut_at(log: &Log, end: End) -> Option<u64> {
+    let cut = log.files().iter().enumerate().find(|(_, file)| file.is_cut());
+    let (number, file) = cut?;
+    let is_at_the_cut = end.at.file == number && end.offset.saturating_add(block::MAX_BYTES as u64) > file.bytes;
+    (is_at_the_cut || end.offset >= end.at.to).then_some(file.bytes)
 }

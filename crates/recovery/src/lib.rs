@@ -15,14 +15,16 @@ mod misfit;
 mod overlay;
 mod page;
 mod settings;
+mod start;
 mod stop;
 mod store;
 mod undo;
 
-pub use analysis::{Analysis, Refusal, RestoreStart, Start};
+pub use analysis::{Analysis, Refusal, RestoreStart};
 pub use apply::{Applied, NotRecovered, Recovery};
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
 pub use settings::Settings;
+pub use start::Start;
 pub use stop::Stop;
 pub use store::PageWork;

@@ -46,12 +46,19 @@ pub(crate) fn open(paths: &[PathBuf], database: &Database) -> Result<Log, Refusa
     }
 }
 
+/// A log file of another database, by its header: what it holds need not be readable.
+pub(super) fn foreign<'p>(logs: &'p [PathBuf], source: &dyn PageSource) -> Option<&'p PathBuf> {
+    let binding = source.files().first().and_then(|file| file.binding_guid)?;
+    logs.iter().find(|path| log::binding_guid(path).is_some_and(|found| found != binding))
+}
+
 /// What is wrong with a log that cannot be opened, without its path.
 pub(super) fn damage(error: &LogError) -> String {
     match error {
         LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
         LogError::TooManyVlfs { most, .. } => format!("the log is damaged: it has more than {most} virtual log files"),
         LogError::TooOld { .. } => "the log was written by SQL Server 2000".to_owned(),
+        LogError::CutOff { at, .. } => format!("the log is cut off: its file ends at byte {at}, before any log"),
         error => error.to_string(),
     }
 }
@@ -84,7 +91,8 @@ fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Fo
             },
             Err(LogError::NeverUsed { path }) => unused.push(path),
             Err(error) => {
-                let is_damaged = matches!(error, LogError::NoVlf { .. } | LogError::TooManyVlfs { .. });
+                let is_damaged =
+                    matches!(error, LogError::NoVlf { .. } | LogError::TooManyVlfs { .. } | LogError::CutOff { .. });
                 if is_damaged && by_name.contains(&path) {
                     found.unusable = Some(damage(&error));
                 }

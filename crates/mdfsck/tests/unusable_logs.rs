@@ -1,0 +1,181 @@
+//! Logs that belong to their data files and cannot be used: the files are judged as they are, what depends on the log is not
+//! verified, and the reason is said.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use format::PAGE_BYTES;
+use format::log::{SECTOR_BYTES, Vlf, vlf};
+use serde_json::Value;
+
+const MDF: &str = "db/workload.mdf";
+const LDF: &str = "db/workload_log.ldf";
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// A database of the lab that was in use, in the folder `db`.
+fn crashed(seed: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let done = run(folder.path(), &["lab", "crash", "db", "--seed", seed, "--transactions", "80", "--open"]);
+    assert!(done.status.success(), "{done:?}");
+    folder
+}
+
+/// Runs `check --format json`; its status, its lines, stderr.
+fn check(folder: &Path, arguments: &[&str]) -> (i32, Vec<Value>, String) {
+    let done = run(folder, &[&["check", "--format", "json"], arguments].concat());
+    let text = String::from_utf8(done.stdout).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (done.status.code().unwrap(), lines, String::from_utf8(done.stderr).unwrap())
+}
+
+fn vlfs(log: &[u8]) -> Vec<Vlf> {
+    let mut found = Vec::new();
+    let mut at = vlf::FIRST;
+    while let Some(vlf) = log.get(at as usize..).and_then(|bytes| Vlf::read(bytes, at)) {
+        at = vlf.end();
+        found.push(vlf);
+    }
+    found
+}
+
+/// The offset in the log file of the checkpoint that the boot page names.
+fn checkpoint_at(folder: &Path, log: &[u8]) -> usize {
+    let bytes = fs::read(folder.join(MDF)).unwrap();
+    let boot: &format::PageBytes = bytes[9 * PAGE_BYTES..].first_chunk().unwrap();
+    let lsn = format::boot::Boot::read(format::Page::new(boot)).unwrap().checkpoint_lsn();
+    let vlf = vlfs(log).into_iter().find(|vlf| vlf.sequence == lsn.vlf).unwrap();
+    vlf.block_offset(lsn.block).unwrap() as usize
+}
+
+/// What check says with a log that was named: not verified with the reason, and the rest judged as without any log.
+fn is_not_verified(folder: &Path, what: &str, words: &str) {
+    let (status, lines, stderr) = check(folder, &[MDF, LDF]);
+    let lines_of = |lines: &[Value], kind: &str| -> Vec<Value> {
+        lines.iter().filter(|line| line["kind"] == kind).cloned().collect()
+    };
+    assert_eq!(status, 16, "{what}: {stderr}");
+    let recovery = &lines[0]["recovery"];
+    assert!(
+        recovery["state"] == "refused" && recovery["reason"].as_str().unwrap().contains(words),
+        "{what}: {recovery}"
+    );
+    let not_verified = lines_of(&lines, "not_verified");
+    let limit =
+        not_verified.iter().find(|line| line["id"] == "recovery.log").unwrap_or_else(|| panic!("{what}: {lines:?}"));
+    assert_eq!(limit["what"], "recovery", "{what}");
+    let reason = limit["reason"].as_str().unwrap();
+    assert!(reason.contains(words), "{what}: {reason}");
+    assert!(stderr.contains(words), "{what}: {stderr}");
+    let (_, without, _) = check(folder, &[MDF, "--no-log"]);
+    for kind in ["object", "finding", "demoted"] {
+        assert_eq!(lines_of(&lines, kind), lines_of(&without, kind), "{what}");
+    }
+    // Other commands show the files as they are, and say so.
+    let tables = run(folder, &["tables", MDF, LDF]);
+    assert!(tables.status.code() == Some(16) && !tables.stdout.is_empty(), "{what}: {tables:?}");
+    let extracted = run(folder, &["extract", "--recovered", MDF, LDF, "--output", "out"]);
+    assert!(extracted.status.code() == Some(16) && !folder.join("out").exists(), "{what}: {extracted:?}");
+}
+
+type Damage<'d> = Box<dyn Fn(&mut Vec<u8>) + 'd>;
+
+/// Each damage of the log, done to a copy of it.
+#[test]
+fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
+    let folder = crashed("5");
+    let sound = fs::read(folder.path().join(LDF)).unwrap();
+    let all = vlfs(&sound);
+    let (active, checkpoint) = (
+        all.iter().filter(|vlf| vlf.is_used()).max_by_key(|vlf| vlf.sequence).unwrap(),
+        checkpoint_at(folder.path(), &sound),
+    );
+    let damages: Vec<(&str, &str, Damage<'_>)> = vec![
+        ("the header of a VLF", "no virtual log file starts at byte", Box::new(|log| log[all[1].offset as usize] = 0)),
+        (
+            "the checkpoint's block",
+            "at the checkpoint that the boot page names",
+            Box::new(|log| log[checkpoint + 100] ^= 0x55),
+        ),
+        (
+            "cut inside the VLF of the checkpoint",
+            "is cut off",
+            Box::new(|log| log.truncate(checkpoint + SECTOR_BYTES / 2)),
+        ),
+        (
+            "cut inside its first VLF",
+            "is cut off",
+            Box::new(|log| {
+                log.truncate(2 * PAGE_BYTES + 3 * SECTOR_BYTES);
+                // Not in use yet.
+                log[PAGE_BYTES + 4..PAGE_BYTES + 16].fill(0);
+            }),
+        ),
+        (
+            "cut after the checkpoint",
+            "is cut off",
+            Box::new(|log| log.truncate(active.offset as usize + PAGE_BYTES + 3 * SECTOR_BYTES)),
+        ),
+        ("encrypted blocks", "the log is encrypted (TDE)", Box::new(|log| encrypt(log, checkpoint))),
+        ("SQL Server 2000", "SQL Server 2000", Box::new(|log| of_2000(log, checkpoint))),
+    ];
+    for (what, words, damage) in damages {
+        let mut log = sound.clone();
+        damage(&mut log);
+        fs::write(folder.path().join(LDF), &log).unwrap();
+        is_not_verified(folder.path(), what, words);
+    }
+}
+
+const SIZE: usize = 6;
+const FLAGS: usize = 8;
+const HAS_CHECKSUM: u8 = 2;
+const IS_ENCRYPTED: u8 = 4;
+
+/// Marks the block at `at` as encrypted.
+fn encrypt(log: &mut [u8], at: usize) {
+    log[at + FLAGS] = log[at + FLAGS] & !HAS_CHECKSUM | IS_ENCRYPTED;
+}
+
+/// Gives the block at `at` the format of SQL Server 2000. The low byte of the format is where the first sector has its status
+/// byte, so that it lies at the end of the block.
+fn of_2000(log: &mut [u8], at: usize) {
+    let size = usize::from(u16::from_le_bytes([log[at + SIZE], log[at + SIZE + 1]]));
+    log[at + FLAGS] &= !HAS_CHECKSUM;
+    log[at + size - 1] = 2;
+}
+
+#[test]
+fn a_log_is_needed_with_the_boot_page_to_say_where_recovery_starts() {
+    let folder = crashed("5");
+    let mut bytes = fs::read(folder.path().join(MDF)).unwrap();
+    bytes[9 * PAGE_BYTES + 5000] ^= 0x55;
+    fs::write(folder.path().join(MDF), bytes).unwrap();
+    let (status, lines, stderr) = check(folder.path(), &[MDF, LDF]);
+    assert_eq!(status & 24, 16, "{stderr}");
+    let limit = lines.iter().find(|line| line["id"] == "recovery.log").unwrap_or_else(|| panic!("{lines:?}"));
+    assert!(limit["reason"].as_str().unwrap().contains("the boot page cannot be read"), "{limit}");
+}
+
+#[test]
+fn a_damaged_log_of_another_database_is_refused_as_one() {
+    let folder = crashed("5");
+    let other = crashed("6");
+    let mut foreign = fs::read(other.path().join(LDF)).unwrap();
+    let second = vlfs(&foreign)[1].offset as usize;
+    foreign[second] = 0;
+    fs::write(folder.path().join("foreign.ldf"), foreign).unwrap();
+    let (status, lines, stderr) = check(folder.path(), &[MDF, "foreign.ldf"]);
+    assert!(status == 8 && lines.is_empty() && stderr.contains("of another database"), "{status} {stderr}");
+}
+
+#[test]
+fn more_memory_is_asked_for_instead_of_a_check_without_the_log() {
+    let folder = crashed("5");
+    let (status, lines, stderr) = check(folder.path(), &[MDF, LDF, "--memory", "1KB"]);
+    assert!(status == 8 && lines.is_empty(), "{status} {stderr}");
+}

@@ -1,0 +1,108 @@
+//! Where recovery starts, and whether a log is that of the data files.
+
+use format::boot::Boot;
+use format::log::{Operation, SECTOR_BYTES, vlf};
+use format::{Lsn, Page, PageId, PageType};
+use log::{EndReason, Log, LogError, Walk};
+use source::PageSource;
+
+use crate::analysis::{Refusal, readable};
+
+/// The number of the first block of a VLF.
+pub(crate) const FIRST_BLOCK: u32 = (vlf::HEADER_BYTES / SECTOR_BYTES as u64) as u32;
+
+/// Where recovery starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// The checkpoint that the boot page names.
+    pub checkpoint: Lsn,
+    /// From where records are redone.
+    pub redo_from: Lsn,
+    /// From where the log is read: the oldest transaction that was open at the checkpoint may have begun earlier.
+    pub from: Lsn,
+}
+
+impl Start {
+    /// Asks whether the log belongs to the data files: their binding id is that of the log, and the checkpoint that the boot page
+    /// names is in it.
+    ///
+    /// # Errors
+    /// [`Refusal`]: it is of another database or of another moment, or it cannot be read.
+    pub fn of(source: &dyn PageSource, log: &Log) -> Result<Self, Refusal> {
+        let binding = source.files().first().and_then(|file| file.binding_guid);
+        if let (Some(binding), Some(file)) = (binding, log.files().first())
+            && binding != file.binding_guid
+        {
+            return Err(Refusal::OtherDatabase);
+        }
+        let (checkpoint, redo_from) = start(source).ok_or(Refusal::NoBoot)?;
+        let oldest = oldest_open(log, checkpoint)?;
+        let from = oldest.into_iter().chain([redo_from, checkpoint]).min().unwrap_or(redo_from);
+        Ok(Self { checkpoint, redo_from, from })
+    }
+}
+
+/// Checkpoint and redo start that the boot page names.
+fn start(source: &dyn PageSource) -> Option<(Lsn, Lsn)> {
+    let bytes = readable(source, PageId::BOOT)?;
+    let page = Page::new(&bytes);
+    let boot = Boot::read(page).filter(|_| page.header().kind() == Some(PageType::Boot))?;
+    Some((boot.checkpoint_lsn(), boot.redo_lsn()))
+}
+
+/// The checkpoint must be a BEGIN_CKPT. A lower bound of where the oldest transaction that was open began.
+fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
+    let Some(mut walk) = Walk::from(log, checkpoint) else { return Err(without_checkpoint(log, checkpoint)?) };
+    let mut oldest = None;
+    let mut is_found = false;
+    while let Some(block) = walk.next_block()? {
+        let first = block.first_lsn();
+        if !is_found && block.is_encrypted() && (first.vlf, first.block) == (checkpoint.vlf, checkpoint.block) {
+            return Err(Refusal::Encrypted);
+        }
+        for (lsn, record) in block.records().skip_while(|(lsn, _)| *lsn < checkpoint) {
+            match record.begin_checkpoint() {
+                Some(begin) if lsn == checkpoint => {
+                    is_found = true;
+                    oldest = begin.oldest;
+                }
+                _ if !is_found => return Err(without_checkpoint(log, checkpoint)?),
+                _ => {}
+            }
+            let listed = record.open_transactions().map(|open| open.begin).filter(|begin| *begin != Lsn::default());
+            oldest = listed.chain(oldest).min();
+            if record.operation() == Operation::END_CKPT {
+                return Ok(oldest);
+            }
+        }
+        if !is_found {
+            return Err(without_checkpoint(log, checkpoint)?);
+        }
+    }
+    if is_found { Ok(oldest) } else { Err(without_checkpoint(log, checkpoint)?) }
+}
+
+/// Why a checkpoint is not in the log: its place is damaged or cut off, or the log is of another moment.
+fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
+    if let Some(file) = log.files().iter().find(|file| file.is_cut()) {
+        return Ok(Refusal::CutOff { at: file.bytes });
+    }
+    let other_moment = Refusal::OtherMoment { checkpoint };
+    let first = log.run().iter().find(|placed| placed.vlf.sequence == checkpoint.vlf);
+    let first = first.map(|_| Lsn { block: FIRST_BLOCK, slot: 1, ..checkpoint });
+    let Some(mut walk) = first.and_then(|first| Walk::from(log, first)) else { return Ok(other_moment) };
+    let mut is_first = true;
+    while let Some(block) = walk.next_block()? {
+        let first = block.first_lsn();
+        // A sound block is there, or covers the place: the log was written otherwise than the files know.
+        if (first.vlf, first.block) >= (checkpoint.vlf, checkpoint.block) {
+            let is_lost = is_first && walk.lost_bytes() > 0 && first.block > checkpoint.block;
+            return Ok(if is_lost { Refusal::CheckpointDamaged { checkpoint } } else { other_moment });
+        }
+        is_first = false;
+    }
+    match walk.end().map(|end| end.reason) {
+        Some(EndReason::Written) | None => Ok(other_moment),
+        Some(_) => Ok(Refusal::CheckpointDamaged { checkpoint }),
+    }
+}
