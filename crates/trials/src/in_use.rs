@@ -1,5 +1,7 @@
 //! Databases that were in use: workloads of the lab that were stopped, and what recovery makes of them.
 
+#![expect(clippy::panic, reason = "the lab can write its databases, and they can be opened")]
+
 #[allow(clippy::unwrap_used, reason = "shared with the tests of recovery")]
 #[path = "../../recovery/tests/common/mod.rs"]
 mod common;
@@ -14,16 +16,15 @@ use lab::{PageVerify, Version};
 use log::Log;
 use recovery::{Analysis, Applied, RecoveredPages, Recovery, Settings};
 use source::{MemoryFiles, PageSource};
-use trials::mutate::Random;
+pub use truth::{differences, live_rows};
 
-use crate::subject::Content;
-pub(crate) use truth::{differences, live_rows};
+use crate::mutate::Random;
 
 /// Versions whose databases the lab can use.
 const VERSIONS: [Version; 4] = [Version::V706, Version::V852, Version::V904, Version::V957];
 
 /// A random workload of at most so many transactions.
-pub(crate) fn spec(random: &mut Random, transactions: usize) -> Spec {
+pub fn spec(random: &mut Random, transactions: usize) -> Spec {
     let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
     let vlf_bytes = [0x14000, 0x20000, 0x3E000, 0x80000];
     Spec {
@@ -38,36 +39,44 @@ pub(crate) fn spec(random: &mut Random, transactions: usize) -> Spec {
 }
 
 /// The workload of `spec`.
-pub(crate) fn workload(spec: Spec) -> Workload {
+///
+/// # Panics
+/// When the lab cannot write it.
+pub fn workload(spec: Spec) -> Workload {
     Workload::new(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"))
 }
 
 /// Data files and log.
-pub(crate) fn contents(crashed: &Crashed) -> Vec<Content> {
+pub fn contents(crashed: &Crashed) -> Vec<(PathBuf, Vec<u8>)> {
     crashed.files.iter().chain([&crashed.log]).map(|(name, bytes)| (name.into(), bytes.clone())).collect()
 }
 
 /// Data files in memory.
-pub(crate) fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
+///
+/// # Panics
+/// When they are no database.
+pub fn in_memory(files: &[(String, Vec<u8>)]) -> MemoryFiles {
     let files = files.iter().map(|(name, bytes)| (PathBuf::from(name), bytes.clone())).collect();
     MemoryFiles::open(files).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A database as recovered.
-pub(crate) struct Recovered<'s> {
-    pub(crate) pages: RecoveredPages<'s>,
-    pub(crate) applied: Applied,
+pub struct Recovered<'s> {
+    /// Its pages.
+    pub pages: RecoveredPages<'s>,
+    /// What was done to them, and what could not be done.
+    pub applied: Applied,
     /// The last record of the log.
-    pub(crate) end: format::Lsn,
+    pub end: format::Lsn,
     /// Blocks that lie after the end of the log.
-    pub(crate) later_blocks: u64,
+    pub later_blocks: u64,
     /// The pages as they lie, compared with the log.
-    pub(crate) audit: LogAudit,
+    pub audit: LogAudit,
 }
 
 impl Recovered<'_> {
     /// What recovery says that it could not do; `None` if it did all.
-    pub(crate) fn doubt(&self) -> Option<String> {
+    pub fn doubt(&self) -> Option<String> {
         let applied = &self.applied;
         if let Some(first) = applied.not_recovered.first() {
             return Some(format!("{} pages, first {}: {}", applied.not_recovered.len(), first.page, first.why));
@@ -84,7 +93,7 @@ impl Recovered<'_> {
 ///
 /// # Errors
 /// Why it is refused.
-pub(crate) fn recover<'s>(
+pub fn recover<'s>(
     source: &'s dyn PageSource,
     log: &std::path::Path,
     grant_bytes: u64,

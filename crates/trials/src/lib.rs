@@ -3,7 +3,9 @@
 //!
 //! The writer of databases, `lab`, knows nothing of the reader. What uses both is here: [`mutate`] damages databases field by
 //! field and page by page, at the places that the reader's own catalog of fields names, and [`hostile`] has the entry points
-//! that must take any bytes.
+//! that must take any bytes; [`in_use`] and [`log_layout`] are for databases that were in use, and their logs.
 
 pub mod hostile;
+pub mod in_use;
+pub mod log_layout;
 pub mod mutate;

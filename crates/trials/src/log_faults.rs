@@ -1,57 +1,14 @@
 //! Damage to a log.
 
-use format::Lsn;
-use format::log::{Vlf, vlf};
-use format::protection::sectors_sum;
-use log::{Log, Walk};
+use format::log::vlf;
+use trials::log_layout::{Layout, Part, SECTOR_BYTES, seal};
 use trials::mutate::Random;
 
-const SECTOR_BYTES: usize = 512;
 /// Places in the header of a block.
 const PREVIOUS_SIZE: usize = 0x0A;
 const FIRST_LSN: usize = 0x0C;
-const FLAGS: usize = 8;
-const CHECKSUM: usize = 0x18;
-/// The flag of a block that has a checksum.
-const HAS_CHECKSUM: u8 = 2;
 /// Fields of a VLF's header: place and bytes.
 const VLF_FIELDS: [(usize, usize); 7] = [(0, 1), (1, 1), (2, 2), (4, 4), (8, 4), (16, 8), (24, 8)];
-
-/// A block of a log, or a VLF.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    /// Where it lies in the file.
-    pub(crate) at: usize,
-    pub(crate) bytes: usize,
-}
-
-/// Where the parts of a log are.
-#[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub(crate) vlfs: Vec<Part>,
-    /// In the order of the log.
-    pub(crate) blocks: Vec<Part>,
-    /// Of all records.
-    pub(crate) lsns: Vec<Lsn>,
-}
-
-impl Layout {
-    /// Of a log of one file.
-    pub(crate) fn of(log: &Log) -> Self {
-        let part = |vlf: &Vlf| Part { at: vlf.offset as usize, bytes: vlf.bytes as usize };
-        let vlfs = log.files().iter().flat_map(|file| file.vlfs.iter().map(part)).collect();
-        let (mut blocks, mut lsns) = (Vec::new(), Vec::new());
-        let mut walk = Walk::new(log);
-        while let Ok(Some(block)) = walk.next_block() {
-            let lsn = block.first_lsn();
-            lsns.extend(block.records().map(|(lsn, _)| lsn));
-            let placed = log.run().iter().find(|placed| placed.vlf.sequence == lsn.vlf);
-            let at = placed.and_then(|placed| placed.vlf.block_offset(lsn.block)).unwrap_or_default() as usize;
-            blocks.push(Part { at, bytes: block.size() });
-        }
-        Self { vlfs, blocks, lsns }
-    }
-}
 
 /// A log that was changed.
 pub(crate) struct Changed {
@@ -62,15 +19,6 @@ pub(crate) struct Changed {
     pub(crate) what: String,
     /// Checksums are right: it is as if the changed log had been written so.
     pub(crate) is_sealed: bool,
-}
-
-/// Makes the checksum of a block right again, as it lies on disk.
-fn seal(block: &mut [u8]) {
-    if block.get(FLAGS).is_some_and(|flags| flags & HAS_CHECKSUM != 0) && block.len().is_multiple_of(SECTOR_BYTES) {
-        block[CHECKSUM..CHECKSUM + 4].fill(0);
-        let sum = sectors_sum(0, block);
-        block[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
-    }
 }
 
 fn flip(bytes: &mut [u8], random: &mut Random) {

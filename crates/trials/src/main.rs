@@ -8,7 +8,6 @@
 mod about;
 mod campaigns;
 mod faults;
-mod in_use;
 mod judge;
 mod log_faults;
 mod mutant;

@@ -9,10 +9,10 @@ use trials::mutate::Random;
 
 use super::Bench;
 use super::commands::{Answer, lasting};
-use crate::in_use::{self, Recovered, contents, differences, in_memory, live_rows, recover};
 use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{check_pages, folder, store};
+use trials::in_use::{self, Recovered, contents, differences, in_memory, live_rows, recover};
 
 /// Transactions of a workload at the most.
 const TRANSACTIONS: usize = 120;

@@ -12,12 +12,13 @@ use source::MemoryFiles;
 use trials::mutate::Random;
 
 use super::{ANOTHER, Bench};
-use crate::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
 use crate::judge::clocked;
-use crate::log_faults::{Changed, Layout, changed};
+use crate::log_faults::{Changed, changed};
 use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, check_pages, folder, store};
+use trials::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
+use trials::log_layout::Layout;
 
 /// Trials that share a database.
 const TRIALS_PER_DATABASE: u64 = 100;

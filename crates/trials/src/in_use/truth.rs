@@ -32,7 +32,7 @@ fn allocated(source: &dyn PageSource) -> impl Iterator<Item = PageId> {
 }
 
 /// Compares all pages that are allocated in the truth; those that differ. LSNs are compared too.
-pub(crate) fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
+pub fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec<PageId> {
     let is_compared = |page: &PageId| *page != PageId::BOOT && page.page != 0;
     let differs = |page: &PageId| match (read(found, *page), read(truth, *page)) {
         (Some(found), Some(expected)) => logical(&found, true) != logical(&expected, true),
@@ -42,7 +42,7 @@ pub(crate) fn differences(found: &dyn PageSource, truth: &dyn PageSource) -> Vec
 }
 
 /// The live rows of every unit by the object and index ids of its pages, and the allocation maps.
-pub(crate) fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
+pub fn live_rows(source: &dyn PageSource) -> BTreeMap<(u32, u16), Vec<Vec<u8>>> {
     let mut rows: BTreeMap<(u32, u16), Vec<Vec<u8>>> = BTreeMap::new();
     for page in allocated(source) {
         let bytes = read(source, page).unwrap();

@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, clippy::panic, unreachable_pub, reason = "a test harness of its own")]
 
 mod catalog;
+mod logs;
 mod run;
 mod table;
 
@@ -18,6 +19,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = table::trials();
     trials.extend(catalog::trials());
+    trials.extend(logs::trials());
     match corpus() {
         // It takes minutes: the integration script asks for it.
         Some(folder) => {

@@ -9,8 +9,8 @@ use libtest_mimic::{Failed, Trial};
 use trials::mutate::Verb;
 use trials::mutate::exemptions::{self, Exemption, exemptions};
 
-use crate::catalog;
 use crate::run::{Cell, Column, Matrix, Row, Subject};
+use crate::{catalog, logs};
 
 /// A database that is damaged.
 struct Choice {
@@ -102,7 +102,7 @@ pub fn trials() -> Vec<Trial> {
                         exemption.is_of(structure) && exemptions::matches(pattern, field)
                     };
                     let is_idle = rows.iter().all(|(name, row)| !covered(name) || is_noticed(row));
-                    if is_idle && !catalog::silent().iter().any(covered) {
+                    if is_idle && !catalog::silent().iter().chain(&logs::silent()).any(covered) {
                         wrong.push(format!("idle: {}, {pattern}", exemption.structure));
                     }
                 }
@@ -280,6 +280,7 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
         );
     }
     text.push_str(&catalog::document());
+    text.push_str(&logs::document());
     text.push_str("\n## Every field\n");
     let mut last = "";
     for ((structure, field), row) in rows {

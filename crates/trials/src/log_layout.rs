@@ -1,0 +1,61 @@
+//! Where the parts of a log lie in its file.
+
+use format::Lsn;
+use format::log::Vlf;
+use format::protection::sectors_sum;
+use log::{Log, Walk};
+
+/// Bytes of a sector.
+pub const SECTOR_BYTES: usize = 512;
+/// Places in the header of a block.
+const FLAGS: usize = 8;
+const CHECKSUM: usize = 0x18;
+/// The flag of a block that has a checksum.
+const HAS_CHECKSUM: u8 = 2;
+
+/// A block of a log, or a VLF.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Where it lies in the file.
+    pub at: usize,
+    /// How long it is.
+    pub bytes: usize,
+}
+
+/// Where the parts of a log are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// All VLFs of the file.
+    pub vlfs: Vec<Part>,
+    /// In the order of the log.
+    pub blocks: Vec<Part>,
+    /// Of all records.
+    pub lsns: Vec<Lsn>,
+}
+
+impl Layout {
+    /// Of a log of one file.
+    pub fn of(log: &Log) -> Self {
+        let part = |vlf: &Vlf| Part { at: vlf.offset as usize, bytes: vlf.bytes as usize };
+        let vlfs = log.files().iter().flat_map(|file| file.vlfs.iter().map(part)).collect();
+        let (mut blocks, mut lsns) = (Vec::new(), Vec::new());
+        let mut walk = Walk::new(log);
+        while let Ok(Some(block)) = walk.next_block() {
+            let lsn = block.first_lsn();
+            lsns.extend(block.records().map(|(lsn, _)| lsn));
+            let placed = log.run().iter().find(|placed| placed.vlf.sequence == lsn.vlf);
+            let at = placed.and_then(|placed| placed.vlf.block_offset(lsn.block)).unwrap_or_default() as usize;
+            blocks.push(Part { at, bytes: block.size() });
+        }
+        Self { vlfs, blocks, lsns }
+    }
+}
+
+/// Makes the checksum of a block right again, as it lies on disk.
+pub fn seal(block: &mut [u8]) {
+    if block.get(FLAGS).is_some_and(|flags| flags & HAS_CHECKSUM != 0) && block.len().is_multiple_of(SECTOR_BYTES) {
+        block[CHECKSUM..CHECKSUM + 4].fill(0);
+        let sum = sectors_sum(0, block);
+        block[CHECKSUM..CHECKSUM + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+}
