@@ -4,8 +4,8 @@
 //! addresses, and another pass over the log takes the rest.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasher, Hasher, RandomState};
 
+use foldhash::fast::RandomState;
 use format::allocation::{FixedPage, PFS_PAGES, PfsByte};
 use format::log::change::Change;
 use format::log::{Block, LogRecord, Operation};
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
 
 /// The pages of a range.
 pub(crate) struct PageTable {
-    pages: HashMap<PageId, Entry, KeyOfPages>,
+    pages: HashMap<PageId, Entry, RandomState>,
     most_pages: usize,
     range: Range,
     key: ImageKey,
@@ -69,7 +69,7 @@ impl PageTable {
     /// An empty table for the pages from `from` on.
     pub(crate) fn new(from: PageId, redo_from: Lsn, memory_bytes: usize, key: ImageKey) -> Self {
         Self {
-            pages: HashMap::with_hasher(KeyOfPages::new()),
+            pages: HashMap::default(),
             most_pages: (memory_bytes / BYTES_PER_PAGE).max(MIN_PAGES),
             range: Range { from, to: None },
             key,
@@ -188,54 +188,5 @@ fn allocations(record: &LogRecord<'_>, map: PageId, mut set_page: impl FnMut(Pag
             bits.filter(|bit| bit % 8 == ALLOCATED_BIT).for_each(|bit| set(bit / 8, byte));
         }
         _ => {}
-    }
-}
-
-/// Hashes pages under a key that is new in every run: no log can be made whose pages all fall together.
-#[derive(Clone, Copy)]
-struct KeyOfPages([u64; 2]);
-
-impl KeyOfPages {
-    fn new() -> Self {
-        let random = RandomState::new();
-        Self([random.hash_one(1u8), random.hash_one(2u8) | 1])
-    }
-}
-
-impl BuildHasher for KeyOfPages {
-    type Hasher = PageHasher;
-
-    fn build_hasher(&self) -> PageHasher {
-        PageHasher { key: self.0, state: self.0[0] }
-    }
-}
-
-struct PageHasher {
-    key: [u64; 2],
-    state: u64,
-}
-
-impl PageHasher {
-    fn add(&mut self, word: u64) {
-        let product = u128::from(self.state ^ word) * u128::from(self.key[1]);
-        self.state = (product as u64) ^ (product >> 64) as u64;
-    }
-}
-
-impl Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.state
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.add((*byte).into()));
-    }
-
-    fn write_u16(&mut self, word: u16) {
-        self.add(word.into());
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.add(word.into());
     }
 }

@@ -55,6 +55,8 @@ pub struct Spec {
     pub vlfs: u32,
     /// Size of each, a multiple of 512.
     pub vlf_bytes: u64,
+    /// Checkpoints are taken now and then; without them all of the log is to be redone.
+    pub has_checkpoints: bool,
 }
 
 impl Default for Spec {
@@ -67,6 +69,7 @@ impl Default for Spec {
             transactions: 60,
             vlfs: 4,
             vlf_bytes: 0x3E000,
+            has_checkpoints: true,
         }
     }
 }

@@ -7,8 +7,8 @@ use format::log::{Block, BlockFault};
 use crate::error::LogError;
 use crate::file::{Log, PlacedVlf};
 
-/// Bytes read at once.
-const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes read at once: as much as stays in a core's cache.
+const BUFFER_BYTES: usize = 1 << 18;
 /// Blocks are written side by side: after a crash, whole ones may lie this far after the first one that is not there. SQL
 /// Server has at most 3840 KB of log under way.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId, block};
 use format::protection::undo_torn_bits;
 use format::{Lsn, PageBytes, PageId};
@@ -202,7 +203,7 @@ pub struct Analysis {
     pub records: u64,
     pub(crate) losers: BTreeMap<TransactionId, Loser>,
     /// The last record of each page that the log changes.
-    pub(crate) pages: HashMap<PageId, Lsn>,
+    pub(crate) pages: HashMap<PageId, Lsn, RandomState>,
     /// A bulk operation wrote pages without logging their rows.
     pub(crate) has_bulk: bool,
     /// The pages are those of a backup.
@@ -257,7 +258,7 @@ impl Analysis {
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
-            pages: HashMap::new(),
+            pages: HashMap::default(),
             has_bulk: false,
             is_restore: false,
         }
@@ -275,7 +276,7 @@ impl Analysis {
 
     fn read(&mut self, log: &Log, stop: Option<&Stop>, settings: &Settings) -> Result<(), Refusal> {
         let mut search = stop.map(Search::new);
-        let mut open: HashMap<TransactionId, Loser> = HashMap::new();
+        let mut open: HashMap<TransactionId, Loser, RandomState> = HashMap::default();
         let (from, redo_from) = (self.from, self.redo_from);
         let end = each_block(log, self.from, None, |block| {
             if block.is_encrypted() && block.record_count() > 0 {
@@ -325,7 +326,7 @@ impl Analysis {
         &mut self,
         lsn: Lsn,
         record: &LogRecord<'_>,
-        open: &mut HashMap<TransactionId, Loser>,
+        open: &mut HashMap<TransactionId, Loser, RandomState>,
     ) -> Result<(), Refusal> {
         self.end = lsn;
         self.records += u64::from(lsn >= self.redo_from);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
 use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
 use format::log::LogRecord;
 use format::log::change::Change;
@@ -190,7 +191,11 @@ impl Recovery {
 
 /// Of pages with their last records, keeps those that may lack some, with their LSNs on disk; zero of those that cannot be
 /// read. Returns pages that are newer than the end of the log, [`MAX_NEWER`] at most.
-fn keep_lacking(source: &dyn PageSource, pages: &mut HashMap<PageId, Lsn>, end: Lsn) -> Vec<(PageId, Lsn)> {
+fn keep_lacking(
+    source: &dyn PageSource,
+    pages: &mut HashMap<PageId, Lsn, RandomState>,
+    end: Lsn,
+) -> Vec<(PageId, Lsn)> {
     // Pages of files that were not given are left out, and the header of the log file.
     pages.retain(|page, _| source.file(page.file).is_some());
     let mut order: Vec<PageId> = pages.keys().copied().collect();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
+use foldhash::fast::RandomState;
 use format::log::change::Change;
 use format::log::{LogRecord, Operation, TransactionId};
 use format::{Lsn, PageId};
@@ -105,9 +106,9 @@ pub(crate) struct Losers<'a> {
     losers: &'a BTreeMap<TransactionId, Loser>,
     records: Records,
     /// Positions of records whose rows are on a page.
-    on_page: HashMap<PageId, Vec<u32>>,
+    on_page: HashMap<PageId, Vec<u32>, RandomState>,
     /// Where each transaction inserted rows last: the receiver of a split.
-    inserted: HashMap<TransactionId, (PageId, u16, u16)>,
+    inserted: HashMap<TransactionId, (PageId, u16, u16), RandomState>,
     /// The INSERT_ROWS with the rows of each DELETE_SPLIT that is to be taken back.
     moved_by: BTreeMap<Lsn, Lsn>,
     /// Memory that it may use.
@@ -123,8 +124,8 @@ impl<'a> Losers<'a> {
         Self {
             losers,
             records: Records::default(),
-            on_page: HashMap::new(),
-            inserted: HashMap::new(),
+            on_page: HashMap::default(),
+            inserted: HashMap::default(),
             moved_by: BTreeMap::new(),
             memory_bytes,
             needed_bytes: 0,

@@ -28,6 +28,8 @@ pub(super) struct Engine<'a> {
     pub(super) dice: Random,
     pub(super) verify: PageVerify,
     pub(super) version: u16,
+    /// Whether a run takes checkpoints of its own.
+    pub(super) has_checkpoints: bool,
     /// The last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
     /// Where the last log backup ended; none under the simple recovery model, which keeps no log for backups.

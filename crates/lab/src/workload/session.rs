@@ -42,6 +42,9 @@ impl Engine<'_> {
             hit
         };
         if is(CHECKPOINTS) {
+            if !self.has_checkpoints {
+                return Ok(false);
+            }
             let leaves = if self.dice.chance(30) { 1 + self.dice.below(4) as usize } else { 0 };
             self.checkpoint(leaves)?;
         } else if is(CLEANUPS) {

@@ -193,6 +193,7 @@ impl Base {
             dice: Random::new(mix(spec.seed ^ 0x10A4)),
             verify: spec.verify,
             version: facts.number,
+            has_checkpoints: spec.has_checkpoints,
             checkpoint: Default::default(),
             log_backed_up: None,
             commits: Vec::new(),

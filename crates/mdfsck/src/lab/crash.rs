@@ -49,6 +49,10 @@ pub(crate) struct CrashArguments {
     #[arg(long)]
     lost_write: bool,
 
+    /// Take no checkpoints: all of the log is to be redone
+    #[arg(long)]
+    no_checkpoints: bool,
+
     /// Which changed pages are on disk
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Written::Some)]
     flush: Written,
@@ -71,6 +75,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
         seed: arguments.seed,
         rows: arguments.rows,
         transactions: arguments.transactions,
+        has_checkpoints: !arguments.no_checkpoints,
         ..Spec::default()
     };
     let stop = match arguments.after {
