@@ -20,7 +20,10 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 /// A database of the lab that was in use, in the folder `db`.
 fn crashed(seed: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let done = run(folder.path(), &["lab", "crash", "db", "--seed", seed, "--transactions", "80", "--open"]);
+    let done = run(
+        folder.path(),
+        &["lab", "crash", "db", "--seed", seed, "--transactions", "80", "--open", "--flush", "none"],
+    );
     assert!(done.status.success(), "{done:?}");
     folder
 }
