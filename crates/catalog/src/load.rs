@@ -66,6 +66,8 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         compatibility_level: boot.compatibility_level(),
         checkpoint_lsn: boot.checkpoint_lsn(),
         redo_lsn: boot.redo_lsn(),
+        log_backup_lsn: boot.log_backup_lsn(),
+        log_backup_chain_origin: boot.log_backup_chain_origin(),
         collation: boot.collation(),
         created: text(boot.created()),
         modified: text(boot.modified()),

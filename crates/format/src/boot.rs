@@ -136,6 +136,16 @@ impl<'a> Boot<'a> {
         self.lsn(const { at("dbi_checkptLSN", 10) })
     }
 
+    /// LSN up to which log was backed up last; zero if it never was.
+    pub fn log_backup_lsn(&self) -> Lsn {
+        self.lsn(const { at("dbi_logBackupLSN", 10) })
+    }
+
+    /// Where the chain of log backups starts; zero without a full backup to start it.
+    pub fn log_backup_chain_origin(&self) -> Lsn {
+        self.lsn(const { at("dbi_logBackupChainOrigin", 10) })
+    }
+
     /// Where redo starts: the last checkpoint, or the older LSN that databases from 2012 on name where a page that was changed
     /// before it had not been written yet (docs/format/log.md#where-redo-starts).
     pub fn redo_lsn(&self) -> Lsn {

@@ -11,11 +11,13 @@
 mod error;
 mod file;
 mod history;
+mod rate;
 mod totals;
 mod walk;
 
 pub use error::LogError;
 pub use file::{Gap, Log, LogFile, PlacedVlf, binding_guid};
 pub use history::{Checkpoint, Event, History, Outcome, Transaction};
+pub use rate::{Rate, Step};
 pub use totals::{Totals, duration_ms};
 pub use walk::{End, EndReason, LaterBlocks, Walk};

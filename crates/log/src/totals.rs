@@ -1,5 +1,7 @@
 //! What stands out in a log: its checkpoints together, and the largest of its transactions.
 
+use std::collections::VecDeque;
+
 use format::log::LogTime;
 
 use crate::history::{Checkpoint, Event, Transaction};
@@ -14,12 +16,16 @@ pub struct Totals {
     pub timed_checkpoints: u64,
     /// Their durations together.
     pub checkpoint_ms: i64,
+    /// Log bytes between the starts of these checkpoints and of those before them.
+    pub checkpoint_log_bytes: u64,
     /// When the first checkpoint began.
     pub first: Option<LogTime>,
     /// When the last one did.
     pub last: Option<LogTime>,
     /// The longest checkpoints, longest first; the earlier one of two that took as long.
     pub longest: Vec<Checkpoint>,
+    /// The last checkpoints that ended, in their order.
+    pub latest: VecDeque<Checkpoint>,
     /// The transactions with most log, largest first.
     pub largest: Vec<Transaction>,
 }
@@ -40,6 +46,11 @@ impl Totals {
                 if let Some(ms) = duration_ms(checkpoint) {
                     self.timed_checkpoints += 1;
                     self.checkpoint_ms = self.checkpoint_ms.saturating_add(ms);
+                    self.checkpoint_log_bytes += checkpoint.log_bytes;
+                    self.latest.push_back(*checkpoint);
+                    if self.latest.len() > KEPT {
+                        self.latest.pop_front();
+                    }
                     keep(&mut self.longest, checkpoint, |kept| duration_ms(kept).unwrap_or_default());
                 }
             }

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use catalog::Database;
 use format::Lsn;
-use log::{Event, History, Log, LogError, Outcome, Totals, Walk};
-use report::log::{self as listing, LogReport};
+use log::{Event, History, Log, LogError, Outcome, Rate, Totals, Walk};
+use report::log::{self as listing, LogReport, Logins};
 use report::log_rows::row_changes;
 
 use crate::cli::LogArguments;
@@ -37,8 +37,8 @@ pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     let log = logs::open(&arguments.paths)?;
-    let database = logs::database(&arguments.paths)?;
-    let mut filter = Filter::new(arguments, database.as_ref())?;
+    let database = logs::database(&arguments.paths, &log)?;
+    let mut filter = Filter::new(arguments, database.as_ref().map(|(database, _)| database))?;
     let mut status = 0;
     for gap in log.gaps() {
         let (from, to) = (listing::lsn_text(gap.from), listing::lsn_text(gap.to));
@@ -77,10 +77,14 @@ enum Stop {
 fn read(
     log: &Log,
     arguments: &LogArguments,
-    (filter, database): (&mut Filter, Option<&Database>),
+    (filter, database): (&mut Filter, Option<&(Database, Logins)>),
     out: &mut dyn Write,
 ) -> Result<Option<String>, Stop> {
     let (mut walk, mut history, mut totals) = (Walk::new(log), History::new(), Totals::default());
+    let mut rate = Rate::default();
+    let none = Logins::new();
+    let logins = database.map_or(&none, |(_, logins)| logins);
+    let catalog = database.map(|(database, _)| database);
     let mut blocks = vec![0; log.run().len()];
     let mut written = Ok(());
     let mut completed = |event: Event, out: &mut dyn Write| {
@@ -91,7 +95,7 @@ fn read(
             }
             Event::Checkpoint(_) => true,
         };
-        if arguments.json && is_shown { listing::write_event(&event, out) } else { Ok(()) }
+        if arguments.json && is_shown { listing::write_event(&event, logins, out) } else { Ok(()) }
     };
     if arguments.lists_records() && !arguments.json {
         writeln!(out, "{}", listing::RECORD_HEAD).map_err(Stop::Write)?;
@@ -100,10 +104,10 @@ fn read(
         if arguments.lists_records() {
             filter.enter(&block);
             for (lsn, record) in block.records() {
-                if !filter.wants(lsn, &record, database) {
+                if !filter.wants(lsn, &record, catalog) {
                     continue;
                 }
-                let rows = database.and_then(|database| row_changes(database, &record));
+                let rows = catalog.and_then(|catalog| row_changes(catalog, &record));
                 match arguments.json {
                     true => listing::write_record(lsn, &record, rows.as_ref(), out),
                     false => listing::write_record_text(lsn, &record, rows.as_ref(), out),
@@ -111,6 +115,7 @@ fn read(
                 .map_err(Stop::Write)?;
             }
         }
+        rate.add(&block);
         history.block(&block, &mut |event| {
             if written.is_ok() {
                 written = completed(event, out);
@@ -136,6 +141,9 @@ fn read(
         open: &open,
         blocks: &blocks,
         lost_bytes: walk.lost_bytes(),
+        rate: &rate,
+        boot: database.and_then(|(database, _)| database.boot.as_ref()),
+        logins,
     };
     match (arguments.json, arguments.lists_records()) {
         (true, _) => report.write_json(out),

@@ -6,13 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::{Database, FileRow};
+use format::bytes::utf16;
 use log::Log;
 use report::info::LogFile;
+use report::log::Logins;
 use source::backup::BackupLog;
 use source::{FileKind, PageSource, identify, read_fully_at};
 
 use crate::failure::Failure;
-use crate::folders;
+use crate::{folders, recover};
 
 /// sysprufiles.filetype of a log.
 pub(crate) const LOG: u8 = 1;
@@ -25,6 +27,12 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     let is_wanted = |path: &Path| is_log(path) || source::is_backup(path);
     let mut files = folders::files(paths, "transaction log file or backup", is_wanted)?;
     files.retain(|path| !source::is_data_file(path));
+    if files.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: is a data file, and no log was named; name the .ldf files of the database too",
+            recover::names(paths)
+        )));
+    }
     let is_named = |path: &PathBuf| paths.contains(path);
     if files.iter().any(|path| is_log(path)) {
         // Backups that lie in the same folder are not meant.
@@ -40,16 +48,47 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     }
 }
 
-/// The catalog of the data files that were named beside a log; `None` without any.
+/// The catalog of the data files that were named beside a log, and the names of its principals; `None` without any.
 ///
 /// # Errors
-/// [`source::OpenError`] if they cannot be read.
-pub(crate) fn database(paths: &[PathBuf]) -> Result<Option<Database>, Failure> {
+/// [`source::OpenError`] if they cannot be read; files of another database than the log.
+pub(crate) fn database(paths: &[PathBuf], log: &Log) -> Result<Option<(Database, Logins)>, Failure> {
     let data: Vec<PathBuf> = paths.iter().filter(|path| source::is_data_file(path)).cloned().collect();
     if data.is_empty() {
         return Ok(None);
     }
-    Ok(Some(catalog::load(&source::DataFiles::open(&data)?)))
+    let source = source::DataFiles::open(&data)?;
+    if let (Some(file), Some(of)) = (source.files().first(), log.files().first())
+        && file.binding_guid.is_some_and(|binding| binding != of.binding_guid)
+    {
+        return Err(Failure::usage(format!(
+            "{}: is a data file of another database than the log {}; name those of the log, or none",
+            file.path.display(),
+            of.path.display()
+        )));
+    }
+    let database = catalog::load(&source);
+    let logins = logins(&source, &database);
+    Ok(Some((database, logins)))
+}
+
+/// Names of the users and roles of a database by their security identifiers, as far as they can be read.
+fn logins(source: &dyn PageSource, database: &Database) -> Logins {
+    /// The base table sys.sysowners.
+    const PRINCIPALS: i32 = 27;
+    /// More than anyone has.
+    const MOST: usize = 100_000;
+    let mut logins = Logins::new();
+    let add = |_, row: &[Option<&[u8]>]| {
+        if let [Some(sid), Some(name)] = row
+            && logins.len() < MOST
+        {
+            logins.entry(sid.to_vec()).or_insert_with(|| utf16(name));
+        }
+    };
+    // Names only make a report easier to read.
+    let _ = catalog::read_base_table(source, database, PRINCIPALS, &["sid", "name"], add);
+    logins
 }
 
 /// Whether a path is a log file, by its content.

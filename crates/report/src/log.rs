@@ -1,18 +1,25 @@
 //! What a transaction log holds: `mdfsck log`.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use catalog::Boot;
 use format::Lsn;
 use format::log::{LogRecord, LogTime, PageChange, TransactionId};
-use format::types::{datetime_text, guid_text};
-use log::{Checkpoint, End, EndReason, Event, History, Log, Outcome, PlacedVlf, Totals, Transaction, duration_ms};
+use format::types::datetime_text;
+use log::{
+    Checkpoint, End, EndReason, Event, History, Log, Outcome, PlacedVlf, Rate, Step, Totals, Transaction, duration_ms,
+};
 
 use crate::json::{line, log as lines};
+pub use crate::log_hold::{Held, Hold};
 use crate::log_rows::{Replaced, RowChanges, RowImage};
-use crate::text_table::{TextTable, printable};
+use crate::text_table::printable;
 
-/// Letters of the picture of the VLFs per line.
-const PICTURE_WIDTH: usize = 96;
+/// Steps of the log over time at most.
+const MOST_STEPS: usize = 14;
+/// Security identifier of sa, on every server.
+const SA: [u8; 1] = [1];
 
 /// A log that was read to its end.
 #[derive(Debug)]
@@ -31,6 +38,30 @@ pub struct LogReport<'a> {
     pub blocks: &'a [u64],
     /// Bytes of damaged blocks before the first one that could be read.
     pub lost_bytes: u64,
+    /// How much was written when.
+    pub rate: &'a Rate,
+    /// The boot page of the database; `None` without its data files.
+    pub boot: Option<&'a Boot>,
+    /// Names of the database's principals by security identifier; empty without its data files.
+    pub logins: &'a Logins,
+}
+
+/// Names by security identifier.
+pub type Logins = BTreeMap<Vec<u8>, String>;
+
+/// Who began a transaction: the name, or else the security identifier in hexadecimal; `None` for system transactions.
+pub(crate) fn login_text(transaction: &Transaction, logins: &Logins) -> Option<String> {
+    let sid = transaction.login.as_slice();
+    match (login_name(transaction, logins), sid) {
+        (_, []) => None,
+        (Some(name), _) => Some(name.to_owned()),
+        _ => Some(format!("0x{}", sid.iter().map(|byte| format!("{byte:02X}")).collect::<String>())),
+    }
+}
+
+fn login_name<'l>(transaction: &Transaction, logins: &'l Logins) -> Option<&'l str> {
+    let known = logins.get(&transaction.login).map(String::as_str);
+    known.or((transaction.login == SA).then_some("sa"))
 }
 
 /// An LSN as SQL Server prints it: `00000022:00000a78:00a0`.
@@ -38,7 +69,7 @@ pub fn lsn_text(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }
 
-fn time_text(time: LogTime) -> Option<String> {
+pub(crate) fn time_text(time: LogTime) -> Option<String> {
     datetime_text(time.ticks, time.days)
 }
 
@@ -46,9 +77,11 @@ fn time_text(time: LogTime) -> Option<String> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_event(event: &Event, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write_event(event: &Event, logins: &Logins, out: &mut dyn io::Write) -> io::Result<()> {
     match event {
-        Event::Transaction(transaction) => line(&lines::LogLine::Transaction(transaction_line(transaction)), out),
+        Event::Transaction(transaction) => {
+            line(&lines::LogLine::Transaction(transaction_line(transaction, logins)), out)
+        }
         Event::Checkpoint(checkpoint) => line(&lines::LogLine::Checkpoint(checkpoint_line(checkpoint)), out),
     }
 }
@@ -168,7 +201,7 @@ fn piece_line(piece: &Replaced) -> lines::LogPiece<'_> {
     lines::LogPiece { offset: piece.offset, column, part_of, before: &piece.before, after: &piece.after }
 }
 
-fn state(outcome: Outcome) -> &'static str {
+pub(crate) fn state(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Committed => "committed",
         Outcome::RolledBack => "rolled back",
@@ -177,7 +210,7 @@ fn state(outcome: Outcome) -> &'static str {
     }
 }
 
-fn transaction_line(transaction: &Transaction) -> lines::LogTransaction<'_> {
+fn transaction_line<'t>(transaction: &'t Transaction, logins: &'t Logins) -> lines::LogTransaction<'t> {
     let sid = transaction.login.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     lines::LogTransaction {
         id: transaction.id.to_string(),
@@ -189,6 +222,7 @@ fn transaction_line(transaction: &Transaction) -> lines::LogTransaction<'_> {
         last_lsn: lsn_text(transaction.last),
         session: Some(transaction.session).filter(|session| *session != 0),
         login_sid: Some(sid).filter(|sid| !sid.is_empty()).map(|sid| format!("0x{sid}")),
+        login: login_name(transaction, logins),
         began: transaction.began.and_then(time_text),
         ended: transaction.ended.and_then(time_text),
     }
@@ -215,13 +249,13 @@ impl LogReport<'_> {
         Some(self.open.iter().filter_map(|transaction| transaction.begin).fold(redo, Lsn::min))
     }
 
-    fn is_active(&self, placed: &PlacedVlf) -> bool {
+    pub(crate) fn is_active(&self, placed: &PlacedVlf) -> bool {
         let needed = self.needed_from().unwrap_or_default();
         (needed.vlf..=self.end.at.vlf.sequence).contains(&placed.vlf.sequence)
     }
 
     /// Blocks of the log in a VLF, and whether a recovery would need it.
-    fn use_of(&self, file: usize, offset: u64) -> (u64, bool) {
+    pub(crate) fn use_of(&self, file: usize, offset: u64) -> (u64, bool) {
         let run = self.log.run();
         match run.iter().position(|placed| placed.file == file && placed.vlf.offset == offset) {
             Some(at) => {
@@ -232,8 +266,13 @@ impl LogReport<'_> {
         }
     }
 
+    /// How much was written when: the length of a step in seconds, and what is in each.
+    pub(crate) fn steps(&self) -> (i64, Vec<(LogTime, Step)>) {
+        self.rate.steps(MOST_STEPS)
+    }
+
     /// Why the log ends, and how many blocks follow that are no part of it.
-    fn end_words(&self) -> (&'static str, u64) {
+    pub(crate) fn end_words(&self) -> (&'static str, u64) {
         match self.end.reason {
             EndReason::Written => ("written", 0),
             EndReason::UnderWay(later) => ("under way", later.count),
@@ -293,10 +332,22 @@ impl LogReport<'_> {
                 line(&lines::LogLine::Vlf(value), out)?;
             }
         }
+        let (seconds, steps) = self.steps();
+        for (from, step) in steps {
+            let value = lines::LogRate {
+                from: time_text(from),
+                seconds,
+                log_bytes: step.log_bytes,
+                records: step.records,
+                transactions: step.transactions,
+            };
+            line(&lines::LogLine::Rate(value), out)?;
+        }
         if let Some(text) = &self.fault() {
             line(&lines::LogLine::Error(crate::json::lines::ErrorText { text }), out)?;
         }
         let (end, blocks_after_end) = self.end_words();
+        let held = self.held();
         let summary = lines::LogSummary {
             blocks: self.history.blocks(),
             records: self.history.records(),
@@ -310,161 +361,12 @@ impl LogReport<'_> {
             checkpoints: self.history.checkpoints(),
             open_transactions: self.open.len() as u64,
             needed_from_lsn: self.needed_from().map(lsn_text),
+            held_by: held.map(|held| held.by.name()),
+            held_from_lsn: held.map(|held| lsn_text(held.from)),
+            held_bytes: held.map(|held| held.bytes),
             complete: self.fault().is_none(),
             files: self.log.files().iter().map(|file| file.logical_name.as_str()).collect(),
         };
         line(&lines::LogLine::Summary(summary), out)
     }
-
-    /// Writes all of it for people.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_text(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        self.files(out)?;
-        self.picture(out)?;
-        self.state(out)?;
-        self.checkpoints(out)?;
-        self.transactions("Open transactions", self.open, out)?;
-        self.transactions("Largest transactions", &self.totals.largest, out)
-    }
-
-    fn files(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut table = TextTable::new(&[0, 2, 3, 4]);
-        table.row(["file", "name", "MB", "VLFs", "in use", "path"]);
-        for (number, file) in self.log.files().iter().enumerate() {
-            let in_use = self.log.run().iter().filter(|placed| placed.file == number).count();
-            table.row([
-                file.file_id.to_string(),
-                file.logical_name.clone(),
-                megabytes(file.bytes),
-                file.vlfs.len().to_string(),
-                in_use.to_string(),
-                file.path.display().to_string(),
-            ]);
-        }
-        table.write(0, out)?;
-        if let Some(file) = self.log.files().first() {
-            writeln!(out, "\nBinding GUID: {}", guid_text(file.binding_guid))?;
-        }
-        Ok(())
-    }
-
-    /// The VLFs of each file, one letter each, or one for several.
-    fn picture(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        writeln!(out, "\nVirtual log files: # needed for recovery, + log that is no longer needed, . free")?;
-        for (number, file) in self.log.files().iter().enumerate() {
-            let letters: Vec<char> = file.vlfs.iter().map(|vlf| self.letter(number, vlf.offset)).collect();
-            // One letter for several VLFs shows the one that matters most.
-            let together = letters.len().div_ceil(10 * PICTURE_WIDTH).max(1);
-            let shown: Vec<char> = letters
-                .chunks(together)
-                .filter_map(|letters| letters.iter().copied().max_by_key(|letter| ".+#".find(*letter)))
-                .collect();
-            for (index, line) in shown.chunks(PICTURE_WIDTH).enumerate() {
-                let head = if index == 0 { format!("{:>4}", file.file_id) } else { " ".repeat(4) };
-                writeln!(out, "{head}  {}", line.iter().collect::<String>())?;
-            }
-            if together > 1 {
-                writeln!(out, "      each letter stands for {together} virtual log files")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn letter(&self, file: usize, offset: u64) -> char {
-        match self.use_of(file, offset) {
-            (_, true) => '#',
-            (0, false) => '.',
-            (_, false) => '+',
-        }
-    }
-
-    fn state(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut table = TextTable::new(&[]);
-        let oldest = self.log.run().first().map_or(0, |placed| placed.vlf.sequence);
-        table.row([
-            "Log".to_owned(),
-            format!(
-                "{} blocks, {} records, {} MB, from VLF {oldest} to VLF {}",
-                self.history.blocks(),
-                self.history.records(),
-                megabytes(self.history.bytes()),
-                self.end.at.vlf.sequence
-            ),
-        ]);
-        let last = self.history.last().map_or_else(|| "no record".to_owned(), lsn_text);
-        let closed =
-            self.history.last_closed().and_then(time_text).map(|at| format!(", written {at}")).unwrap_or_default();
-        table.row(["Last record".to_owned(), format!("{last}{closed}")]);
-        let end = match self.end_words() {
-            ("written", _) => "nothing follows".to_owned(),
-            ("under way", count) => format!("{count} blocks of writes that were not finished follow, as after a crash"),
-            _ => "DAMAGED: blocks of its current use follow, but one before them is missing or wrong".to_owned(),
-        };
-        table.row(["After it".to_owned(), end]);
-        let needed = match (self.needed_from(), self.history.last_checkpoint()) {
-            (Some(needed), Some(checkpoint)) if checkpoint.redo == Some(needed) => {
-                format!("{}, where the last checkpoint says to redo from", lsn_text(needed))
-            }
-            (Some(needed), _) => format!("{}, where the oldest open transaction began", lsn_text(needed)),
-            (None, _) => "unknown: no checkpoint ended in this log".to_owned(),
-        };
-        table.row(["Needed from".to_owned(), needed]);
-        writeln!(out)?;
-        table.write(0, out)
-    }
-
-    fn checkpoints(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let totals = self.totals;
-        writeln!(out, "\nCheckpoints: {}", self.history.checkpoints())?;
-        if let (Some(first), Some(last)) = (totals.first.and_then(time_text), totals.last.and_then(time_text)) {
-            writeln!(out, "  from {first} to {last}, local time of the server")?;
-        }
-        if totals.timed_checkpoints == 0 {
-            return Ok(());
-        }
-        let average = totals.checkpoint_ms as f64 / totals.timed_checkpoints as f64;
-        writeln!(out, "  {average:.1} ms on average; the longest:")?;
-        let mut table = TextTable::new(&[1, 2, 3]);
-        table.row(["began", "ms", "MB of log before it", "open transactions", "LSN"]);
-        for checkpoint in &totals.longest {
-            table.row([
-                checkpoint.began.and_then(time_text).unwrap_or_default(),
-                duration_ms(checkpoint).map(|ms| ms.to_string()).unwrap_or_default(),
-                megabytes(checkpoint.log_bytes),
-                checkpoint.open_transactions.to_string(),
-                lsn_text(checkpoint.begin),
-            ]);
-        }
-        table.write(2, out)
-    }
-
-    fn transactions(&self, title: &str, of: &[Transaction], out: &mut dyn io::Write) -> io::Result<()> {
-        if of.is_empty() {
-            return writeln!(out, "\n{title}: none");
-        }
-        writeln!(out, "\n{title}:")?;
-        let mut table = TextTable::new(&[1, 4, 5]);
-        table.row(["id", "session", "name", "state", "records", "KB of log", "began", "LSN"]);
-        for transaction in of {
-            let session = Some(transaction.session).filter(|session| *session != 0);
-            table.row([
-                transaction.id.to_string(),
-                session.map(|session| session.to_string()).unwrap_or_default(),
-                transaction.name.clone(),
-                state(transaction.outcome).to_owned(),
-                transaction.records.to_string(),
-                transaction.log_bytes.div_ceil(1024).to_string(),
-                transaction.began.and_then(time_text).unwrap_or_default(),
-                transaction.begin.map(lsn_text).unwrap_or_default(),
-            ]);
-        }
-        table.write(2, out)
-    }
-}
-
-/// Megabytes with one digit.
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }

@@ -23,6 +23,10 @@ pub struct Boot {
     pub checkpoint_lsn: Lsn,
     /// LSN from which recovery redoes.
     pub redo_lsn: Lsn,
+    /// LSN up to which log was backed up last; zero if it never was.
+    pub log_backup_lsn: Lsn,
+    /// Where the chain of log backups starts; zero without a full backup to start it.
+    pub log_backup_chain_origin: Lsn,
     /// Default collation id.
     pub collation: u32,
     /// Creation or attach date, if set.
@@ -44,6 +48,11 @@ impl Boot {
     /// server without regard to this, and much of its content is in no catalog.
     pub fn clean_shutdown(&self) -> bool {
         self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
+    }
+
+    /// Whether log is given up at checkpoints instead of being kept for log backups.
+    pub fn is_simple_recovery(&self) -> bool {
+        self.status & format::boot::status::SIMPLE != 0
     }
 
     /// Whether the database is tempdb, which has nothing that outlives its server.

@@ -15,7 +15,7 @@ pub(crate) struct RecoveryArguments {
     /// Read data files as they are, without the changes in their log
     ///
     /// Data files that were not shut down cleanly are recovered in memory with their log, if it is named or lies beside
-    /// them. Nothing is written to them.
+    /// them. Nothing is written to them. Without the log, lost writes are not looked for either.
     #[arg(long, help_heading = RECOVERY)]
     pub(crate) no_log: bool,
 

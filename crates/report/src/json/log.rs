@@ -13,6 +13,7 @@ pub(crate) enum LogLine<'a> {
     Transaction(LogTransaction<'a>),
     Checkpoint(LogCheckpoint),
     Vlf(LogVlf),
+    Rate(LogRate),
     Error(ErrorText<'a>),
     Summary(LogSummary<'a>),
 }
@@ -122,6 +123,9 @@ pub(crate) struct LogTransaction<'a> {
     pub(crate) session: Option<u16>,
     /// Security identifier of the login in hexadecimal; null if none is named.
     pub(crate) login_sid: Option<String>,
+    /// Name of the database's user or role with this identifier, where data files are named too; `sa` is known without them;
+    /// null if it is not known.
+    pub(crate) login: Option<&'a str>,
     /// When it began, in the server's local time.
     pub(crate) began: Option<String>,
     /// When it ended.
@@ -170,6 +174,23 @@ pub(crate) struct LogVlf {
     pub(crate) active: bool,
 }
 
+/// What was written in a step of time; steps in which nothing was have no line. A block is of the time at which it was closed, or
+/// else of the last begin or end of a transaction or checkpoint up to it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogRate {
+    /// When the step starts, in the server's local time.
+    pub(crate) from: Option<String>,
+    /// Length of the step in seconds.
+    pub(crate) seconds: i64,
+    /// Bytes of log blocks.
+    pub(crate) log_bytes: u64,
+    /// Records.
+    pub(crate) records: u64,
+    /// Transactions that ended.
+    pub(crate) transactions: u64,
+}
+
 /// The last line: totals, and where the log ends.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -199,6 +220,13 @@ pub(crate) struct LogSummary<'a> {
     pub(crate) open_transactions: u64,
     /// LSN from which a recovery would need the log; null if no checkpoint ended in it.
     pub(crate) needed_from_lsn: Option<String>,
+    /// What holds the log back, as `log_reuse_wait_desc` has it: `NOTHING`, `CHECKPOINT`, `ACTIVE_TRANSACTION`, or `LOG_BACKUP`, which
+    /// takes the data files to know. Whether replication needs log is not known. Null if no checkpoint ended in the log.
+    pub(crate) held_by: Option<&'static str>,
+    /// LSN from which it is held back.
+    pub(crate) held_from_lsn: Option<String>,
+    /// Bytes of log from there on.
+    pub(crate) held_bytes: Option<u64>,
     /// Whether the log was read to its end.
     pub(crate) complete: bool,
     /// Names of the log files.

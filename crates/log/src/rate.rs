@@ -1,0 +1,164 @@
+//! How much log was written when.
+
+use std::collections::BTreeMap;
+
+use format::log::{Block, LogTime, Operation};
+
+/// Steps that are kept at most; with more, each gets longer.
+const MOST_STEPS: usize = 4096;
+/// Lengths of a step while the log is read, in seconds: each divides the next one.
+const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
+/// Lengths of a step that people can think in, in seconds.
+const SHOWN: [i64; 17] = [
+    60,
+    120,
+    300,
+    600,
+    1800,
+    3600,
+    7200,
+    10_800,
+    21_600,
+    43_200,
+    86_400,
+    2 * 86_400,
+    7 * 86_400,
+    14 * 86_400,
+    28 * 86_400,
+    91 * 86_400,
+    364 * 86_400,
+];
+const SECONDS_PER_DAY: i64 = 86_400;
+const TICKS_PER_SECOND: i64 = 300;
+
+/// What was written in a step.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Step {
+    /// Bytes of log blocks.
+    pub log_bytes: u64,
+    /// Records.
+    pub records: u64,
+    /// Transactions that ended.
+    pub transactions: u64,
+}
+
+impl Step {
+    fn add(&mut self, other: Self) {
+        self.log_bytes += other.log_bytes;
+        self.records += other.records;
+        self.transactions += other.transactions;
+    }
+}
+
+/// Adds up the blocks of a log by time: a block is of the time at which it was closed, or of the latest time that its records or
+/// those before it name, in the server's local time.
+#[derive(Debug, Default)]
+pub struct Rate {
+    /// By the number of the step since 1900.
+    steps: BTreeMap<i64, Step>,
+    /// Position in [`LENGTHS`].
+    length: usize,
+    now: Option<LogTime>,
+    /// Blocks before the first time.
+    early: Step,
+}
+
+impl Rate {
+    /// Adds a block.
+    pub fn add(&mut self, block: &Block<'_>) {
+        let (mut named, mut transactions) = (None, 0);
+        for (_, record) in block.records() {
+            let time = match record.operation() {
+                Operation::BEGIN_XACT => record.begin_transaction().and_then(|begin| begin.began),
+                Operation::COMMIT_XACT | Operation::ABORT_XACT => {
+                    transactions += 1;
+                    record.end_transaction().and_then(|(ended, _)| ended)
+                }
+                Operation::BEGIN_CKPT => record.begin_checkpoint().and_then(|begin| begin.began),
+                _ => None,
+            };
+            named = time.or(named);
+        }
+        self.now = block.closed().or(named).or(self.now);
+        let step = Step { log_bytes: block.size() as u64, records: block.record_count() as u64, transactions };
+        let Some(now) = self.now else { return self.early.add(step) };
+        let early = std::mem::take(&mut self.early);
+        let entry = self.steps.entry(seconds(now).div_euclid(self.length())).or_default();
+        entry.add(early);
+        entry.add(step);
+        while self.steps.len() > MOST_STEPS && self.length + 1 < LENGTHS.len() {
+            let before = self.length();
+            self.length += 1;
+            self.steps = joined(&self.steps, before, self.length());
+        }
+    }
+
+    fn length(&self) -> i64 {
+        LENGTHS.get(self.length).copied().unwrap_or(SECONDS_PER_DAY)
+    }
+
+    /// The steps in which anything was written, each with the time at which it starts, and their length in seconds: the shortest
+    /// that makes no more than `most` of them. Empty for a log without any time.
+    pub fn steps(&self, most: usize) -> (i64, Vec<(LogTime, Step)>) {
+        let length = self.length();
+        let fitting = |shown: &i64| shown % length == 0 && joined(&self.steps, length, *shown).len() <= most;
+        let longest = SHOWN.last().copied().unwrap_or(length);
+        let shown = SHOWN.iter().copied().find(fitting).unwrap_or(longest);
+        let steps = joined(&self.steps, length, shown);
+        (shown, steps.into_iter().map(|(number, step)| (time(number * shown), step)).collect())
+    }
+}
+
+/// Steps of `length` seconds put together to longer ones.
+fn joined(steps: &BTreeMap<i64, Step>, length: i64, longer: i64) -> BTreeMap<i64, Step> {
+    let mut joined: BTreeMap<i64, Step> = BTreeMap::new();
+    for (number, step) in steps {
+        joined.entry((number * length).div_euclid(longer)).or_default().add(*step);
+    }
+    joined
+}
+
+/// Seconds since 1900.
+fn seconds(time: LogTime) -> i64 {
+    i64::from(time.days) * SECONDS_PER_DAY + i64::from(time.ticks) / TICKS_PER_SECOND
+}
+
+fn time(seconds: i64) -> LogTime {
+    LogTime {
+        days: i32::try_from(seconds.div_euclid(SECONDS_PER_DAY)).unwrap_or_default(),
+        ticks: (seconds.rem_euclid(SECONDS_PER_DAY) * TICKS_PER_SECOND) as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(times: &[i64]) -> Rate {
+        let mut rate = Rate::default();
+        for second in times {
+            let step = Step { log_bytes: 512, records: 2, transactions: 1 };
+            rate.steps.entry(second.div_euclid(60)).or_default().add(step);
+        }
+        rate
+    }
+
+    #[test]
+    fn the_shortest_step_that_makes_few_enough_is_shown_and_nothing_is_lost() {
+        const DAY: i64 = 40_000 * SECONDS_PER_DAY;
+        for (times, length, count) in [
+            ((0..12).map(|minute| DAY + 60 * minute).collect::<Vec<_>>(), 60, 12),
+            ((0..120).map(|minute| DAY + 60 * minute).collect(), 600, 12),
+            // A few minutes, years apart.
+            (vec![DAY, DAY + 60, DAY + 900 * SECONDS_PER_DAY], 60, 3),
+            ((0..400).map(|day| DAY + day * SECONDS_PER_DAY).collect(), 91 * SECONDS_PER_DAY, 5),
+        ] {
+            let rate = rate(&times);
+            let (found, steps) = rate.steps(12);
+            assert_eq!((found, steps.len()), (length, count), "{times:?}");
+            assert_eq!(steps.iter().map(|(_, step)| step.records).sum::<u64>(), 2 * times.len() as u64);
+            assert!(steps.first().is_some_and(|(first, _)| seconds(*first) <= times[0]));
+        }
+        assert!(Rate::default().steps(12).1.is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! What keeps a log from being reused, in the words of `log_reuse_wait_desc`.
+
+use catalog::Boot;
+use format::Lsn;
+use log::Transaction;
+
+use crate::log::LogReport;
+
+/// What holds a log back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Only the virtual log file that is written to is needed.
+    Nothing,
+    /// Recovery would redo from there.
+    Checkpoint,
+    /// It was not backed up.
+    LogBackup,
+    /// A transaction is open that began there.
+    ActiveTransaction,
+}
+
+impl Hold {
+    /// SQL Server's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "NOTHING",
+            Self::Checkpoint => "CHECKPOINT",
+            Self::LogBackup => "LOG_BACKUP",
+            Self::ActiveTransaction => "ACTIVE_TRANSACTION",
+        }
+    }
+}
+
+/// From where a log is still needed, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The oldest record that is needed.
+    pub from: Lsn,
+    /// Why.
+    pub by: Hold,
+    /// Bytes of log from there on.
+    pub bytes: u64,
+}
+
+/// From where log has not been backed up: with the full or bulk-logged recovery model, once there is a full backup. `None` if no
+/// log backup is waited for.
+fn not_backed_up_from(boot: &Boot) -> Option<Lsn> {
+    let is_kept = !boot.is_simple_recovery() && boot.log_backup_chain_origin != Lsn::default();
+    is_kept.then(|| boot.log_backup_lsn.max(boot.log_backup_chain_origin))
+}
+
+impl LogReport<'_> {
+    /// What holds the log back, as far as the log and the boot page say; `None` if no checkpoint ended in the log. Whether
+    /// replication or change data capture still needs it is not known.
+    pub fn held(&self) -> Option<Held> {
+        let redo = self.history.last_checkpoint()?.redo?;
+        let oldest = self.oldest_open().and_then(|transaction| transaction.begin);
+        let backup = self.boot.and_then(not_backed_up_from);
+        let candidates = [
+            Some((redo, Hold::Checkpoint)),
+            oldest.map(|begin| (begin, Hold::ActiveTransaction)),
+            backup.map(|lsn| (lsn, Hold::LogBackup)),
+        ];
+        let (from, by) = candidates.into_iter().flatten().min_by_key(|(lsn, _)| *lsn)?;
+        let by = if from.vlf >= self.end.at.vlf.sequence { Hold::Nothing } else { by };
+        Some(Held { from, by, bytes: self.bytes_from(from) })
+    }
+
+    /// The open transaction that began first.
+    pub(crate) fn oldest_open(&self) -> Option<&Transaction> {
+        self.open.iter().filter(|transaction| transaction.begin.is_some()).min_by_key(|transaction| transaction.begin)
+    }
+
+    /// Bytes of log from a record's block to the end.
+    fn bytes_from(&self, lsn: Lsn) -> u64 {
+        let needed = self.log.run().iter().filter(|placed| placed.vlf.sequence >= lsn.vlf);
+        let bytes = needed.map(|placed| {
+            let from = match placed.vlf.sequence == lsn.vlf {
+                true => placed.vlf.block_offset(lsn.block).unwrap_or(placed.from),
+                false => placed.from,
+            };
+            let is_last = placed.vlf.sequence == self.end.at.vlf.sequence;
+            let to = if is_last { self.end.offset } else { placed.to };
+            to.saturating_sub(from)
+        });
+        bytes.sum()
+    }
+}
