@@ -4,6 +4,7 @@
 mod backup;
 mod database;
 pub mod inputs;
+mod log;
 
 use expr::{ColumnType, Scratch};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};
@@ -18,6 +19,7 @@ use format::{Page, PageBytes};
 
 pub use backup::backup;
 pub use database::{bootstrap, database};
+pub use log::{log_file, recovery};
 
 /// Takes any bytes.
 pub type Target = fn(&[u8]);
@@ -33,6 +35,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("backup", |bytes| backup(&[], bytes)),
     ("xpress", source::hostile::xpress),
     ("log", source::hostile::log_block),
+    ("log_file", log_file),
+    ("recovery", recovery),
     ("xel", xel),
 ];
 

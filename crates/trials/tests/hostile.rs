@@ -133,6 +133,16 @@ fn any_log_block_is_read_or_refused() {
 }
 
 #[test]
+fn any_log_file_is_read_or_refused() {
+    run("log_file");
+}
+
+#[test]
+fn any_log_recovers_a_database_or_is_refused() {
+    run("recovery");
+}
+
+#[test]
 fn any_event_file_is_read_or_refused() {
     run("xel");
 }

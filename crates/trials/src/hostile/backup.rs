@@ -61,10 +61,10 @@ fn right(content: &mut [u8], at: usize, words: usize) {
 }
 
 /// A file that is gone with its value: backups are read from files alone.
-struct Temporary(PathBuf);
+pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
-    fn write(content: &[u8]) -> Option<Self> {
+    pub(super) fn write(content: &[u8]) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let file = Self(std::env::temp_dir().join(format!("mdfsck-hostile-{}-{number}", std::process::id())));

@@ -14,6 +14,7 @@ const WORDS: &str = "( ) + - * / % [a] [bb] [ccc] 'x' N'y' 1 0x1F 1.5 and or not
 pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes: usize) -> Vec<u8> {
     match target {
         "bootstrap" | "database" => return changes(random),
+        "log_file" | "recovery" => return changes_of_log(random),
         "backup" if backup_bytes > 0 => return changes_of_backup(random, backup_bytes),
         "expression" => {
             let words: Vec<&str> = WORDS.split_whitespace().collect();
@@ -84,6 +85,27 @@ fn changes_of_backup(random: &mut Random, length: usize) -> Vec<u8> {
         let value = [&[0][..], &[0xFF], &[0xFF; 4], &[1, 0], &[0x80], &[0xFF, 0x7F]][random.below(6)];
         bytes.push(value.len() as u8);
         bytes.extend(value);
+    }
+    bytes
+}
+
+/// Changes of a log: headers of VLFs and blocks, and bytes of records, which are small.
+fn changes_of_log(random: &mut Random) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let (flags, offset) = match random.below(4) {
+            0 => (1 << 15, random.below(48)),
+            1 => (1 << 14, random.below(4096)),
+            2 => (0, random.below(72)),
+            _ => (0, 72 + random.below(4096)),
+        };
+        bytes.extend((flags | random.below(1 << 14) as u16).to_le_bytes());
+        bytes.extend((offset as u16).to_le_bytes());
+        let length = 1 + random.below(8);
+        bytes.push(length as u8);
+        let fill = [0, 0xFF, 0x80, 1, 2, 3][random.below(6)];
+        let is_noise = random.below(2) == 0;
+        bytes.extend((0..length).map(|_| if is_noise { random.number() as u8 } else { fill }));
     }
     bytes
 }
