@@ -53,7 +53,7 @@ pub struct Spec {
     pub transactions: u64,
     /// Virtual log files at the start; there will be more if they are not enough.
     pub vlfs: u32,
-    /// Size of each, a multiple of 512.
+    /// Size of each, a multiple of 512 with room for the largest block: 0x11000 at least.
     pub vlf_bytes: u64,
     /// Checkpoints are taken now and then; without them all of the log is to be redone.
     pub has_checkpoints: bool,
@@ -166,6 +166,9 @@ pub struct OpenTransaction {
 
 impl Workload {
     /// Prepares a workload.
+    ///
+    /// # Errors
+    /// [`LabError`]: a version or a size of virtual log files that workloads do not have, or a folder that cannot be written.
     pub fn new(spec: Spec) -> Result<Self, LabError> {
         Ok(Self { spec, base: Base::new(&spec)? })
     }

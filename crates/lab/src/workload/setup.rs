@@ -19,12 +19,15 @@ use crate::disk::LabError;
 use crate::fixed::log_header;
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
 use crate::keys::KeyOrder;
-use crate::log::LogForm;
+use crate::log::{HEADER_PAGE, LogForm, MOST_BYTES, SECTOR};
 use crate::page::{PageVerify, page_type};
 use crate::random::{Random, mix};
 use crate::row::Row;
 use crate::values::Rows;
 use crate::version::Version;
+
+/// The largest block must fit after the header of a virtual log file.
+const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
 
 /// Units of the base tables with the counters.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
@@ -65,6 +68,14 @@ impl Base {
     pub(super) fn new(spec: &Spec) -> Result<Self, LabError> {
         if spec.version < Version::V706 {
             return Err(LabError::Description("workloads run on SQL Server 2012 or later".to_owned()));
+        }
+        if spec.vlf_bytes < LEAST_VLF_BYTES || !spec.vlf_bytes.is_multiple_of(SECTOR as u64) {
+            let words = format!(
+                "a virtual log file of {} bytes: it must be a multiple of {SECTOR} and at least {LEAST_VLF_BYTES}, its header and \
+                 the largest block",
+                spec.vlf_bytes
+            );
+            return Err(LabError::Description(words));
         }
         let description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
         let io = |source| LabError::Io { path: std::env::temp_dir(), source };

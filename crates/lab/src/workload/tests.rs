@@ -137,6 +137,17 @@ fn assert_commits(chain: &Chain) {
     }
 }
 
+#[test]
+fn virtual_log_files_without_room_for_the_largest_block_are_refused() {
+    for vlf_bytes in [0, 0x2000, 0x10000, 0x10E00, 0x11001] {
+        let refused = Workload::new(Spec { vlf_bytes, ..spec(1) }).map(|_| ());
+        assert!(matches!(refused, Err(crate::LabError::Description(_))), "{vlf_bytes}");
+    }
+    let chain = Workload::new(Spec { vlf_bytes: 0x11000, ..spec(1) }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    chain.chain(&[SetKind::Full, SetKind::Log], ChainOptions::default(), folder.path()).unwrap();
+}
+
 /// Full, differential and log backups lead to the truth at the end of each: pages of the newest full backup and the
 /// differential after it, records of all sets from the checkpoint on.
 #[test]
