@@ -12,7 +12,7 @@ use format::record::{RecordKind, VERSION_TAG_BYTES};
 use format::slots::MAX_SLOTS;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 
-use crate::layout::{has_rows, is_same_row, pointer, row_length};
+use crate::layout::{FRAGMENT_LENGTH, has_rows, is_same_row, logged_length, pointer, row_length, row_of_image};
 use crate::misfit::Misfit;
 
 /// Where the page header has a field.
@@ -163,6 +163,12 @@ impl WorkingPage {
         self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut).ok_or(Misfit::RowMissing)
     }
 
+    /// Whether the row in the slot is the one that a record has the image of.
+    fn has_row(&self, slot: u16, image: &[u8]) -> bool {
+        let row = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
+        row.is_some_and(|row| is_same_row(self.page(), &row.bytes, image))
+    }
+
     /// Applies a change other than FORMAT_PAGE.
     pub(crate) fn redo(&mut self, slot: u16, context: u8, change: &Change<'_>) -> Result<(), Misfit> {
         match change {
@@ -204,7 +210,7 @@ impl WorkingPage {
             Change::Insert { images, over_ghost } => {
                 for (index, image) in images.iter().enumerate() {
                     let slot = slot.checked_add(index as u16).ok_or(Misfit::RowMissing)?;
-                    if !is_same_row(&self.row(slot)?.bytes, image) {
+                    if !self.has_row(slot, image) {
                         return Err(Misfit::RowMissing);
                     }
                 }
@@ -236,15 +242,16 @@ impl WorkingPage {
         if images.len() + self.rows.len() > MAX_SLOTS || usize::from(slot) >= MAX_SLOTS {
             return Err(Misfit::TooFull);
         }
-        let row = |image: &&[u8]| Some(Row { offset: 0, bytes: image.to_vec() });
+        let row = |image: &&[u8]| Some(Row { offset: 0, bytes: row_of_image(self.page(), image) });
+        let rows: Vec<Option<Row>> = images.iter().map(row).collect();
         let at = usize::from(slot);
         if self.keeps_slots(context) {
-            for (at, image) in (at..).zip(images) {
+            for (at, row) in (at..).zip(rows) {
                 if at >= self.rows.len() {
                     self.rows.resize(at + 1, None);
                 }
                 match self.rows.get_mut(at) {
-                    Some(place @ None) => *place = row(image),
+                    Some(place @ None) => *place = row,
                     _ => return Err(Misfit::RowMissing),
                 }
             }
@@ -253,7 +260,7 @@ impl WorkingPage {
         if at > self.rows.len() {
             return Err(Misfit::RowMissing);
         }
-        self.rows.splice(at..at, images.iter().map(row));
+        self.rows.splice(at..at, rows);
         Ok(())
     }
 
@@ -296,6 +303,8 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
+        let logged = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
+        let logged = logged.map_or(0, |row| logged_length(self.page(), &row.bytes));
         let row = self.row(slot)?;
         let length = row.bytes.len();
         // From the last to the first, so that offsets hold.
@@ -314,14 +323,15 @@ impl WorkingPage {
                 row.bytes.resize(end, 0);
             }
             let place = row.bytes.get(at..end).ok_or(Misfit::RowMissing)?;
-            if !forward && place != piece.after {
+            let is_logged = logged.saturating_sub(at).min(place.len());
+            if !forward && place.get(..is_logged) != piece.after.get(..is_logged) {
                 return Err(Misfit::RowMissing);
             }
             row.bytes.splice(at..end, put.iter().copied());
         }
         if is_lob && row.bytes.len() != length {
             let size = (row.bytes.len() as u16).to_le_bytes();
-            row.bytes.get_mut(2..4).ok_or(Misfit::RowMissing)?.copy_from_slice(&size);
+            row.bytes.get_mut(FRAGMENT_LENGTH).ok_or(Misfit::RowMissing)?.copy_from_slice(&size);
         }
         let is_moved = row.bytes.len() != length;
         self.is_moved |= is_moved;
@@ -450,5 +460,66 @@ impl WorkingPage {
         self.put(const { at("m_freeData", 2) }, &(end as u16).to_le_bytes());
         self.rows = rows;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: PageId = PageId::new(1, 100);
+
+    /// A page of this type with one row.
+    fn with_row(kind: PageType, pminlen: u16, row: &[u8]) -> WorkingPage {
+        let new = NewPage { kind: kind as u8, level: 0, previous: PageId::NONE, next: PageId::NONE, pminlen };
+        let mut page = WorkingPage::format(PAGE, (1, 7), &new).unwrap();
+        let insert = Change::Insert { images: vec![row], over_ghost: false };
+        page.redo(0, 2, &insert).unwrap();
+        WorkingPage::load(&page.finish().unwrap()).unwrap()
+    }
+
+    /// A row of a table with one column of four bytes and a version tag.
+    const TAGGED: [u8; 11] = [0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0];
+
+    #[test]
+    fn a_change_that_reaches_into_the_version_tag_is_taken_back_whatever_the_tag_is() {
+        let mut page = with_row(PageType::Data, 8, &TAGGED);
+        let tag: Vec<u8> = (1..15).collect();
+        page.replace(
+            0,
+            &[Piece { old_offset: 11, new_offset: 11, old_length: 14, before: &[0; 14], after: &tag }],
+            true,
+        )
+        .unwrap();
+        // The column count, the NULL bitmap and two bytes of the tag: logged as they were then.
+        let piece = Piece {
+            old_offset: 8,
+            new_offset: 8,
+            old_length: 5,
+            before: &[1, 0, 1, 0, 0],
+            after: &[1, 0, 0, 0xEE, 0xEE],
+        };
+        page.undo(0, 2, &Change::ModifyRow(piece), &[], false).unwrap();
+        assert_eq!(page.row(0).unwrap().bytes[8..11], [1, 0, 1]);
+        // What is not of the tag must be there.
+        let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
+        assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
+    }
+
+    #[test]
+    fn inserted_rows_with_version_tags_are_found_on_pages_of_every_kind() {
+        let index: &[u8] = &[0x46, 1, 2, 3, 4];
+        let lob: &[u8] = &[0x48, 0, 5, 0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 0, b'v', b'a', b'l', b'u', b'e'];
+        for (kind, pminlen, image) in
+            [(PageType::Data, 8, &TAGGED[..]), (PageType::Index, 5, index), (PageType::TextMix, 0, lob)]
+        {
+            let mut page = with_row(kind, pminlen, image);
+            let row = page.row(0).unwrap();
+            assert_eq!(row.bytes.len(), image.len() + VERSION_TAG_BYTES, "{kind:?}");
+            row.bytes[image.len()..].fill(0xD7);
+            let insert = Change::Insert { images: vec![image], over_ghost: false };
+            page.undo(0, 5, &insert, &[], true).unwrap();
+            assert!(page.rows.iter().all(Option::is_none), "{kind:?}");
+        }
     }
 }

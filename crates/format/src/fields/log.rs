@@ -102,8 +102,10 @@ fields! { LOG_DELETE_SPLIT: LogDeleteSplit, "docs/format/log.md#changes";
 }
 
 fields! { LOG_COUNT_DELTA: LogCountDelta, "docs/format/log.md#changes";
+    "kind", "kind", At(0x30), B(4), Unsigned, [],
+        "0: three values; 1: one, of a row of sysrowsets; 2: one, of a row of sysrscols, 8 bytes further; 3 and 4: two";
     "values", "values", At(0x50), B(128), Bytes, [],
-        "eight of: i64 value, absolute; u32 offset in the row; u32 length, 0 for none";
+        "as many as the kind says, others are leftovers: i64 value, absolute; u32 offset in the row; u32 length, 0 means 8";
 }
 
 fields! { LOG_ROOT_CHANGE: LogRootChange, "docs/format/log.md#changes";

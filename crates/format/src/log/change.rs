@@ -231,12 +231,56 @@ impl<'a> LogRecord<'a> {
     }
 
     fn counters(&self) -> Option<Vec<(u32, i64, u32)>> {
+        const KIND: usize = offset(Structure::LogCountDelta, "kind", 4);
         const VALUES: usize = offset(Structure::LogCountDelta, "values", 128);
-        let values = self.bytes().get(VALUES..self.fixed_bytes().min(VALUES + 128))?;
-        let counter = |value: &[u8; COUNTER_BYTES]| {
-            Some((u32_at(value, 8)?, u64_at(value, 0)?.cast_signed(), u32_at(value, 12)?))
+        let (first, count) = match u32_at(self.bytes(), KIND)? {
+            0 => (VALUES, 3),
+            1 => (VALUES, 1),
+            // The id of the column stands before the value.
+            2 => (VALUES + 8, 1),
+            3 | 4 => (VALUES, 2),
+            _ => return None,
         };
-        let counters = values.as_chunks::<COUNTER_BYTES>().0.iter().filter_map(counter);
-        Some(counters.filter(|(_, _, length)| *length != 0).collect())
+        let values = self.bytes().get(first..first + count * COUNTER_BYTES)?;
+        let counter = |value: &[u8; COUNTER_BYTES]| {
+            let length = u32_at(value, 12)?;
+            Some((u32_at(value, 8)?, u64_at(value, 0)?.cast_signed(), if length == 0 { 8 } else { length }))
+        };
+        values.as_chunks::<COUNTER_BYTES>().0.iter().map(counter).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A COUNT_DELTA of this kind, with four values: 100 at offset 45 and so on. What its kind does not use is a leftover.
+    fn count_delta(kind: u8, first_value: usize, lengths: u32) -> Vec<u8> {
+        let mut bytes = vec![0x5A; 208 + 4];
+        bytes[2..4].copy_from_slice(&208u16.to_le_bytes());
+        (bytes[0x16], bytes[0x17]) = (18, 18);
+        bytes[0x30..0x34].copy_from_slice(&[kind, 0, 0, 0]);
+        for number in 0..4u32 {
+            let at = first_value + COUNTER_BYTES * number as usize;
+            bytes[at..at + 8].copy_from_slice(&i64::from(100 + number).to_le_bytes());
+            bytes[at + 8..at + 12].copy_from_slice(&(45 + 8 * number).to_le_bytes());
+            bytes[at + 12..at + 16].copy_from_slice(&lengths.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn counters_are_as_many_as_their_kind_says() {
+        let counters = [(45, 100, 8), (53, 101, 8), (61, 102, 8)];
+        // Rows of sysrowsets have their value without a length, and those of columns after the id of the column.
+        for (kind, first_value, lengths, count) in
+            [(0, 0x50, 8, 3), (1, 0x50, 0, 1), (2, 0x58, 8, 1), (3, 0x50, 8, 2), (4, 0x50, 8, 2)]
+        {
+            let bytes = count_delta(kind, first_value, lengths);
+            let change = LogRecord::new(&bytes).change();
+            assert_eq!(change, Some(Change::SetCounters(counters[..count].to_vec())), "kind {kind}");
+        }
+        assert_eq!(LogRecord::new(&count_delta(5, 0x50, 8)).change(), None, "a kind that is not known");
+        assert_eq!(LogRecord::new(&count_delta(0, 0x50, 8)[..0x70]).change(), None, "a record that is cut off");
     }
 }

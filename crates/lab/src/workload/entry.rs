@@ -196,7 +196,8 @@ impl Entry {
         entry
     }
 
-    /// Counters of a catalog row: absolute values, each of eight bytes, and where they are in the row.
+    /// Counters of a catalog row: absolute values, each of eight bytes, and where they are in the row. Of rows of sysrowsets,
+    /// kind 1, the length is not written.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());
@@ -205,7 +206,7 @@ impl Entry {
             let place = 0x50 + 16 * number;
             put(&mut entry.fixed, place, &value.to_le_bytes());
             put(&mut entry.fixed, place + 8, &at.to_le_bytes());
-            put(&mut entry.fixed, place + 12, &8u32.to_le_bytes());
+            put(&mut entry.fixed, place + 12, &if kind == 1 { 0u32 } else { 8 }.to_le_bytes());
         }
         entry
     }
