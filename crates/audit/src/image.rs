@@ -18,6 +18,8 @@ const ROWS: std::ops::RangeInclusive<u8> = 1..=6;
 const LOB: [u8; 2] = [5, 6];
 /// IAM and PFS pages.
 const MAPS: [u8; 2] = [10, 11];
+/// Counters of an object in its row of the catalog.
+const COUNTERS: u8 = 18;
 /// Bits of a status byte that may change without a record: the type, when a row becomes a ghost, and the version tag.
 const UNLOGGED_STATUS: u8 = 0b0100_1110;
 /// A row on a LOB page begins with its status and its length.
@@ -119,7 +121,7 @@ impl ImageKey {
                     }
                 }
             }
-            Operation::MODIFY_ROW if ROWS.contains(&context) || MAPS.contains(&context) => {
+            Operation::MODIFY_ROW if ROWS.contains(&context) || MAPS.contains(&context) || context == COUNTERS => {
                 let Change::ModifyRow(piece) = record.change()? else { return None };
                 let before = if LOB.contains(&context) { LOB_LENGTH_END.saturating_sub(piece.new_offset) } else { 0 };
                 let after = piece.after.get(before.into()..).filter(|after| !after.is_empty())?;

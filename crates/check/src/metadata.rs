@@ -17,6 +17,9 @@ const SYSALLOCUNITS: i32 = 7;
 /// Tables needed to identify objects and their layouts: also sysschobjs, syscolpars, sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
+/// Versions that no release has: steps of an upgrade from 2005, which may have been cut off with either form of catalog.
+const BETWEEN_2005_AND_2008: std::ops::RangeInclusive<u16> = 613..=654;
+
 /// Findings and gaps of the catalog as it was read.
 pub(crate) fn check(
     source: &dyn PageSource,
@@ -60,7 +63,11 @@ pub(crate) fn check(
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_of_another_version(database) {
         coverage.note(&limits::CATALOG_VERSION, "boot page (1:9), dbi_version", 0);
-        findings.push(Finding::new(&registry::CATALOG_INCONSISTENT).page(PageId::BOOT));
+        let is_being_upgraded =
+            database.boot.as_ref().is_some_and(|boot| BETWEEN_2005_AND_2008.contains(&boot.version));
+        if !is_being_upgraded {
+            findings.push(Finding::new(&registry::CATALOG_INCONSISTENT).page(PageId::BOOT));
+        }
     } else if database.gaps.iter().all(|gap| gap.missing_rows == 0) && is_inconsistent(database) {
         findings.push(Finding::new(&registry::CATALOG_INCONSISTENT));
     }

@@ -47,10 +47,20 @@ const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 /// Marks a boot page, torn bits undone, as that of a database that was shut down in order: the clean shutdown bit, and `end`
 /// as last checkpoint and as start of redo, so that no page is newer. Returns whether it could. The page must be sealed again.
 pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
+    set(page, |status| status | status::CLEAN_SHUTDOWN, end, end)
+}
+
+/// Marks a boot page, torn bits undone, as that of a database in use: no clean shutdown bit, this last checkpoint, and redo from
+/// `redo_from`, which versions before 2012 cannot name. Returns whether it could. The page must be sealed again.
+pub fn in_use(page: &mut PageBytes, checkpoint: Lsn, redo_from: Lsn) -> bool {
+    set(page, |status| status & !status::CLEAN_SHUTDOWN, checkpoint, redo_from)
+}
+
+fn set(page: &mut PageBytes, status: impl FnOnce(u32) -> u32, checkpoint: Lsn, redo_from: Lsn) -> bool {
     let view = Page::new(page);
     let Some(boot) = Boot::read(view) else { return false };
     let Some(start) = view.slot_offset(0).map(usize::from) else { return false };
-    let status = boot.status() | status::CLEAN_SHUTDOWN;
+    let status = status(boot.status());
     let has_redo_start = boot.version() >= FIRST_WITH_DIRTY_PAGE_LSN;
     let mut put = |at: usize, bytes: &[u8]| {
         if let Some(place) = page.get_mut(start + at..start + at + bytes.len()) {
@@ -58,9 +68,9 @@ pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
         }
     };
     put(const { at("dbi_status", 4) }, &status.to_le_bytes());
-    put(const { at("dbi_checkptLSN", 10) }, &end.bytes());
+    put(const { at("dbi_checkptLSN", 10) }, &checkpoint.bytes());
     if has_redo_start {
-        put(const { at("dbi_DirtyPageLSN", 10) }, &end.bytes());
+        put(const { at("dbi_DirtyPageLSN", 10) }, &redo_from.bytes());
     }
     true
 }

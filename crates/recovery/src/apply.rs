@@ -308,7 +308,7 @@ fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
 }
 
 /// The page as stored on disk, if it is sound.
-fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
+pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
     if format::protection::verify(stored).is_err() {
         return Err(Misfit::PageDamaged);
     }

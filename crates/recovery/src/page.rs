@@ -22,8 +22,8 @@ const fn at(name: &str, bytes: u32) -> usize {
 
 /// The type of a record, in its first byte.
 const KIND_MASK: u8 = 0b1110;
-/// The kinds of rows and the ghosts that they become.
-const GHOSTS: [(RecordKind, u8); 2] = [(RecordKind::Primary, 6 << 1), (RecordKind::Index, 5 << 1)];
+/// The types of rows of data pages and of index pages, and of the ghosts that they become.
+const GHOSTS: [(u8, u8); 2] = [(0, 6 << 1), (3 << 1, 5 << 1)];
 /// Contexts of heaps and LOB pages, whose rows keep their slots.
 pub(crate) const KEEPS_SLOTS: [u8; 3] = [1, 5, 6];
 /// How the two records of an IAM page begin, and their lengths (docs/format/log.md#changes).
@@ -85,7 +85,10 @@ impl WorkingPage {
     }
 
     /// The page that a FORMAT_PAGE makes.
-    pub(crate) fn format(id: PageId, unit: (u16, u32), new: &NewPage) -> Result<Self, Misfit> {
+    pub(crate) fn format(id: PageId, unit: (u16, u32), new: &NewPage<'_>) -> Result<Self, Misfit> {
+        if !new.start.is_empty() {
+            return Self::of_image(id, new);
+        }
         let mut bytes = Box::new([0; PAGE_BYTES]);
         let mut put = |at: usize, field: &[u8]| {
             if let Some(place) = bytes.get_mut(at..at + field.len()) {
@@ -124,6 +127,19 @@ impl WorkingPage {
             _ => return Err(Misfit::RecordUnknown),
         }
         Ok(this)
+    }
+
+    /// The page with its rows, as the record has it.
+    fn of_image(id: PageId, new: &NewPage<'_>) -> Result<Self, Misfit> {
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        let gap = PAGE_BYTES.checked_sub(new.start.len() + new.end.len()).ok_or(Misfit::RecordUnknown)?;
+        let parts = new.start.iter().chain(std::iter::repeat_n(&0, gap)).chain(new.end);
+        bytes.iter_mut().zip(parts).for_each(|(byte, part)| *byte = *part);
+        let header = Page::new(&bytes).header();
+        if new.start.len() < HEADER_BYTES || header.page_id() != id || header.page_type != new.kind {
+            return Err(Misfit::RecordUnknown);
+        }
+        Self::load(&bytes)
     }
 
     fn page(&self) -> Page<'_> {
@@ -279,10 +295,39 @@ impl WorkingPage {
     }
 
     fn mark_ghost(&mut self, slot: u16) -> Result<(), Misfit> {
+        self.change_type(slot, |row| GHOSTS.iter().find(|(live, _)| *live == row).map(|(_, ghost)| *ghost))
+    }
+
+    /// Makes a ghost a row again.
+    pub(crate) fn revive(&mut self, slot: u16) -> Result<(), Misfit> {
+        self.change_type(slot, |row| GHOSTS.iter().find(|(_, ghost)| *ghost == row).map(|(live, _)| *live))
+    }
+
+    fn change_type(&mut self, slot: u16, to: impl FnOnce(u8) -> Option<u8>) -> Result<(), Misfit> {
         let status = self.row(slot)?.bytes.first_mut().ok_or(Misfit::RowMissing)?;
-        let ghost = GHOSTS.iter().find(|(kind, _)| *kind == RecordKind::of(*status)).ok_or(Misfit::RowMissing)?;
-        *status = *status & !KIND_MASK | ghost.1;
+        *status = *status & !KIND_MASK | to(*status & KIND_MASK).ok_or(Misfit::RowMissing)?;
         Ok(())
+    }
+
+    /// Puts a row back that was removed, as a ghost if it was one.
+    pub(crate) fn put_back(&mut self, slot: u16, context: u8, image: &[u8], is_ghost: bool) -> Result<(), Misfit> {
+        self.insert(slot, &[image], context)?;
+        if is_ghost { self.mark_ghost(slot) } else { Ok(()) }
+    }
+
+    /// Gives the ghost in the slot these bytes.
+    pub(crate) fn replace_ghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
+        self.unghost(slot, image)?;
+        self.mark_ghost(slot)
+    }
+
+    /// Whether the row in the slot has these counters.
+    pub(crate) fn has_counters(&mut self, slot: u16, counters: &[(u32, i64, u32)]) -> bool {
+        let Ok(row) = self.row(slot) else { return false };
+        counters.iter().all(|(offset, value, length)| {
+            let place = row.bytes.get(*offset as usize..).and_then(|rest| rest.get(..*length as usize));
+            place.is_some() && place == value.to_le_bytes().get(..*length as usize)
+        })
     }
 
     /// Puts a row over the ghost in the slot.
@@ -471,7 +516,8 @@ mod tests {
 
     /// A page of this type with one row.
     fn with_row(kind: PageType, pminlen: u16, row: &[u8]) -> WorkingPage {
-        let new = NewPage { kind: kind as u8, level: 0, previous: PageId::NONE, next: PageId::NONE, pminlen };
+        let none = PageId::NONE;
+        let new = NewPage { kind: kind as u8, level: 0, previous: none, next: none, pminlen, start: &[], end: &[] };
         let mut page = WorkingPage::format(PAGE, (1, 7), &new).unwrap();
         let insert = Change::Insert { images: vec![row], over_ghost: false };
         page.redo(0, 2, &insert).unwrap();
@@ -504,6 +550,25 @@ mod tests {
         // What is not of the tag must be there.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
+    }
+
+    #[test]
+    fn a_page_is_made_with_the_rows_that_its_record_has() {
+        let page = with_row(PageType::Data, 8, &TAGGED).finish().unwrap();
+        let end = Page::new(&page).header().free_data.get().into();
+        let none = PageId::NONE;
+        let new = |start, end| NewPage { kind: 1, level: 0, previous: none, next: none, pminlen: 8, start, end };
+        for (start, end) in [(&page[..end], &page[PAGE_BYTES - 2..]), (&page[..], &[][..])] {
+            let mut made = WorkingPage::format(PAGE, (1, 7), &new(start, end)).unwrap();
+            assert_eq!(made.row(0).unwrap().bytes[..11], TAGGED);
+            assert_eq!(made.finish().unwrap(), page);
+        }
+        let misfits = [
+            WorkingPage::format(PageId::new(1, 101), (1, 7), &new(&page[..end], &page[PAGE_BYTES - 2..])),
+            WorkingPage::format(PAGE, (1, 7), &new(&page[..], &[0])),
+            WorkingPage::format(PAGE, (1, 7), &new(&page[..50], &[])),
+        ];
+        assert!(misfits.into_iter().all(|made| made.is_err()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ const COUNTER_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change<'a> {
     /// The page is made anew.
-    Format(NewPage),
+    Format(NewPage<'a>),
     /// Rows are inserted from the slot on.
     Insert {
         /// The rows.
@@ -87,9 +87,9 @@ pub enum Change<'a> {
     Touch,
 }
 
-/// The header of a new page.
+/// A new page: its header, or all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NewPage {
+pub struct NewPage<'a> {
     /// Page type.
     pub kind: u8,
     /// Level.
@@ -100,6 +100,11 @@ pub struct NewPage {
     pub next: PageId,
     /// Length of the fixed part of its records.
     pub pminlen: u16,
+    /// The bytes of the page up to the end of its rows, as an index build that is logged in full writes them; empty for a page
+    /// without rows.
+    pub start: &'a [u8],
+    /// Its last bytes, the slots; empty if `start` is the whole page.
+    pub end: &'a [u8],
 }
 
 /// Bytes that replace others.
@@ -166,19 +171,25 @@ impl<'a> LogRecord<'a> {
         })
     }
 
-    fn new_page(&self) -> Option<NewPage> {
+    fn new_page(&self) -> Option<NewPage<'a>> {
         const KIND: usize = offset(Structure::LogFormatPage, "type", 1);
         const LEVEL: usize = offset(Structure::LogFormatPage, "level", 1);
         const PREVIOUS: usize = offset(Structure::LogFormatPage, "previous", 6);
         const NEXT: usize = offset(Structure::LogFormatPage, "next", 6);
         const PMINLEN: usize = offset(Structure::LogFormatPage, "pminlen", 2);
-        let bytes = self.bytes();
+        let (bytes, mut elements) = (self.bytes(), self.elements());
+        // An image that is cut off is none.
+        if self.elements().count() < self.element_count() {
+            return None;
+        }
         Some(NewPage {
             kind: u8_at(bytes, KIND)?,
             level: u8_at(bytes, LEVEL)?,
             previous: PageId::read(bytes, PREVIOUS)?,
             next: PageId::read(bytes, NEXT)?,
             pminlen: u16_at(bytes, PMINLEN)?,
+            start: elements.next().unwrap_or_default(),
+            end: elements.next().unwrap_or_default(),
         })
     }
 

@@ -1,0 +1,234 @@
+//! Pages as they were: records taken back one by one, whatever their transaction, newest first
+//! (docs/format/log.md#redo). It needs what is on the page and what earlier records say; where both are silent, it ends.
+
+use format::log::LogRecord;
+use format::log::change::Change;
+use format::page::PAGE_BYTES;
+use format::{Lsn, PageBytes, PageId};
+
+use crate::apply::on_disk;
+use crate::misfit::Misfit;
+use crate::page::{KEEPS_SLOTS, WorkingPage};
+
+/// A page on its way back.
+#[derive(Clone, Debug)]
+pub struct PastPage {
+    /// `None` before the page was made.
+    page: Option<WorkingPage>,
+}
+
+impl PastPage {
+    /// The page as it is stored.
+    ///
+    /// # Errors
+    /// [`Misfit`]: it is damaged, compressed or encrypted.
+    pub fn new(id: PageId, stored: &PageBytes) -> Result<Self, Misfit> {
+        Ok(Self { page: Some(on_disk(id, stored)?) })
+    }
+
+    /// Its LSN; zero before the page was made.
+    pub fn lsn(&self) -> Lsn {
+        self.page.as_ref().map(WorkingPage::lsn).unwrap_or_default()
+    }
+
+    /// Takes back the last record of the page. `earlier` are the records of the page before it, oldest first; `moved` are the
+    /// rows that a DELETE_SPLIT moved, from the INSERT_ROWS before it.
+    ///
+    /// # Errors
+    /// [`Misfit`]: what the record did is not on the page, or what was before is not known. The page is of no use then.
+    pub fn take_back(
+        &mut self,
+        lsn: Lsn,
+        record: &LogRecord<'_>,
+        earlier: &[LogRecord<'_>],
+        moved: &[&[u8]],
+    ) -> Result<(), Misfit> {
+        let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
+        let page = self.page.as_mut().filter(|page| page.lsn() == lsn).ok_or(Misfit::OtherMoment)?;
+        let (slot, context) = (place.slot, record.context());
+        match &change {
+            Change::Format(_) => {
+                self.page = None;
+                return Ok(());
+            }
+            Change::Expunge | Change::Delete { marks_ghost: false, image: [] } => {
+                let image = row_before(earlier, slot)?.ok_or(Misfit::RowMissing)?;
+                page.put_back(slot, context, image, matches!(change, Change::Expunge))?;
+            }
+            Change::Delete { marks_ghost: true, image: [] } => page.revive(slot)?,
+            Change::Insert { images, over_ghost: true } => {
+                page.undo(slot, context, &change, moved, true)?;
+                // The ghost may have been another row with the same key.
+                if let (Some(ghost), [_]) = (row_before(earlier, slot)?, images.as_slice()) {
+                    page.replace_ghost(slot, ghost)?;
+                }
+            }
+            Change::SetCounters(counters) => {
+                if !page.has_counters(slot, counters) {
+                    return Err(Misfit::RowMissing);
+                }
+                // None before it: no record needs what they were.
+                if let Some(before) = counters_before(earlier, slot, counters)? {
+                    page.redo(slot, context, &Change::SetCounters(before))?;
+                }
+            }
+            change => page.undo(slot, context, change, moved, true)?,
+        }
+        page.set_lsn(place.page_lsn);
+        Ok(())
+    }
+
+    /// The page, laid out and with a checksum; zeros before it was made.
+    ///
+    /// # Errors
+    /// [`Misfit`]: its rows do not fit, or are none.
+    pub fn finish(self) -> Result<Box<PageBytes>, Misfit> {
+        self.page.map_or_else(|| Ok(Box::new([0; PAGE_BYTES])), WorkingPage::finish)
+    }
+}
+
+/// The number of a row's slot before a record, going back; `None` if the record brought the row.
+fn slot_before(record: &LogRecord<'_>, change: &Change<'_>, slot: u16) -> Option<u16> {
+    let at = record.on_page()?.slot;
+    if KEEPS_SLOTS.contains(&record.context()) {
+        return Some(slot);
+    }
+    match change {
+        Change::Insert { images, over_ghost: false } => {
+            let count = images.len() as u16;
+            if slot < at { Some(slot) } else { slot.checked_sub(count).filter(|before| *before >= at) }
+        }
+        Change::Delete { marks_ghost: false, .. } | Change::Expunge if slot >= at => slot.checked_add(1),
+        Change::DropMoved { rows, .. } if slot >= at => slot.checked_add(*rows),
+        _ => Some(slot),
+    }
+}
+
+/// The bytes of a row as these records left it; `None` if none of them has them.
+fn row_before<'a>(earlier: &[LogRecord<'a>], mut slot: u16) -> Result<Option<&'a [u8]>, Misfit> {
+    for record in earlier.iter().rev() {
+        let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
+        match &change {
+            // The row may have come with the page.
+            Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
+            Change::Format(_) => break,
+            Change::Delete { marks_ghost: true, image } if place.slot == slot && !image.is_empty() => {
+                return Ok(Some(image));
+            }
+            // Only a part of it is in the record.
+            Change::ModifyRow(_) | Change::ModifyColumns(_) if place.slot == slot => return Err(Misfit::RowMissing),
+            Change::Insert { images, .. } => {
+                if let Some(image) = slot.checked_sub(place.slot).and_then(|index| images.get(usize::from(index))) {
+                    return Ok(Some(image));
+                }
+            }
+            _ => {}
+        }
+        let Some(before) = slot_before(record, &change, slot) else { break };
+        slot = before;
+    }
+    Ok(None)
+}
+
+/// Counters as COUNT_DELTA has them: offset in the row, value, length.
+type Counters = Vec<(u32, i64, u32)>;
+
+/// The counters of a row before a COUNT_DELTA: as the one before set them, or as the row came; `None` if there is neither.
+fn counters_before(
+    earlier: &[LogRecord<'_>],
+    mut slot: u16,
+    counters: &[(u32, i64, u32)],
+) -> Result<Option<Counters>, Misfit> {
+    for record in earlier.iter().rev() {
+        let (place, change) = record.on_page().zip(record.change()).ok_or(Misfit::RecordUnknown)?;
+        match &change {
+            // The row may have come with the page.
+            Change::Format(new) if !new.start.is_empty() => return Err(Misfit::RowMissing),
+            Change::Format(_) => break,
+            Change::SetCounters(before) if place.slot == slot => return Ok(Some(before.clone())),
+            // It may have changed them too.
+            Change::ModifyRow(_) | Change::ModifyColumns(_) if place.slot == slot => return Err(Misfit::RowMissing),
+            Change::Insert { images, .. } => {
+                if let Some(image) = slot.checked_sub(place.slot).and_then(|index| images.get(usize::from(index))) {
+                    let of_row = |(offset, _, length): &(u32, i64, u32)| {
+                        let place = image.get(*offset as usize..)?.get(..*length as usize)?;
+                        let mut value = [0; 8];
+                        value.get_mut(..place.len())?.copy_from_slice(place);
+                        Some((*offset, i64::from_le_bytes(value), *length))
+                    };
+                    return counters
+                        .iter()
+                        .map(of_row)
+                        .collect::<Option<Counters>>()
+                        .map(Some)
+                        .ok_or(Misfit::RowMissing);
+                }
+            }
+            _ => {}
+        }
+        let Some(before) = slot_before(record, &change, slot) else { break };
+        slot = before;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of page (1:100) with this operation, context and slot, and these elements.
+    fn record(operation: u8, context: u8, slot: u16, elements: &[&[u8]]) -> Vec<u8> {
+        const FIXED_BYTES: usize = 62;
+        let mut bytes = vec![0; FIXED_BYTES];
+        bytes[2..4].copy_from_slice(&(FIXED_BYTES as u16).to_le_bytes());
+        (bytes[0x16], bytes[0x17]) = (operation, context);
+        bytes[0x18..0x1E].copy_from_slice(&[100, 0, 0, 0, 1, 0]);
+        bytes[0x1E..0x20].copy_from_slice(&slot.to_le_bytes());
+        // A rowset: one row each.
+        bytes[0x30] = 1;
+        bytes.extend((elements.len() as u16).to_le_bytes());
+        elements.iter().for_each(|element| bytes.extend((element.len() as u16).to_le_bytes()));
+        for element in elements {
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes.extend(*element);
+        }
+        bytes
+    }
+
+    const INSERT: u8 = 2;
+    const DELETE: u8 = 3;
+    const MODIFY: u8 = 4;
+    const EXPUNGE: u8 = 13;
+    const CLUSTERED: u8 = 2;
+    const GHOST: u8 = 19;
+
+    fn row_before_of(records: &[Vec<u8>], slot: u16) -> Result<Option<Vec<u8>>, Misfit> {
+        let views: Vec<LogRecord<'_>> = records.iter().map(|bytes| LogRecord::new(bytes)).collect();
+        row_before(&views, slot).map(|row| row.map(<[u8]>::to_vec))
+    }
+
+    #[test]
+    fn a_row_is_followed_back_over_the_slots_that_it_had() {
+        let row = [0x10, 0, 8, 0, 1, 2, 3, 4];
+        let other = [0x10, 0, 8, 0, 9, 9, 9, 9];
+        let records = [
+            record(INSERT, CLUSTERED, 3, &[&row]),
+            record(INSERT, CLUSTERED, 1, &[&other]),
+            record(DELETE, GHOST, 4, &[&row]),
+            record(EXPUNGE, CLUSTERED, 0, &[]),
+        ];
+        // In slot 3 now; a ghost in slot 4 before; that slot is of the image of its DELETE_ROWS.
+        assert_eq!(row_before_of(&records, 3), Ok(Some(row.to_vec())));
+        assert_eq!(row_before_of(&records, 0), Ok(Some(other.to_vec())), "slot 1 before slot 0 was removed");
+        assert_eq!(row_before_of(&records[..2], 4), Ok(Some(row.to_vec())));
+        assert_eq!(row_before_of(&records, 7), Ok(None), "no record has it");
+    }
+
+    #[test]
+    fn a_row_of_which_only_a_part_was_logged_last_is_not_known() {
+        let row = [0x10, 0, 8, 0, 1, 2, 3, 4];
+        let records = [record(INSERT, CLUSTERED, 3, &[&row]), record(MODIFY, CLUSTERED, 3, &[&[1], &[7]])];
+        assert_eq!(row_before_of(&records, 3), Err(Misfit::RowMissing));
+        assert_eq!(row_before_of(&records, 2), Ok(None));
+    }
+}
