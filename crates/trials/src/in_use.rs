@@ -16,7 +16,7 @@ use lab::{PageVerify, Version};
 use log::Log;
 use recovery::{Analysis, Applied, RecoveredPages, Recovery, Settings};
 use source::{MemoryFiles, PageSource};
-pub use truth::{differences, live_rows};
+pub use truth::{differences, is_allocated, live_rows};
 
 use crate::mutate::Random;
 

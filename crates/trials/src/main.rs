@@ -14,6 +14,7 @@ mod mutant;
 mod outcome;
 mod process;
 mod reach;
+mod real_pairs;
 mod rules;
 mod run;
 mod subject;

@@ -26,6 +26,9 @@ const HEADINGS: [&str; 18] = [
     "worst time, peak",
 ];
 
+/// So few kinds are all shown; of more, those with failures.
+const FEW_KINDS: usize = 8;
+
 /// The report as Markdown.
 pub(crate) fn markdown(tallies: &[(Campaign, Tally)]) -> String {
     let mut text = format!("| {} |\n|{}\n", HEADINGS.join(" | "), "---|".repeat(HEADINGS.len()));
@@ -53,7 +56,8 @@ pub(crate) fn markdown(tallies: &[(Campaign, Tally)]) -> String {
         if tally.executions != tally.tried {
             let _ = write!(text, ", {} executions", tally.executions);
         }
-        let mut worst: Vec<_> = tally.kinds.iter().filter(|(_, (_, bad))| *bad > 0).collect();
+        let all_are_shown = tally.kinds.len() <= FEW_KINDS;
+        let mut worst: Vec<_> = tally.kinds.iter().filter(|(_, (_, bad))| *bad > 0 || all_are_shown).collect();
         worst.sort_by_key(|(_, (_, bad))| std::cmp::Reverse(*bad));
         for (kind, (tried, bad)) in worst.into_iter().take(20) {
             let _ = write!(text, "\n- {kind}: {bad} of {tried} failed or found elsewhere");

@@ -19,7 +19,7 @@ const TRANSACTIONS: usize = 120;
 /// One crash in so many is recovered by the program too, in all ways.
 const COMMANDS_EVERY: u64 = 5;
 /// Memory of recoveries, in bytes: one keeps everything there, one needs temporary files.
-const GRANTS: [u64; 2] = [64 << 20, 1 << 20];
+pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 20];
 /// Options that must change nothing.
 const WAYS: [&[&str]; 4] = [
     &[],
@@ -91,7 +91,7 @@ fn judge(crashed: &Crashed, program: Option<&Program>, seed: u64) -> Result<Verd
 }
 
 /// Every page of one recovery has the bytes of the other.
-fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(), Verdict> {
+pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(), Verdict> {
     for file in one.pages.files() {
         for number in 0..file.pages {
             let page = PageId::new(file.file_id, number);

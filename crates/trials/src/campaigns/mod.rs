@@ -9,6 +9,7 @@ mod fields;
 mod grant;
 mod hostile;
 mod logs;
+mod past;
 mod resources;
 mod sealed;
 mod storage;
@@ -41,6 +42,8 @@ pub(crate) struct Bench {
     pub(crate) backups: Backups,
     /// Databases that were in use, with their log.
     pub(crate) used: logs::Used,
+    /// Real databases at rest, with their logs.
+    pub(crate) pairs: past::Pairs,
     /// Where the damaged files of each trial are kept, to be looked at.
     pub(crate) keep: Option<PathBuf>,
     /// The program that is tried as a process; built if it is not named.
@@ -87,6 +90,8 @@ pub(crate) enum Campaign {
     Crashes,
     /// Recovery with logs that are cut, changed, spliced or cyclic
     Logs,
+    /// Real databases taken back along their logs, and recovered
+    Past,
 }
 
 impl Campaign {
@@ -103,6 +108,7 @@ impl Campaign {
             Self::Hostile => "hostile",
             Self::Crashes => "crashes",
             Self::Logs => "logs",
+            Self::Past => "past",
         }
     }
 
@@ -119,6 +125,7 @@ impl Campaign {
             Self::Hostile => 40,
             Self::Crashes => 60,
             Self::Logs => 200,
+            Self::Past => 300,
         }
     }
 
@@ -126,7 +133,7 @@ impl Campaign {
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
-            Self::Resources | Self::Hostile | Self::Crashes | Self::Logs => 2.0,
+            Self::Resources | Self::Hostile | Self::Crashes | Self::Logs | Self::Past => 2.0,
             Self::Catalogs => 1.0,
         }
     }
@@ -142,7 +149,7 @@ impl Campaign {
 
     /// The trial with this seed, which decides everything about it.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
-        if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs) {
+        if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past) {
             let subject = bench.subjects.of(seed);
             if let Some(flaw) = &subject.flaw {
                 bench.keep(|| subject.contents.clone());
@@ -160,6 +167,7 @@ impl Campaign {
             Self::Hostile => hostile::trial(bench, seed),
             Self::Crashes => crashes::trial(bench, seed),
             Self::Logs => logs::trial(bench, seed),
+            Self::Past => past::trial(bench, seed),
         }
     }
 }

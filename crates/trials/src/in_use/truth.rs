@@ -17,7 +17,7 @@ fn read(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
 }
 
 /// Whether its PFS page says that a page is allocated.
-fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
+pub fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
     let pfs = read(source, PageId::new(page.file, pfs_page_of(page.page))).unwrap();
     pfs[100 + (page.page % PFS_PAGES) as usize] & 0x40 != 0
 }

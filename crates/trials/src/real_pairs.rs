@@ -1,0 +1,358 @@
+//! Real databases at rest with their logs, taken back along the log to moments at which they were in use.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use format::log::change::Change;
+use format::log::{LogRecord, Operation, TransactionId};
+use format::protection::undo_torn_bits;
+use format::{Lsn, PageBytes, PageId, boot};
+use log::{Log, Walk};
+use recovery::PastPage;
+use source::{MemoryFiles, PageSource};
+
+use trials::in_use::is_allocated;
+use trials::mutate::{Random, seal};
+
+/// The largest files that are taken, in bytes: campaigns have several of them in memory.
+const MAX_BYTES: u64 = 48 << 20;
+/// Where a VLF's header has its parity and its sequence number.
+const PARITY_AT: usize = 1;
+const SEQUENCE: std::ops::Range<usize> = 4..8;
+
+/// A database at rest with its log.
+pub(crate) struct Pair {
+    pub(crate) name: String,
+    source: MemoryFiles,
+    log_name: PathBuf,
+    log: Vec<u8>,
+    /// Where each block of the log ends: its last record, and its place in the file.
+    blocks: Vec<(Lsn, usize)>,
+    /// VLFs of the log: sequence number and place.
+    vlfs: Vec<(u32, std::ops::Range<usize>)>,
+    /// The records of each page, oldest first.
+    records: BTreeMap<PageId, Vec<(Lsn, Vec<u8>)>>,
+    /// For each DELETE_SPLIT the INSERT_ROWS with its rows.
+    moved: HashMap<Lsn, Vec<u8>>,
+    checkpoints: Vec<Checkpoint>,
+    /// Where each transaction begins and ends.
+    transactions: Vec<(Lsn, Option<Lsn>)>,
+    /// No page can be taken back to before this record.
+    floor: Lsn,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Checkpoint {
+    begin: Lsn,
+    end: Lsn,
+    redo_from: Lsn,
+}
+
+/// A moment at which a database was in use.
+pub(crate) struct Moment {
+    /// The last record of the log.
+    pub(crate) end: Lsn,
+    checkpoint: Checkpoint,
+}
+
+impl Moment {
+    /// From where records are redone.
+    pub(crate) fn redo_from(&self) -> Lsn {
+        self.checkpoint.redo_from
+    }
+}
+
+/// Data files of the corpus, each with a log of its folder; none without the corpus.
+pub(crate) fn files() -> &'static [(PathBuf, PathBuf)] {
+    static FILES: OnceLock<Vec<(PathBuf, PathBuf)>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let mut found = Vec::new();
+        search(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/corpus"), &mut found);
+        found.sort();
+        found
+    })
+}
+
+fn search(folder: &Path, found: &mut Vec<(PathBuf, PathBuf)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let is_small = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() <= MAX_BYTES);
+    let of = |wanted: &str| {
+        let is_one = |path: &&PathBuf| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(wanted));
+        paths.iter().filter(is_one).filter(|path| is_small(path)).cloned().collect::<Vec<_>>()
+    };
+    for data in of("mdf") {
+        let id = log::binding_guid(&data);
+        let is_its_own = |log: &PathBuf| id.is_some() && log::binding_guid(log) == id;
+        found.extend(of("ldf").into_iter().filter(is_its_own).map(|log| (data.clone(), log)));
+    }
+    paths.iter().filter(|path| path.is_dir()).for_each(|path| search(path, found));
+}
+
+impl Pair {
+    /// Reads a data file and its log; `None` if they are no pair, or were not at rest.
+    pub(crate) fn open(data: &Path, log_path: &Path) -> Option<Self> {
+        let source = MemoryFiles::open(vec![(data.to_owned(), fs::read(data).ok()?)]).ok()?;
+        let log = Log::open(&[log_path.to_owned()]).ok()?;
+        let analysis = recovery::Analysis::new(&source, &log, &recovery::Settings::default()).ok()?;
+        let boot = source.read_page(PageId::BOOT)?;
+        let boot = boot::Boot::read(format::Page::new(&boot))?;
+        let is_clean = boot.status() & boot::status::CLEAN_SHUTDOWN != 0;
+        let last_checkpoint = boot.checkpoint_lsn();
+        if !is_clean || analysis.blocks_after_the_end != 0 {
+            return None;
+        }
+        let vlfs =
+            log.run().iter().map(|placed| (placed.vlf.sequence, placed.vlf.offset as usize..placed.vlf.end() as usize));
+        let mut this = Self {
+            name: data.file_name()?.to_string_lossy().into_owned(),
+            source,
+            log_name: log_path.file_name()?.into(),
+            log: fs::read(log_path).ok()?,
+            blocks: Vec::new(),
+            vlfs: vlfs.collect(),
+            records: BTreeMap::new(),
+            moved: HashMap::new(),
+            checkpoints: Vec::new(),
+            transactions: Vec::new(),
+            floor: Lsn::default(),
+        };
+        this.read(&log)?;
+        // A later one may not have ended its work on the pages.
+        this.checkpoints.retain(|checkpoint| checkpoint.begin <= last_checkpoint);
+        this.find_floor();
+        Some(this)
+    }
+
+    fn read(&mut self, log: &Log) -> Option<()> {
+        let mut begun: HashMap<TransactionId, Lsn> = HashMap::new();
+        let mut inserted: HashMap<TransactionId, Vec<u8>> = HashMap::new();
+        let mut begin = None;
+        let mut walk = Walk::new(log);
+        while let Ok(Some(block)) = walk.next_block() {
+            let first = block.first_lsn();
+            let (_, vlf) = self.vlfs.iter().find(|(sequence, _)| *sequence == first.vlf)?;
+            let end = vlf.start + first.block as usize * format::log::SECTOR_BYTES + block.size();
+            let last = block.records().last().map_or(first, |(lsn, _)| lsn);
+            self.blocks.push((last, end));
+            for (lsn, record) in block.records() {
+                let id = record.transaction();
+                if record.begin_transaction().is_some() {
+                    begun.insert(id, lsn);
+                }
+                if let Some((_, began)) = record.end_transaction() {
+                    self.transactions.push((begun.remove(&id).unwrap_or(began), Some(lsn)));
+                    inserted.remove(&id);
+                }
+                if record.begin_checkpoint().is_some() {
+                    begin = Some(lsn);
+                }
+                if let (Some((_, redo_from)), Some(begin)) = (record.end_checkpoint(), begin) {
+                    let redo_from = if redo_from == Lsn::default() { begin } else { redo_from.min(begin) };
+                    self.checkpoints.push(Checkpoint { begin, end: lsn, redo_from });
+                }
+                let Some(place) = record.on_page() else { continue };
+                match record.change() {
+                    Some(Change::Insert { .. }) => drop(inserted.insert(id, record.bytes().to_vec())),
+                    Some(Change::DropMoved { .. }) => {
+                        self.moved.extend(inserted.get(&id).map(|insert| (lsn, insert.clone())))
+                    }
+                    _ => {}
+                }
+                if self.source.contains(place.page) {
+                    self.records.entry(place.page).or_default().push((lsn, record.bytes().to_vec()));
+                }
+            }
+        }
+        // What had not ended where the log does.
+        self.transactions.extend(begun.into_values().map(|begin| (begin, None)));
+        Some(())
+    }
+
+    /// Takes each page back as far as it goes: moments are after that. What was changed without a record cannot be.
+    fn find_floor(&mut self) {
+        let reached = self.records.keys().filter_map(|page| self.back(*page, 0).err());
+        let pages =
+            self.source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+        let lsn_of = |page| Some(format::Page::new(&*self.source.read_page(page)?).header().lsn());
+        let without_record = pages.filter(|page| !self.records.contains_key(page)).filter_map(lsn_of);
+        self.floor = reached.chain(without_record).max().unwrap_or_default();
+    }
+
+    fn records_of(&self, page: PageId) -> &[(Lsn, Vec<u8>)] {
+        self.records.get(&page).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many records of a page are not after this one.
+    fn records_until(&self, page: PageId, end: Lsn) -> usize {
+        self.records_of(page).partition_point(|(lsn, _)| *lsn <= end)
+    }
+
+    /// How many records of a page are before the redo start: every page on disk has them.
+    fn records_before_redo(&self, page: PageId, moment: &Moment) -> usize {
+        self.records_of(page).partition_point(|(lsn, _)| *lsn < moment.redo_from())
+    }
+
+    /// The page after the first `kept` of its records; the record that cannot be taken back as an error. Before it was made
+    /// it is nothing but zeros, whatever it was earlier.
+    fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
+        let records = self.records_of(id);
+        let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();
+        let stored = self.source.read_page(id).ok_or(last)?;
+        let mut page = PastPage::new(id, &stored).map_err(|_| last)?;
+        if page.lsn() != last {
+            return Err(last);
+        }
+        let views: Vec<LogRecord<'_>> = records.iter().map(|(_, bytes)| LogRecord::new(bytes)).collect();
+        for (number, (lsn, _)) in records.iter().enumerate().skip(kept).rev() {
+            let insert = self.moved.get(lsn).and_then(|bytes| LogRecord::new(bytes).change());
+            let moved = match &insert {
+                Some(Change::Insert { images, .. }) => images.as_slice(),
+                _ => &[],
+            };
+            page.take_back(*lsn, &views[number], &views[..number], moved).map_err(|_| *lsn)?;
+            if views[number].operation() == Operation::FORMAT_PAGE {
+                break;
+            }
+            // Something that is not logged may have changed it in between.
+            if number.checked_sub(1).is_some_and(|before| records[before].0 != page.lsn()) {
+                return Err(*lsn);
+            }
+        }
+        Ok(page)
+    }
+
+    /// The bytes of a page after the first `kept` of its records.
+    fn past(&self, id: PageId, kept: usize) -> Option<PageBytes> {
+        Some(*self.back(id, kept).ok()?.finish().ok()?)
+    }
+
+    /// The first of a page's states that is known: its number of records.
+    fn reach(&self, page: PageId) -> usize {
+        let formats = |(_, bytes): &(Lsn, Vec<u8>)| LogRecord::new(bytes).operation() == Operation::FORMAT_PAGE;
+        match self.records_of(page).iter().rposition(formats) {
+            None | Some(0) => 0,
+            Some(format) => format + 1,
+        }
+    }
+
+    /// A moment at which the database was in use; `None` if there is none that is known.
+    pub(crate) fn moment(&self, random: &mut Random) -> Option<Moment> {
+        let ends: Vec<Lsn> = self.blocks.iter().map(|(last, _)| *last).filter(|last| *last >= self.floor).collect();
+        for _ in 0..20 {
+            let end = *random.pick(&ends)?;
+            let before: Vec<Checkpoint> =
+                self.checkpoints.iter().filter(|checkpoint| checkpoint.end <= end).copied().collect();
+            // Mostly the last one: a boot page that names an earlier one is legal all the same.
+            let back = if random.below(3) == 0 { random.below(5) } else { 0 };
+            let Some(checkpoint) = before.len().checked_sub(1 + back).and_then(|at| before.get(at)) else { continue };
+            return Some(Moment { end, checkpoint: *checkpoint });
+        }
+        None
+    }
+
+    /// Whether a transaction was open at this moment.
+    pub(crate) fn has_open(&self, moment: &Moment) -> bool {
+        let is_open =
+            |(begin, end): &(Lsn, Option<Lsn>)| *begin <= moment.end && end.is_none_or(|end| end > moment.end);
+        self.transactions.iter().any(is_open)
+    }
+
+    /// The pages as they were at this moment; `None` if one of them is not known.
+    pub(crate) fn truth(&self, moment: &Moment) -> Option<MemoryFiles> {
+        let mut changes = Vec::new();
+        for page in self.records.keys() {
+            let kept = self.records_until(*page, moment.end);
+            if kept < self.records_of(*page).len() {
+                changes.push((*page, self.past(*page, kept)?));
+            }
+        }
+        let blank: Vec<PageId> =
+            changes.iter().filter(|(_, bytes)| bytes.iter().all(|byte| *byte == 0)).map(|(page, _)| *page).collect();
+        let truth = self.source.with_pages(changes).ok()?;
+        blank.iter().all(|page| !is_allocated(&truth, *page)).then_some(truth)
+    }
+
+    /// The pages as they may have lain on disk at this moment: each as it was at the checkpoint, or later.
+    pub(crate) fn on_disk(&self, truth: &MemoryFiles, moment: &Moment, random: &mut Random) -> Option<MemoryFiles> {
+        let flush = random.below(4);
+        let mut changes = Vec::new();
+        for page in self.records.keys().filter(|page| **page != PageId::BOOT) {
+            let last = self.records_until(*page, moment.end);
+            let first = self.records_before_redo(*page, moment).max(self.reach(*page));
+            let kept = match flush {
+                0 => first,
+                1 => last,
+                _ => first + random.below((last + 1).saturating_sub(first).max(1)),
+            };
+            if kept < last {
+                changes.push((*page, self.past(*page, kept)?));
+            }
+        }
+        changes.push((PageId::BOOT, self.boot(truth, moment)?));
+        truth.with_pages(changes).ok()
+    }
+
+    fn boot(&self, truth: &MemoryFiles, moment: &Moment) -> Option<PageBytes> {
+        let mut boot = truth.read_page(PageId::BOOT)?;
+        undo_torn_bits(&mut boot);
+        let checkpoint = moment.checkpoint;
+        boot::in_use(&mut boot, checkpoint.begin, checkpoint.redo_from).then_some(())?;
+        seal(&mut boot);
+        Some(*boot)
+    }
+
+    /// The data file with these pages, under its name.
+    pub(crate) fn contents(&self, pages: &MemoryFiles) -> (PathBuf, Vec<u8>) {
+        let file = pages.files().first();
+        let numbers = file.into_iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+        let bytes = numbers.filter_map(|page| pages.read_page(page)).flat_map(|bytes| bytes.to_vec()).collect();
+        (self.name.clone().into(), bytes)
+    }
+
+    /// The log as it was at this moment, under its name.
+    pub(crate) fn log(&self, moment: &Moment) -> (PathBuf, Vec<u8>) {
+        let mut log = self.log.clone();
+        let end = self.blocks.iter().find(|(last, _)| *last >= moment.end).map_or(log.len(), |(_, end)| *end);
+        for (sequence, place) in &self.vlfs {
+            let Some(vlf) = log.get_mut(place.clone()) else { continue };
+            match sequence.cmp(&moment.end.vlf) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => vlf[end - place.start..].fill(0),
+                std::cmp::Ordering::Greater => {
+                    vlf[PARITY_AT] = 0;
+                    vlf[SEQUENCE].fill(0);
+                }
+            }
+        }
+        (self.log_name.clone(), log)
+    }
+
+    /// The pages that the log changes.
+    pub(crate) fn pages(&self) -> Vec<PageId> {
+        self.records.keys().copied().collect()
+    }
+
+    /// The last record of a page at this moment.
+    pub(crate) fn last_record(&self, page: PageId, moment: &Moment) -> Option<(Lsn, LogRecord<'_>)> {
+        let last = self.records_until(page, moment.end).checked_sub(1)?;
+        self.records_of(page).get(last).map(|(lsn, bytes)| (*lsn, LogRecord::new(bytes)))
+    }
+
+    /// A page without a record from before the redo start: that write was lost.
+    pub(crate) fn before_redo(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
+        let (reach, must_have) = (self.reach(page), self.records_before_redo(page, moment));
+        let lacking = must_have.checked_sub(reach).filter(|lacking| *lacking > 0)?;
+        let bytes = self.past(page, reach + random.below(lacking))?;
+        bytes.iter().any(|byte| *byte != 0).then_some(bytes)
+    }
+
+    /// A page with a record from after this moment.
+    pub(crate) fn after(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
+        let until = self.records_until(page, moment.end);
+        let later = self.records_of(page).len() - until;
+        (later > 0).then(|| self.past(page, until + 1 + random.below(later)))?
+    }
+}
