@@ -234,7 +234,7 @@ impl Analysis {
     ) -> Result<Self, Refusal> {
         let mut this = Self::empty(start.redo_from, start.redo_from, start.from.min(start.redo_from));
         this.is_restore = true;
-        this.read(log, stop, settings)?;
+        this.read(log, stop.map(|stop| Search::new(stop, start.pages_to)), settings)?;
         match (this.until, stop) {
             (Some(until), _) if until < start.pages_to => {
                 Err(Refusal::StopTooEarly { until, pages_to: start.pages_to })
@@ -274,8 +274,7 @@ impl Analysis {
         self.losers.len()
     }
 
-    fn read(&mut self, log: &Log, stop: Option<&Stop>, settings: &Settings) -> Result<(), Refusal> {
-        let mut search = stop.map(Search::new);
+    fn read(&mut self, log: &Log, mut search: Option<Search<'_>>, settings: &Settings) -> Result<(), Refusal> {
         let mut open: HashMap<TransactionId, Loser, RandomState> = HashMap::default();
         let (from, redo_from) = (self.from, self.redo_from);
         let end = each_block(log, self.from, None, |block| {

@@ -24,12 +24,14 @@ pub enum Stop {
 /// Looks for the place.
 pub(crate) struct Search<'a> {
     stop: &'a Stop,
+    /// No page is newer than the record before this.
+    pages_to: Lsn,
     marked: HashSet<TransactionId>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(stop: &'a Stop) -> Self {
-        Self { stop, marked: HashSet::new() }
+    pub(crate) fn new(stop: &'a Stop, pages_to: Lsn) -> Self {
+        Self { stop, pages_to, marked: HashSet::new() }
     }
 
     /// The first record that is left out, if this one decides it.
@@ -39,6 +41,11 @@ impl<'a> Search<'a> {
             (Stop::At(moment), Operation::COMMIT_XACT) => {
                 let ended = record.end_transaction().and_then(|(ended, _)| ended);
                 Ok(ended.filter(|ended| ended > moment).map(|_| lsn))
+            }
+            // The pages have what was committed before the checkpoint of their backup, which may be later than the moment too.
+            (Stop::At(moment), Operation::BEGIN_CKPT) if lsn < self.pages_to => {
+                let began = record.begin_checkpoint().and_then(|begin| begin.began);
+                Ok(began.filter(|began| began > moment).map(|_| lsn))
             }
             (Stop::AtMark(name) | Stop::BeforeMark(name), Operation::BEGIN_XACT) => {
                 // Names are compared as most servers do: by letters of either case.

@@ -1,17 +1,21 @@
-//! Real backups: a full backup brought forward by log backups is what SQL Server has in a later backup.
+//! Real backups: a full backup brought forward by log backups is what SQL Server has in a later backup, and has the rows of
+//! every moment in between.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::logical;
-use format::{Page, PageBytes, PageId};
-use log::Log;
-use recovery::{Analysis, RecoveredPages, Recovery, RestoreStart, Settings};
-use source::backup::{self, BackupMedia, ChainSet, Restore, SetKind, Until};
-use source::{BackupPages, PageSource};
+use format::log::{LogTime, Operation, TransactionId};
+use format::record::{Record, RecordKind};
+use format::{AllocUnitId, Lsn, Page, PageBytes, PageId, PageType};
+use log::{Log, Walk};
+use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settings, Stop};
+use source::backup::{self, BackupLog, BackupMedia, ChainSet, Restore, SetKind, Until};
+use source::{BackupPages, OpenError, PageSource};
 
 /// All backups of the corpus; none without it.
 fn media() -> Vec<BackupMedia> {
@@ -165,5 +169,258 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
     }
     if !media.is_empty() {
         assert!(compared.comparisons >= 20 && compared.changed > 200 && compared.newer < 20, "{compared:?}");
+    }
+}
+
+/// Rows by allocation unit, sorted, as they are stored.
+type Rows = BTreeMap<AllocUnitId, Vec<Vec<u8>>>;
+
+/// The rows of these allocation units, without version tags.
+fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
+    let mut rows: Rows = units.iter().map(|unit| (*unit, Vec::new())).collect();
+    let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+    for id in pages.filter(|page| is_allocated(source, *page)) {
+        let Some(mut bytes) = source.read_page(id) else { continue };
+        format::protection::undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let header = page.header();
+        let unit = AllocUnitId::from_header(header.index_id.get(), header.object_id.get());
+        let Some(rows) = rows.get_mut(&unit).filter(|_| header.kind() == Some(PageType::Data)) else { continue };
+        for at in (0..header.slot_count.get()).filter_map(|slot| page.slot_offset(slot)).map(usize::from) {
+            if at > 0 && RecordKind::of(bytes[at]) == RecordKind::Primary {
+                let record = Record::data(&bytes[at..]).unwrap();
+                let length = record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
+                rows.push(bytes[at..at + length].to_vec());
+            }
+        }
+    }
+    rows.values_mut().for_each(|rows| rows.sort());
+    rows
+}
+
+/// What the log of a chain says about rows, read without recovery.
+#[derive(Default)]
+struct Story {
+    /// Commits in their order: LSN, time, and the rows inserted by their transaction.
+    commits: Vec<(Lsn, LogTime, Vec<(AllocUnitId, Vec<u8>)>)>,
+    /// From where to where a transaction cannot be taken back: another database decides about it once it is prepared, and no
+    /// record names the extents of a chain that it made.
+    fixed: Vec<(Lsn, Lsn)>,
+    /// Units whose rows are only ever inserted, so that the records alone say what they have.
+    units: BTreeSet<AllocUnitId>,
+}
+
+impl Story {
+    fn of(log: &Log) -> Self {
+        const HEAP_OR_CLUSTERED: [u8; 2] = [1, 2];
+        let (mut this, mut changed) = (Self::default(), BTreeSet::new());
+        let mut open: HashMap<TransactionId, Vec<(AllocUnitId, Vec<u8>)>> = HashMap::new();
+        let mut fixed: HashMap<TransactionId, Lsn> = HashMap::new();
+        let mut walk = Walk::new(log);
+        while let Some(block) = walk.next_block().unwrap() {
+            for (lsn, record) in block.records() {
+                let id = record.transaction();
+                let unit = record.on_page().map(|on| AllocUnitId::from_header(on.index_id, on.object_id));
+                match (record.operation(), unit) {
+                    (Operation::BEGIN_XACT, _) => drop(open.insert(id, Vec::new())),
+                    (Operation::PREP_XACT | Operation::CREATE_ALLOCCHAIN, _) => _ = fixed.entry(id).or_insert(lsn),
+                    (Operation::ABORT_XACT, _) => {
+                        this.fixed.extend(fixed.remove(&id).map(|at| (at, lsn)));
+                        open.remove(&id);
+                    }
+                    (Operation::COMMIT_XACT, _) => {
+                        let (ended, _) = record.end_transaction().unwrap();
+                        this.fixed.extend(fixed.remove(&id).map(|at| (at, lsn)));
+                        this.commits.push((lsn, ended.unwrap(), open.remove(&id).unwrap_or_default()));
+                    }
+                    (Operation::INSERT_ROWS, Some(unit)) if HEAP_OR_CLUSTERED.contains(&record.context()) => {
+                        this.units.insert(unit);
+                        let image = record.elements().next().unwrap().to_vec();
+                        open.entry(id).or_default().push((unit, image));
+                    }
+                    (
+                        Operation::DELETE_ROWS
+                        | Operation::MODIFY_ROW
+                        | Operation::MODIFY_COLUMNS
+                        | Operation::DELETE_SPLIT
+                        | Operation::EXPUNGE_ROWS,
+                        Some(unit),
+                    ) if ![10, 11].contains(&record.context()) => _ = changed.insert(unit),
+                    _ => {}
+                }
+            }
+        }
+        this.units.retain(|unit| !changed.contains(unit));
+        this
+    }
+
+    /// The rows of a moment: those of a full backup, and what was committed since, up to then.
+    fn rows_at(&self, base: &Rows, ends_at: Lsn, moment: LogTime) -> Rows {
+        let mut rows = base.clone();
+        for (.., inserted) in self.commits.iter().filter(|(lsn, time, _)| *lsn >= ends_at && *time <= moment) {
+            for (unit, image) in inserted {
+                if let Some(rows) = rows.get_mut(unit) {
+                    rows.push(image.clone());
+                }
+            }
+        }
+        rows.values_mut().for_each(|rows| rows.sort());
+        rows
+    }
+}
+
+/// Restores in memory up to a moment, with this memory; why not, if that cannot be.
+fn stopped<T>(
+    paths: &[PathBuf],
+    moment: LogTime,
+    grant_bytes: u64,
+    then: impl FnOnce(&RecoveredPages<'_>) -> T,
+) -> Result<T, String> {
+    let text = text(moment);
+    let restore = match Restore::open(paths, &[], None, None, Until::Time(&text)) {
+        Err(error @ OpenError::EndsLater { .. }) => return Err(error.to_string()),
+        opened => opened.unwrap(),
+    };
+    let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
+    let log = Log::of_backups(restore.log).unwrap();
+    let settings = Settings { grant_bytes, ..Settings::default() };
+    let analysis = match Analysis::of_restore(start, &log, Some(&Stop::At(moment)), &settings) {
+        Err(error @ Refusal::StopTooEarly { .. }) => return Err(error.to_string()),
+        analysis => analysis.unwrap(),
+    };
+    let recovery = Recovery::new(&restore.pages, &log, analysis, &settings).unwrap();
+    let applied = &recovery.applied;
+    let is_whole = applied.in_doubt == 0 && applied.transactions_not_undone == 0;
+    assert!(!is_whole || applied.not_recovered.is_empty(), "{text}: {applied:?}");
+    Ok(then(&RecoveredPages::new(&restore.pages, recovery)))
+}
+
+/// A moment as sets have theirs, by the calendar: `2017-06-01 13:14:13`.
+fn text(moment: LogTime) -> String {
+    // Days since 0000-03-01, so that the leap day comes last.
+    let days = i64::from(moment.days) + 693_901;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = (400 * era + year + month / 10, (month + 2) % 12 + 1);
+    let seconds = moment.ticks / 300;
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{of_month:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// The tick after a moment, and the one before.
+fn neighbours(moment: LogTime) -> (LogTime, LogTime) {
+    const LAST: u32 = 86_400 * 300 - 1;
+    let next = match moment.ticks {
+        LAST => LogTime { days: moment.days + 1, ticks: 0 },
+        ticks => LogTime { ticks: ticks + 1, ..moment },
+    };
+    let before = match moment.ticks {
+        0 => LogTime { days: moment.days - 1, ticks: LAST },
+        ticks => LogTime { ticks: ticks - 1, ..moment },
+    };
+    (next, before)
+}
+
+/// All allocated pages, for a comparison.
+fn pages(source: &dyn PageSource) -> Vec<(PageId, Option<Box<PageBytes>>)> {
+    let pages = source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)));
+    pages.filter(|page| is_allocated(source, *page)).map(|page| (page, source.read_page(page))).collect()
+}
+
+#[test]
+fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() {
+    assert_eq!(text(LogTime { days: 42_885, ticks: 300 * (13 * 3600 + 14 * 60 + 13) + 299 }), "2017-06-01 13:14:13");
+    let media = media();
+    let (mut stops, mut too_early, mut partial, mut growths, mut with_differential) = (0, 0, 0, 0, 0);
+    for database in backup::chains(&media) {
+        let has_logs = database.sets.iter().any(|set| set.set.kind == SetKind::Log);
+        let Some(full) = database.chains.first().map(|chain| &database.sets[chain.full]).filter(|_| has_logs) else {
+            continue;
+        };
+        let fork = &full.set.config.recovery_fork_id;
+        let is_of_it = |set: &&ChainSet| set.set.config.recovery_fork_id == *fork && set.is_whole();
+        let of = |kinds: &[SetKind]| -> Vec<PathBuf> {
+            let sets = database.sets.iter().filter(is_of_it).filter(|set| kinds.contains(&set.set.kind));
+            sets.flat_map(|set| set.paths.clone()).collect()
+        };
+        let all = of(&[SetKind::Full, SetKind::Differential, SetKind::Log]);
+        let by_log = [full.paths.clone(), of(&[SetKind::Log])].concat();
+        let log = Log::of_backups(BackupLog::open(&by_log, &[]).unwrap()).unwrap();
+        if !log.gaps().is_empty() {
+            continue;
+        }
+        let story = Story::of(&log);
+        let is_in_order = story.commits.windows(2).all(|pair| pair[0].1 <= pair[1].1);
+        if !is_in_order {
+            continue;
+        }
+        let ends_at = full.set.config.last_lsn.unwrap();
+        let base = rows(&BackupPages::open(&full.paths, &[]).unwrap(), &story.units);
+        let mut last: Option<Rows> = None;
+        for (number, (_, time, _)) in story.commits.iter().enumerate() {
+            let next = story.commits.get(number + 1);
+            if next.is_some_and(|(_, next, _)| next == time) {
+                continue;
+            }
+            let mut moments = BTreeSet::from([*time]);
+            if let Some((_, next, _)) = next {
+                let between = [neighbours(*time).0, neighbours(*next).1];
+                moments.extend(between.into_iter().filter(|moment| moment < next));
+            }
+            for moment in moments {
+                let name = format!("{} {:?} {}.{}", database.database, full.paths, text(moment), moment.ticks % 300);
+                let expected = story.rows_at(&base, ends_at, moment);
+                for paths in [&by_log, &all] {
+                    let found = stopped(paths, moment, 64 << 20, |restored| {
+                        let applied = &restored.recovery().applied;
+                        let is_whole = applied.in_doubt == 0 && applied.transactions_not_undone == 0;
+                        if is_whole {
+                            assert!(rows(restored, &story.units) == expected, "{name}: the rows of another moment");
+                        }
+                        // Once per pair of commits: the log that is used is the same at all moments between them.
+                        if moment == *time {
+                            let options = check::Options { max_threads: 1, ..check::Options::default() };
+                            let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
+                            let names = report.names();
+                            let found: Vec<_> = report.findings.iter().map(|finding| finding.text(&names)).collect();
+                            assert_eq!(found, Vec::<String>::new(), "{name}");
+                            assert!(!is_whole || report.demoted.is_empty(), "{name}");
+                            let pages_now = pages(restored);
+                            let again = stopped(paths, moment, 1, |restored| pages(restored) == pages_now);
+                            assert_eq!(again, Ok(true), "{name}: with less memory");
+                        }
+                        (restored.recovery().analysis.redo_from, is_whole)
+                    });
+                    let (redo_from, is_whole) = match found {
+                        Ok(found) => found,
+                        Err(error) => {
+                            // The backup has more than there was at that moment, or was not at its checkpoint then.
+                            let finished = full.set.config.finished.clone().unwrap();
+                            let has_more = next.is_some_and(|(lsn, ..)| *lsn < ends_at);
+                            assert!(has_more || finished >= text(moment), "{name}: {error}");
+                            too_early += 1;
+                            continue;
+                        }
+                    };
+                    if !is_whole {
+                        let until = next.unwrap().0;
+                        let is_fixed = story.fixed.iter().any(|(at, end)| *at < until && until <= *end);
+                        assert!(is_fixed, "{name}: partial up to {until}");
+                        partial += 1;
+                    }
+                    with_differential += u32::from(redo_from > full.set.config.checkpoint_lsn.unwrap());
+                    stops += 1;
+                }
+                growths += u32::from(last.is_some_and(|last| last != expected));
+                last = Some(expected);
+            }
+        }
+    }
+    if !media.is_empty() {
+        let counts = (stops, too_early, partial, growths, with_differential);
+        assert!(stops > 1_500 && partial * 8 < stops && growths > 170 && with_differential > 100, "{counts:?}");
     }
 }

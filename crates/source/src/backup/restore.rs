@@ -200,6 +200,8 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
     for label in &mut labels {
         label.sets.retain(|set| match (until, set.kind) {
             (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
+            // It may have ended within the second of the moment: the log decides.
+            (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
             // Where the mark is shows when the log is read: nothing newer than the oldest full backup may be used.
             (Until::Mark, SetKind::Full) => set.config.checkpoint_lsn == oldest,
