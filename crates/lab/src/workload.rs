@@ -57,6 +57,9 @@ pub struct Spec {
     pub vlf_bytes: u64,
     /// Checkpoints are taken now and then; without them all of the log is to be redone.
     pub has_checkpoints: bool,
+    /// Every so many transactions of users one has a name, as with BEGIN TRANSACTION WITH MARK: `mark 1` to `mark 3`, and the
+    /// same again. 0 is none.
+    pub marked_each: u64,
 }
 
 impl Default for Spec {
@@ -70,6 +73,7 @@ impl Default for Spec {
             vlfs: 4,
             vlf_bytes: 0x3E000,
             has_checkpoints: true,
+            marked_each: 0,
         }
     }
 }

@@ -230,6 +230,59 @@ fn every_stop_between_two_commits_has_the_rows_of_that_moment() {
     assert!(stops > 40 && refused * 10 <= stops && too_early * 3 <= stops, "{stops} {refused} {too_early}");
 }
 
+#[test]
+fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
+    let (mut stops, mut refused, mut too_early, mut twice) = (0, 0, 0, 0);
+    for seed in 0..4 {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = Spec { marked_each: 9, transactions: 90, ..spec(seed) };
+        let chain = Workload::new(spec).unwrap().chain(&KINDS, ChainOptions::default(), folder.path()).unwrap();
+        let mut paths: Vec<PathBuf> = chain.sets.iter().flat_map(|set| set.files.clone()).collect();
+        paths.rotate_left(seed as usize);
+        let ((first, full_end), end) = (&chain.sets[0].lsns, &chain.sets.last().unwrap().lsns.1);
+        for (number, mark) in ["mark 1", "Mark 2", "MARK 3"].into_iter().enumerate() {
+            // A name is that of the first one that committed; those that were rolled back do not count.
+            let is_it = |commit: &&lab::workload::Commit| {
+                commit.name == format!("mark {}", number + 1) && commit.lsn >= *first && commit.lsn < *end
+            };
+            let all: Vec<_> = chain.commits.iter().filter(is_it).collect();
+            twice += u32::from(all.len() > 1);
+            for (stop, with_it) in [(Stop::AtMark(mark.into()), true), (Stop::BeforeMark(mark.into()), false)] {
+                let name = format!("seed {seed}, {stop:?}");
+                let found = restored(&paths, Until::Mark, Some(&stop), |source| {
+                    let applied = &source.recovery().applied;
+                    if !applied.not_recovered.is_empty() || applied.transactions_not_undone > 0 {
+                        return false;
+                    }
+                    let last = &all[0].lsn;
+                    let expected = truth(&chain, |commit| commit.lsn < *last || with_it && commit.lsn == *last);
+                    compare(rows(source, &chain), expected, &name);
+                    assert_sound(source, &name);
+                    true
+                });
+                match (found, all.first()) {
+                    (Ok(is_whole), Some(_)) => refused += u32::from(!is_whole),
+                    // The full backup has it already.
+                    (Err(Refusal::StopTooEarly { .. }), Some(mark)) if mark.lsn < *full_end => too_early += 1,
+                    (Err(Refusal::NoMark { .. }), None) => {}
+                    (other, mark) => panic!("{name}: {other:?} {mark:?}"),
+                }
+                stops += 1;
+            }
+        }
+        for mark in ["mark 4", "mark", "mark 1 "] {
+            for stop in [Stop::AtMark(mark.into()), Stop::BeforeMark(mark.into())] {
+                let found = restored(&paths, Until::Mark, Some(&stop), |_| ());
+                assert!(matches!(found, Err(Refusal::NoMark { name, .. }) if name == mark), "seed {seed}, {stop:?}");
+            }
+        }
+    }
+    assert!(
+        stops >= 20 && twice >= 4 && refused <= 4 && too_early * 3 <= stops,
+        "{stops} {twice} {refused} {too_early}"
+    );
+}
+
 /// Bytes of log backups change: the restore is refused, or says what is missing, or gives the rows of some moment between the
 /// full backup and the end.
 #[test]

@@ -70,6 +70,8 @@ pub struct Chain {
 /// A commit.
 #[derive(Clone, Debug)]
 pub struct Commit {
+    /// The name of its transaction: `user_transaction`, or a mark.
+    pub name: String,
     /// The LSN of its COMMIT_XACT, as text.
     pub lsn: String,
     /// Its time, as text: local time of the server, with milliseconds.

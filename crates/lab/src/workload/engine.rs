@@ -30,6 +30,9 @@ pub(super) struct Engine<'a> {
     pub(super) version: u16,
     /// Whether a run takes checkpoints of its own.
     pub(super) has_checkpoints: bool,
+    /// Every so many transactions of users one is marked; 0 is none. How many began so far.
+    pub(super) marked_each: u64,
+    pub(super) begun: u64,
     /// The last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,
     /// Where the last log backup ended; none under the simple recovery model, which keeps no log for backups.
@@ -81,6 +84,8 @@ pub(super) enum Undo {
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
+    /// Its name; a mark, unless it is one that the engine gives.
+    pub(super) name: String,
     pub(super) begin: Lsn,
     pub(super) last: Lsn,
     /// Ready to commit, which another database or a coordinator decides.
@@ -188,10 +193,11 @@ impl<'a> Engine<'a> {
         put(&mut fixed, 0x10, &number.to_le_bytes());
         put(&mut fixed, 0x18, &51u16.to_le_bytes());
         put(&mut fixed, 0x28, &self.journal.time());
-        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let begin = self.note(By::Engine, (operation::BEGIN_TRANSACTION, context::NONE), fixed, &[name, vec![1]])?;
+        let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let begin = self.note(By::Engine, (operation::BEGIN_TRANSACTION, context::NONE), fixed, &[units, vec![1]])?;
         self.next_transaction += 1;
         let transaction = Transaction {
+            name: name.to_owned(),
             begin,
             last: begin,
             is_prepared: false,
@@ -216,7 +222,8 @@ impl<'a> Engine<'a> {
         {
             let changes =
                 transaction.locked.into_iter().filter_map(|(table, row)| self.tables[table].settle(table, row));
-            self.commits.push(Commit { lsn: lsn.to_string(), time: time_text(time), changes: changes.collect() });
+            let (lsn, time, changes) = (lsn.to_string(), time_text(time), changes.collect());
+            self.commits.push(Commit { name: transaction.name, lsn, time, changes });
             self.journal.close();
         }
         Ok(())

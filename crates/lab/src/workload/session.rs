@@ -52,7 +52,7 @@ impl Engine<'_> {
         } else if is(WRITES) {
             self.write_one();
         } else if is(BEGINS) && self.open.len() < MOST_OPEN || self.open.is_empty() {
-            self.begin("user_transaction", false)?;
+            self.begin_of_a_user()?;
         } else if is(ENDS) {
             let number = self.any_open();
             // How the engine drops a new chain while it runs is not known.
@@ -71,6 +71,17 @@ impl Engine<'_> {
             self.change_a_row(number)?;
         }
         Ok(false)
+    }
+
+    fn begin_of_a_user(&mut self) -> Step<u32> {
+        const NAMES: u64 = 3;
+        self.begun += 1;
+        match self.begun.checked_div(self.marked_each) {
+            Some(number) if self.begun.is_multiple_of(self.marked_each) => {
+                self.begin(&format!("mark {}", 1 + (number - 1) % NAMES), false)
+            }
+            _ => self.begin("user_transaction", false),
+        }
     }
 
     /// Ends what is open.

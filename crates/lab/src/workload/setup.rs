@@ -205,6 +205,8 @@ impl Base {
             verify: spec.verify,
             version: facts.number,
             has_checkpoints: spec.has_checkpoints,
+            marked_each: spec.marked_each,
+            begun: 0,
             checkpoint: Default::default(),
             log_backed_up: None,
             commits: Vec::new(),
