@@ -175,6 +175,9 @@ fn pages_of_real_backups_brought_forward_are_those_of_later_backups() {
 /// Rows by allocation unit, sorted, as they are stored.
 type Rows = BTreeMap<AllocUnitId, Vec<Vec<u8>>>;
 
+/// Inserted rows, with their allocation units.
+type Inserted = Vec<(AllocUnitId, Vec<u8>)>;
+
 /// The rows of these allocation units, without version tags.
 fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
     let mut rows: Rows = units.iter().map(|unit| (*unit, Vec::new())).collect();
@@ -202,7 +205,7 @@ fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
 #[derive(Default)]
 struct Story {
     /// Commits in their order: LSN, time, and the rows inserted by their transaction.
-    commits: Vec<(Lsn, LogTime, Vec<(AllocUnitId, Vec<u8>)>)>,
+    commits: Vec<(Lsn, LogTime, Inserted)>,
     /// From where to where a transaction cannot be taken back: another database decides about it once it is prepared, and no
     /// record names the extents of a chain that it made.
     fixed: Vec<(Lsn, Lsn)>,
@@ -214,7 +217,7 @@ impl Story {
     fn of(log: &Log) -> Self {
         const HEAP_OR_CLUSTERED: [u8; 2] = [1, 2];
         let (mut this, mut changed) = (Self::default(), BTreeSet::new());
-        let mut open: HashMap<TransactionId, Vec<(AllocUnitId, Vec<u8>)>> = HashMap::new();
+        let mut open: HashMap<TransactionId, Inserted> = HashMap::new();
         let mut fixed: HashMap<TransactionId, Lsn> = HashMap::new();
         let mut walk = Walk::new(log);
         while let Some(block) = walk.next_block().unwrap() {
