@@ -35,7 +35,7 @@ pub fn spec(random: &mut Random, transactions: usize) -> Spec {
         transactions: 1 + random.below(transactions) as u64,
         vlfs: 2 + random.below(6) as u32,
         vlf_bytes: random.pick(&vlf_bytes).copied().unwrap_or(0x3E000),
-        has_checkpoints: true,
+        ..Spec::default()
     }
 }
 
