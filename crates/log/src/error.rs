@@ -10,7 +10,7 @@ pub enum LogError {
     #[error("no file given; name the .ldf files of one database")]
     Nothing,
     /// The system refuses.
-    #[error("{}: cannot be read at byte {at}: {cause}", path.display())]
+    #[error("{}: cannot be read at byte {at}: {cause}{}", path.display(), source::remedy(cause))]
     Io {
         /// The file.
         path: PathBuf,
@@ -22,6 +22,12 @@ pub enum LogError {
     /// Not a regular file, or a file of another kind.
     #[error("{}: is not a transaction log file; name the .ldf files of one database", path.display())]
     NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An empty file.
+    #[error("{}: is empty (0 bytes): there is no log in it; copy the file again, or name the log of the database", path.display())]
+    Empty {
         /// The file.
         path: PathBuf,
     },

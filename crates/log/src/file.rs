@@ -70,6 +70,8 @@ impl PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
+    /// What backups have, also of log that the run takes from others of them, by sequence number.
+    copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
 }
@@ -108,12 +110,12 @@ impl Log {
             (None, _) => Err(LogError::Nothing),
             (Some(file), true) if file.is_cut() => Err(LogError::CutOff { path: file.path.clone(), at: file.bytes }),
             (Some(file), true) => Err(LogError::NeverUsed { path: file.path.clone() }),
-            _ => Ok(Self { files, run, gaps: Vec::new(), ends_at: None }),
+            _ => Ok(Self { files, run, copies: Vec::new(), gaps: Vec::new(), ends_at: None }),
         }
     }
 
     /// The log in backups: of log backups, and the log portions of full and differential ones, in any order. What several
-    /// of them hold is read once.
+    /// of them hold is read once, from one that is not damaged there.
     ///
     /// # Errors
     /// [`LogError`]: sets of different databases, or none with any log.
@@ -145,12 +147,13 @@ impl Log {
                 reader: Reader::Backup(Arc::clone(&backups)),
             });
         }
-        let (run, gaps) = join(parts);
+        parts.sort_by_key(|part| (part.vlf.sequence, part.from, std::cmp::Reverse(part.to)));
+        let (run, gaps) = join(&parts);
         let ends_at = backups.sets().iter().filter_map(|set| set.last_lsn).max();
         match (backups.sets().first(), run.is_empty()) {
             (None, _) => Err(LogError::Nothing),
             (Some(set), true) => Err(LogError::NeverUsed { path: set.path.clone() }),
-            _ => Ok(Self { files, run, gaps, ends_at }),
+            _ => Ok(Self { files, run, copies: parts, gaps, ends_at }),
         }
     }
 
@@ -177,6 +180,15 @@ impl Log {
             },
             (Reader::Backup(_), None) => Ok(0),
         }
+    }
+
+    /// The copies that backups have of the block at `at` of a part of the run, as far as that part reaches.
+    pub(crate) fn copies(&self, placed: &PlacedVlf, at: u64) -> impl Iterator<Item = PlacedVlf> {
+        let PlacedVlf { vlf: Vlf { sequence, offset, .. }, to, .. } = *placed;
+        let first = self.copies.partition_point(|copy| copy.vlf.sequence < sequence);
+        let of_it = self.copies.iter().skip(first).take_while(move |copy| copy.vlf.sequence == sequence);
+        let has_it = move |copy: &&PlacedVlf| copy.vlf.offset == offset && (copy.from..copy.to).contains(&at);
+        of_it.filter(has_it).map(move |copy| PlacedVlf { to: copy.to.min(to), ..*copy })
     }
 
     /// Its files, by file id.
@@ -213,6 +225,9 @@ impl LogFile {
         let metadata = file.metadata().map_err(failed(0))?;
         if !metadata.is_file() {
             return Err(LogError::NotALog { path: path.to_owned() });
+        }
+        if metadata.len() == 0 {
+            return Err(LogError::Empty { path: path.to_owned() });
         }
         let mut start = vec![0; 4 * PAGE_BYTES];
         let read = read_fully_at(&file, &mut start, 0).map_err(failed(0))?;
@@ -284,11 +299,11 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     all.split_off(start)
 }
 
-/// Parts of backups in order, without what others hold too, up to the newest; and what is missing before that.
-fn join(mut parts: Vec<PlacedVlf>) -> (Vec<PlacedVlf>, Vec<Gap>) {
-    parts.sort_by_key(|part| (part.vlf.sequence, part.from, std::cmp::Reverse(part.to)));
+/// Parts of backups, which are in order, without what others hold too, up to the newest; and what is missing before that.
+fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     let (mut run, mut gaps): (Vec<PlacedVlf>, Vec<Gap>) = Default::default();
-    for mut part in parts {
+    for part in parts {
+        let mut part = *part;
         if let Some(last) = run.last().copied() {
             let is_same = part.vlf.sequence == last.vlf.sequence && part.vlf.offset == last.vlf.offset;
             if is_same && part.to <= last.to {

@@ -13,6 +13,10 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// Server has at most 3840 KB of log under way.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
+/// Where one backup is damaged others may have the same block: copies of one that are tried, and how often that is done.
+const MOST_COPIES: usize = 16;
+const MOST_TRIES: u32 = 100_000;
+
 /// What log files are filled with before they are written, by release.
 const BLANK: [u8; 2] = [0x00, 0xC0];
 
@@ -22,6 +26,10 @@ pub struct Walk<'l> {
     log: &'l Log,
     /// Position in the run.
     at: usize,
+    /// Another copy of this VLF that is read instead, as it was damaged.
+    copy: Option<PlacedVlf>,
+    /// How often another copy may still be tried.
+    tries: u32,
     /// Where the next block starts, in the file.
     next: u64,
     buffer: Vec<u8>,
@@ -89,6 +97,8 @@ impl<'l> Walk<'l> {
         Self {
             log,
             at: 0,
+            copy: None,
+            tries: MOST_TRIES,
             next,
             buffer: vec![0; BUFFER_BYTES],
             filled: 0,
@@ -152,20 +162,27 @@ impl<'l> Walk<'l> {
                 self.enter(self.at + 1);
                 continue;
             }
-            self.fill(placed)?;
-            match self.restore(placed) {
+            let read_from = self.copy.unwrap_or(placed);
+            self.fill(read_from)?;
+            let fault = match self.restore(read_from) {
                 Ok(size) => return Ok(Some(size)),
-                Err(BlockFault::Format(2)) if self.last_size.is_none() => {
+                Err(fault) => fault,
+            };
+            if let Some(size) = self.restore_another_copy(placed)? {
+                return Ok(Some(size));
+            }
+            match fault {
+                BlockFault::Format(2) if self.last_size.is_none() => {
                     let path = self.log.files().get(placed.file).map(|file| file.path.clone()).unwrap_or_default();
                     return Err(LogError::TooOld { path });
                 }
                 // A restore writes the log that it got, to where it was: the oldest VLF may have its first block anywhere.
-                Err(_) if self.last_size.is_none() && self.skip_to_first(placed)? => {}
-                Err(_) if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
+                _ if self.last_size.is_none() && self.skip_to_first(placed)? => {}
+                _ if self.last_size.is_none() && self.at + 1 < self.log.run().len() => {
                     self.lost_bytes += if placed.is_of_a_backup() { placed.to - placed.from } else { 0 };
                     self.enter(self.at + 1);
                 }
-                Err(fault) => self.end = Some(self.ended(placed, fault)?),
+                fault => self.end = Some(self.ended(placed, fault)?),
             }
         }
         Ok(None)
@@ -174,7 +191,32 @@ impl<'l> Walk<'l> {
     fn enter(&mut self, at: usize) {
         self.at = at;
         self.next = self.vlf().map_or(0, |placed| placed.from);
+        self.read_from(None);
+    }
+
+    /// Reads on from another copy of the VLF; `None` is the one of the run.
+    fn read_from(&mut self, copy: Option<PlacedVlf>) {
+        self.copy = copy;
         (self.filled, self.filled_from) = (0, self.next);
+    }
+
+    /// Restores the next block, which is damaged or missing where it was read, from another backup that has it, and reads on
+    /// there; its size. `None` if no backup has it undamaged.
+    fn restore_another_copy(&mut self, placed: PlacedVlf) -> Result<Option<usize>, LogError> {
+        let before = self.copy.unwrap_or(placed).part;
+        let log = self.log;
+        let others = log.copies(&placed, self.next).filter(|copy| copy.part != before);
+        for copy in others.take(MOST_COPIES) {
+            let Some(left) = self.tries.checked_sub(1) else { break };
+            self.tries = left;
+            self.read_from(Some(copy));
+            self.fill(copy)?;
+            if let Ok(size) = self.restore(copy) {
+                return Ok(Some(size));
+            }
+        }
+        self.read_from(None);
+        Ok(None)
     }
 
     /// Makes sure that the buffer has as much from the next block on as a block may have, or to the end of the VLF.

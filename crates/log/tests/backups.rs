@@ -94,6 +94,82 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     assert!(is_whole && records.keys().all(|lsn| *lsn >= ends(5).0) && !records.is_empty());
 }
 
+/// A sector that two files have, with where it is in each: log that both backups hold. Sectors without log are alike too, so
+/// that only those are taken whose change ends the log of each file read alone.
+fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
+    let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
+    let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
+    let places: BTreeMap<&[u8], usize> =
+        other.chunks_exact(SECTOR).enumerate().map(|(at, sector)| (sector, at * SECTOR)).collect();
+    let found = one.chunks_exact(SECTOR).enumerate().filter(|(_, sector)| is_plain(sector));
+    found.filter_map(|(at, sector)| Some((at * SECTOR, *places.get(sector)?))).collect()
+}
+
+const SECTOR: usize = 512;
+
+#[test]
+fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let sets = chain(5, ChainOptions::default(), folder.path());
+    // The first log backup has the log of the full and of the differential backup too, and both have more in common.
+    let (mut tried, mut ended) = (0, 0);
+    for (one, other) in [(0, 1), (3, 4), (1, 0), (4, 3)] {
+        let (one, other) = (&sets[one][0], &sets[other][0]);
+        let (truth, is_whole) = read(&open(&[one.clone(), other.clone()]).unwrap());
+        assert!(is_whole);
+        let damaged = |path: &Path, at: usize| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[at + 200] ^= 0x11;
+            let target = folder.path().join(format!("damaged {}", path.file_name().unwrap().display()));
+            fs::write(&target, bytes).unwrap();
+            target
+        };
+        let shared = shared_sectors(one, other);
+        for (at, at_other) in shared.iter().step_by(shared.len() / 6 + 1) {
+            let bad = damaged(one, *at);
+            let alone = open(std::slice::from_ref(&bad)).map(|log| read(&log));
+            if alone.is_ok_and(|(_, is_whole)| is_whole) {
+                continue;
+            }
+            tried += 1;
+            for paths in [[bad.clone(), other.clone()], [other.clone(), bad.clone()]] {
+                assert!(read(&open(&paths).unwrap()) == (truth.clone(), true), "{paths:?}, byte {at}");
+            }
+            // Damaged in both, it is damaged.
+            let (records, is_whole) = read(&open(&[bad, damaged(other, *at_other)]).unwrap());
+            assert!(!is_whole && records.len() < truth.len());
+            assert!(records.iter().all(|(lsn, record)| truth[lsn] == *record));
+            ended += 1;
+        }
+    }
+    assert!(tried >= 10 && ended == tried, "{tried} {ended}");
+}
+
+/// Each of two backups is damaged in another place of what both have: all of it is read, now from one, now from the other.
+#[test]
+fn two_damaged_backups_make_one_whole_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let sets = chain(5, ChainOptions::default(), folder.path());
+    let (one, other) = (&sets[0][0], &sets[1][0]);
+    let truth = read(&open(&[one.clone(), other.clone()]).unwrap());
+    let paths = ["one.bak", "other.trn"].map(|name| folder.path().join(name));
+    let is_whole_without = |path: &Path, of: &Path, at: usize| {
+        let mut bytes = fs::read(of).unwrap();
+        bytes[at + 100] ^= 1;
+        fs::write(path, bytes).unwrap();
+        open(std::slice::from_ref(&path.to_owned())).is_ok_and(|log| read(&log).1)
+    };
+    // What both have begins and ends with another block.
+    let shared = shared_sectors(one, other);
+    let first = shared.iter().find(|(at, _)| !is_whole_without(&paths[0], one, *at)).unwrap();
+    let last = shared.iter().rfind(|(_, at)| !is_whole_without(&paths[1], other, *at)).unwrap();
+    assert!(last.0 > first.0 + 4 * SECTOR, "{first:?} {last:?}");
+    assert!(read(&open(&paths).unwrap()) == truth);
+    // The other way round.
+    assert!(!is_whole_without(&paths[0], one, last.0) && !is_whole_without(&paths[1], other, first.1));
+    assert!(read(&open(&paths).unwrap()) == truth);
+}
+
 /// Every record that two sets of one database hold is the same in both.
 #[test]
 fn records_that_real_backups_share_are_the_same() {

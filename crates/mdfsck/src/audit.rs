@@ -9,7 +9,7 @@ use recovery::Refusal;
 use source::{PageSource, Throttled};
 
 use crate::cli::{AuditArguments, CheckArguments, RecoveryArguments};
-use crate::failure::{Failure, report_read_faults};
+use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
 use crate::{output, recover};
 
@@ -59,12 +59,15 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     }
     let source = source.as_ref();
     let database = catalog::load(source);
-    let Found { logs, .. } = recover::find(&arguments.paths, source, &database);
+    let Found { logs, passed_over, .. } = recover::find(&arguments.paths, source, &database);
     if logs.is_empty() {
-        return Err(Failure::usage(
-            "no log of this database was named, and none is beside its data files; name the .ldf files",
-        ));
+        let text = match passed_over.as_slice() {
+            [] => "no log of this database was named, and none is beside its data files".to_owned(),
+            passed_over => format!("{}: no other log is beside the data files", passed_over.join("; ")),
+        };
+        return Err(Failure::usage(format!("{text}; name the .ldf files")));
     }
+    passed_over.iter().for_each(warn);
     let memory = arguments.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES);
     let log = recover::open(&logs, &database).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| cannot_compare(&logs, refusal))?;

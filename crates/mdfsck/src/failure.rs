@@ -52,6 +52,7 @@ impl From<source::OpenError> for Failure {
             source::OpenError::StandardInput
             | source::OpenError::Nothing
             | source::OpenError::EndsLater { .. }
+            | source::OpenError::SeveralDatabases { .. }
             | source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::usage(error),
             _ => Self::unable(error),
         }

@@ -17,12 +17,19 @@ pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> 
             continue;
         }
         let failed = |error: std::io::Error| Failure::unable(format!("{}: cannot be read: {error}", path.display()));
-        let mut found = Vec::new();
+        let (mut found, mut unreadable) = (Vec::new(), None);
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?.path();
             if entry.is_file() && is_wanted(&entry) {
                 found.push(entry);
+            } else if let (true, None, Err(cause)) = (entry.is_file(), &unreadable, fs::File::open(&entry)) {
+                unreadable = Some((entry, cause));
             }
+        }
+        // Whether it is one that is wanted is not known.
+        if let (true, Some((file, cause))) = (found.is_empty(), &unreadable) {
+            let remedy = source::remedy(cause);
+            return Err(Failure::unable(format!("{}: cannot be read: {cause}{remedy}", file.display())));
         }
         if found.is_empty() {
             return Err(Failure::unable(format!("{}: no {what} in this folder", path.display())));

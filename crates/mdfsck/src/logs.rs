@@ -138,7 +138,7 @@ pub(crate) fn find(source: &dyn PageSource, database: &Database) -> Vec<LogFile>
 }
 
 /// All files in the folders of the data files.
-fn files_beside(source: &dyn PageSource) -> BTreeSet<PathBuf> {
+pub(crate) fn files_beside(source: &dyn PageSource) -> BTreeSet<PathBuf> {
     let folder = |path: &Path| match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

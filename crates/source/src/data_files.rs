@@ -30,20 +30,26 @@ pub struct DataFiles {
 
 impl DataFiles {
     /// Opens the files of one database: in any order, identified by content. A folder means the data files in it; log
-    /// files are ignored if data files are given too.
+    /// files, and folders that hold logs and no data files, are ignored if data files are given too.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not the data files of one database from SQL Server 2005 on.
     pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
         let mut opened = Vec::new();
-        let mut first_log = None;
+        let (mut first_log, mut folders) = (None, Vec::new());
         for path in paths {
             if path.as_os_str() == "-" {
                 return Err(OpenError::StandardInput);
             }
             let metadata = fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?;
             if metadata.is_dir() {
-                opened.extend(open_folder(path)?);
+                let Folder { data, log } = open_folder(path)?;
+                match (data.is_empty(), log) {
+                    (true, None) => return Err(OpenError::EmptyFolder { path: path.clone() }),
+                    (true, log) => first_log = first_log.or(log),
+                    (false, _) => folders.push(path.clone()),
+                }
+                opened.extend(data);
             } else if metadata.is_file() {
                 match open_file(path)? {
                     Opened::Data(file, handle) => opened.push((file, handle)),
@@ -61,8 +67,54 @@ impl DataFiles {
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let reads = files.iter().map(|_| Reads::default()).collect();
         let this = Self { files, handles, direct: Vec::new(), reads };
+        folders.iter().try_for_each(|folder| this.check_folder(folder))?;
         check_one_database(&this)?;
         Ok(this)
+    }
+
+    /// Requires that a folder does not hold several databases.
+    fn check_folder(&self, folder: &Path) -> Result<(), OpenError> {
+        let in_it = || self.files.iter().filter(|file| file.path.parent() == Some(folder));
+        let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(|file| file.binding_guid).collect();
+        if bindings.len() < 2 {
+            return Ok(());
+        }
+        let mut databases: Vec<(String, Vec<PathBuf>)> = Vec::new();
+        for binding in &bindings {
+            // By file id: the primary is the first, if it is there.
+            let mut files: Vec<&DataFile> = in_it().filter(|file| file.binding_guid == Some(*binding)).collect();
+            // Copies of a file have its ID.
+            files.dedup_by_key(|file| file.file_id);
+            let Some(first) = files.first() else { continue };
+            let paths = files.iter().map(|file| file.path.clone()).collect();
+            let file = first.path.file_name().unwrap_or_default().to_string_lossy();
+            let name = match first.file_id {
+                1 => self.database_name(&first.path).map_or(file.to_string(), |name| format!("{name} ({file})")),
+                _ => format!("{file} without its primary file"),
+            };
+            databases.push((name, paths));
+        }
+        databases.sort();
+        // One that can be checked: its primary file is there.
+        let is_whole = |paths: &[PathBuf]| {
+            paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))
+        };
+        let example = databases.iter().find(|(_, paths)| is_whole(paths)).or(databases.first());
+        let example = example.map(|(_, paths)| paths.clone()).unwrap_or_default();
+        let databases = databases.into_iter().map(|(name, _)| name).collect();
+        Err(OpenError::SeveralDatabases { path: folder.to_owned(), databases, example })
+    }
+
+    /// The name on the server of the database that a primary file is of.
+    fn database_name(&self, path: &Path) -> Option<String> {
+        let at = self.files.iter().position(|file| file.path == path)?;
+        let mut bytes = [0; PAGE_BYTES];
+        let offset = u64::from(PageId::BOOT.page) * PAGE_BYTES as u64;
+        let read = read_fully_at(self.handles.get(at)?, &mut bytes, offset).ok()?;
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let boot = Boot::read(page).filter(|_| read == PAGE_BYTES && page.header().kind() == Some(PageType::Boot))?;
+        Some(boot.name()).filter(|name| !name.is_empty())
     }
 
     /// Bypasses the system's cache from now on, so that a check of a large database does not evict what others need.
@@ -266,8 +318,16 @@ fn has_data_file_name(path: &Path) -> bool {
     extension.eq_ignore_ascii_case("mdf") || extension.eq_ignore_ascii_case("ndf")
 }
 
+/// What a folder holds.
+struct Folder {
+    /// Its data files.
+    data: Vec<(DataFile, File)>,
+    /// The first of its logs.
+    log: Option<PathBuf>,
+}
+
 /// The data files in a folder, including targets of symbolic links; other files are ignored. Not recursive.
-fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
+fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
     let failed = |cause| OpenError::Io { path: folder.to_owned(), cause };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -281,18 +341,17 @@ fn open_folder(folder: &Path) -> Result<Vec<(DataFile, File)>, OpenError> {
         }
     }
     paths.sort();
-    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut found, mut seen) = (Folder { data: Vec::new(), log: None }, BTreeSet::new());
     for path in paths {
         // A link beside its target is the same file.
         if fs::canonicalize(&path).is_ok_and(|file| !seen.insert(file)) {
             continue;
         }
-        if let Opened::Data(file, handle) = open_file(&path)? {
-            found.push((file, handle));
+        match open_file(&path)? {
+            Opened::Data(file, handle) => found.data.push((file, handle)),
+            Opened::Log => found.log = found.log.or(Some(path)),
+            Opened::Refused(_) => {}
         }
-    }
-    if found.is_empty() {
-        return Err(OpenError::EmptyFolder { path: folder.to_owned() });
     }
     Ok(found)
 }

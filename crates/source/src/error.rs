@@ -9,7 +9,7 @@ use format::Lsn;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The operating system refused.
-    #[error("{}: cannot be opened: {cause}", path.display())]
+    #[error("{}: cannot be opened: {cause}{}", path.display(), remedy(cause))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -288,6 +288,48 @@ pub enum OpenError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder with the data files of more than one database.
+    #[error("{}: holds the data files of {} databases: {}; check one at a time: mdfsck check {}", path.display(), databases.len(), listed(databases), arguments(example))]
+    SeveralDatabases {
+        /// The folder.
+        path: PathBuf,
+        /// A name for each: that on the server, with its primary file.
+        databases: Vec<String>,
+        /// The data files of the first one.
+        example: Vec<PathBuf>,
+    },
+}
+
+/// Names in a message at most.
+const MOST_NAMES: usize = 10;
+
+/// The first of several names.
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > MOST_NAMES { ", ..." } else { "" };
+    let named: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
+    format!("{}{more}", named.join(", "))
+}
+
+/// Paths as they stand in a command.
+fn arguments(paths: &[PathBuf]) -> String {
+    let quoted = |path: &PathBuf| match path.display().to_string() {
+        text if text.contains(char::is_whitespace) => format!("\"{text}\""),
+        text => text,
+    };
+    paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// What to do about a file that the system does not let be read, as the end of a message; empty where the cause says it.
+pub fn remedy(cause: &io::Error) -> &'static str {
+    /// ERROR_SHARING_VIOLATION of Windows.
+    const IN_USE: i32 = 32;
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read it",
+        _ if cfg!(windows) && cause.raw_os_error() == Some(IN_USE) => {
+            "; the server has it open: name a copy, a snapshot of the volume or a backup"
+        }
+        _ => "",
+    }
 }
 
 /// A number of bytes in MB.

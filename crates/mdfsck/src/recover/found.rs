@@ -22,7 +22,7 @@ pub(crate) struct Found {
     pub(crate) is_named: bool,
     /// Files that could be log files of the database and are not used, with the reason.
     pub(crate) passed_over: Vec<String>,
-    /// Why a file with the name of the log cannot be used, if it is damaged.
+    /// Why a file with the name of the log cannot be used.
     pub(crate) unusable: Option<String>,
 }
 
@@ -58,66 +58,98 @@ pub(super) fn damage(error: &LogError) -> String {
         LogError::NoVlf { at, .. } => format!("the log is damaged or cut: no virtual log file starts at byte {at}"),
         LogError::TooManyVlfs { most, .. } => format!("the log is damaged: it has more than {most} virtual log files"),
         LogError::TooOld { .. } => "the log was written by SQL Server 2000".to_owned(),
+        LogError::Io { cause, .. } => format!("the log cannot be read: {cause}"),
+        LogError::Empty { .. } => "the file of the log is empty".to_owned(),
+        LogError::NotALog { .. } => "the file with the name of the log is no log".to_owned(),
         LogError::CutOff { at, .. } => format!("the log is cut off: its file ends at byte {at}, before any log"),
         error => error.to_string(),
     }
 }
 
-/// Logs of this database that are beside its data files under their names, or in a folder that was named.
+/// Logs of this database that are beside its data files under their names, or in a folder that was named; only if that is not
+/// all of the log, those beside the data files under any name.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|folder| std::fs::read_dir(folder).ok());
     let mut in_folders: Vec<PathBuf> = folders.flatten().flatten().map(|entry| entry.path()).collect();
     in_folders.sort();
     let binding = source.files().first().and_then(|file| file.binding_guid);
-    let mut files: BTreeMap<u16, Vec<PathBuf>> = BTreeMap::new();
-    let (mut unused, mut seen) = (Vec::new(), BTreeSet::new());
-    let mut found = Found::default();
+    let mut search = Search { binding, ..Search::default() };
     // A file with the name of the log is meant to be one.
-    for path in by_name.iter().cloned().chain(in_folders.into_iter().filter(|path| logs::is_log(path))) {
-        if !seen.insert(std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone())) {
-            continue;
+    by_name.iter().for_each(|path| search.file(path, true));
+    in_folders.iter().filter(|path| logs::is_log(path)).for_each(|path| search.file(path, false));
+    let is_in_use = |row: &&FileRow| row.file_type == logs::LOG && row.state == ONLINE;
+    let is_missing = |row: &FileRow| !search.files.contains_key(&row.file_id);
+    if search.files.is_empty() || database.files.iter().filter(is_in_use).any(is_missing) {
+        let is_ours = |path: &PathBuf| binding.is_some() && log::binding_guid(path) == binding && logs::is_log(path);
+        logs::files_beside(source).iter().filter(|path| is_ours(path)).for_each(|path| search.file(path, false));
+    }
+    search.finish(source)
+}
+
+/// Files that may be the log of a database.
+#[derive(Default)]
+struct Search {
+    /// What its files have in their headers.
+    binding: Option<[u8; 16]>,
+    seen: BTreeSet<PathBuf>,
+    /// Those that are, by file ID: copies of one file have the same.
+    files: BTreeMap<u16, Vec<PathBuf>>,
+    /// Those that were never written.
+    unused: Vec<PathBuf>,
+    found: Found,
+}
+
+impl Search {
+    /// Looks at a file, once; `is_named` if it has the name of the log.
+    fn file(&mut self, path: &PathBuf, is_named: bool) {
+        if !self.seen.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
+            return;
         }
-        match Log::open(std::slice::from_ref(&path)) {
+        match Log::open(std::slice::from_ref(path)) {
             Ok(log) => match log.files().first() {
-                Some(file) if Some(file.binding_guid) == binding => {
-                    files.entry(file.file_id).or_default().push(path);
+                Some(file) if Some(file.binding_guid) == self.binding => {
+                    self.files.entry(file.file_id).or_default().push(path.clone());
                 }
                 // Others in the folder are of other databases.
-                _ if by_name.contains(&path) => {
-                    found.passed_over.push(format!("{}: {}; passed over", path.display(), Refusal::OtherDatabase));
+                _ if is_named => {
+                    let reason = Refusal::OtherDatabase;
+                    self.found.passed_over.push(format!("{}: {reason}; passed over", path.display()));
                 }
                 _ => {}
             },
-            Err(LogError::NeverUsed { path }) => unused.push(path),
+            Err(LogError::NeverUsed { path }) => self.unused.push(path),
             Err(error) => {
-                let is_damaged =
-                    matches!(error, LogError::NoVlf { .. } | LogError::TooManyVlfs { .. } | LogError::CutOff { .. });
-                if is_damaged && by_name.contains(&path) {
-                    found.unusable = Some(damage(&error));
+                if is_named {
+                    self.found.unusable = Some(damage(&error));
                 }
-                found.passed_over.push(format!("{error}; passed over"));
+                self.found.passed_over.push(format!("{error}; passed over"));
             }
         }
     }
-    // Copies of one log file: the one that has the checkpoint which the data files name.
-    let mut chosen = Vec::new();
-    for mut copies in files.into_values() {
-        let belongs =
-            |path: &PathBuf| Log::open(std::slice::from_ref(path)).is_ok_and(|log| Start::of(source, &log).is_ok());
-        let number = if copies.len() > 1 { copies.iter().position(belongs).unwrap_or_default() } else { 0 };
-        let path = copies.swap_remove(number);
-        let reason = format!("is another copy of the log file {}; passed over", path.display());
-        found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
-        chosen.push(path);
-    }
-    // Of several files some may not have been written yet.
-    for path in chosen.into_iter().chain(unused) {
-        found.logs.push(path);
-        if let Err(error) = Log::open(&found.logs) {
-            found.passed_over.push(format!("{error}; passed over"));
-            found.logs.pop();
+
+    /// Chooses among copies, and puts the files of the log together.
+    fn finish(self, source: &dyn PageSource) -> Found {
+        let Self { files, unused, mut found, .. } = self;
+        // Copies of one log file: the one that has the checkpoint which the data files name.
+        let mut chosen = Vec::new();
+        for mut copies in files.into_values() {
+            let belongs =
+                |path: &PathBuf| Log::open(std::slice::from_ref(path)).is_ok_and(|log| Start::of(source, &log).is_ok());
+            let number = if copies.len() > 1 { copies.iter().position(belongs).unwrap_or_default() } else { 0 };
+            let path = copies.swap_remove(number);
+            let reason = format!("is another copy of the log file {}; passed over", path.display());
+            found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
+            chosen.push(path);
         }
+        // Of several files some may not have been written yet.
+        for path in chosen.into_iter().chain(unused) {
+            found.logs.push(path);
+            if let Err(error) = Log::open(&found.logs) {
+                found.passed_over.push(format!("{error}; passed over"));
+                found.logs.pop();
+            }
+        }
+        found
     }
-    found
 }

@@ -54,7 +54,14 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 ensure(both.status.code() == Some(0) && state(&both) == state(&whole), state(&both))?;
             }
             let lacks_first = tables(&["db/workload.mdf", "db/second.ldf"]);
-            refused(&lacks_first, 8, &["second.ldf", "workload_log.ldf (file ID 2)", "all of its files are needed"])
+            let words = ["second.ldf", "workload_log.ldf (file ID 2)", "all of its files are needed"];
+            refused(&lacks_first, 8, &words)?;
+            // One that merely lies there is passed over, and said.
+            fs::rename(folder.join("db/workload_log.ldf"), folder.join("elsewhere.ldf"))?;
+            let beside = tables(&["db"]);
+            let is_said = words.iter().all(|word| text(&beside.stderr).contains(word));
+            let is_refused = beside.status.code() == Some(16) && !text(&beside.stderr).contains("recovered in memory");
+            ensure(is_said && is_refused, text(&beside.stderr))
         }),
         ("logs that are not those of the data files", |folder| {
             crash(folder, "db", "5")?;
@@ -79,8 +86,12 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let bytes = fs::read(folder.join(log))?;
             let check = |name: &str| mdfsck(folder, &["check", data, name]);
             fs::write(folder.join("empty.ldf"), [])?;
-            refused(&check("empty.ldf"), 4, &["empty.ldf"])?;
-            refused(&mdfsck(folder, &["log", "empty.ldf"]), 4, &["empty.ldf"])?;
+            refused(&check("empty.ldf"), 4, &["empty.ldf", "is empty (0 bytes)"])?;
+            refused(
+                &mdfsck(folder, &["log", "empty.ldf"]),
+                4,
+                &["empty.ldf", "is empty (0 bytes)", "copy the file again"],
+            )?;
             let mut unused = bytes.clone();
             for at in (HEADER..unused.len()).step_by(VLF) {
                 unused[at + 1] = 0;
@@ -94,6 +105,132 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             let cut = mdfsck(folder, &["tables", data]);
             let said = ["workload_log.ldf", "passed over", "without the changes in the log"];
             ensure(said.iter().all(|words| text(&cut.stderr).contains(words)), text(&cut.stderr))
+        }),
+        ("a log is found by what it says of itself, not by its name, and in a folder of its own", |folder| {
+            crash(folder, "db", "5")?;
+            crash(folder, "other", "6")?;
+            let check = |arguments: &[&str]| mdfsck(folder, &[&["check", "--no-infomsgs"], arguments].concat());
+            let beside = check(&["db/workload.mdf"]);
+            let is_recovered = |output: &Output| {
+                let is_same = output.status.code() == Some(0) && output.stdout == beside.stdout;
+                ensure(is_same && output.stderr == beside.stderr, text(&output.stderr))
+            };
+            ensure(text(&beside.stderr).contains("recovered in memory"), text(&beside.stderr))?;
+            is_recovered(&beside)?;
+            // Neither its name nor that of its data file says that it is theirs; the log of another database is beside it.
+            fs::rename(folder.join("db/workload_log.ldf"), folder.join("db/copy of monday.bin"))?;
+            fs::copy(folder.join("other/workload_log.ldf"), folder.join("db/foreign.ldf"))?;
+            is_recovered(&check(&["db/workload.mdf"]))?;
+            is_recovered(&check(&["db"]))?;
+            fs::create_dir(folder.join("logs"))?;
+            fs::rename(folder.join("db/copy of monday.bin"), folder.join("logs/monday.ldf"))?;
+            is_recovered(&check(&["db/workload.mdf", "logs"]))?;
+            is_recovered(&check(&["logs", "db"]))?;
+            let audit = mdfsck(folder, &["audit", "db/workload.mdf", "logs"]);
+            ensure(audit.status.code() == Some(0), text(&audit.stderr))?;
+            let without = check(&["db/workload.mdf"]);
+            ensure(text(&without.stderr).contains("without the changes in the log"), text(&without.stderr))?;
+            // A folder that holds neither is a mistake.
+            fs::create_dir(folder.join("empty"))?;
+            refused(&check(&["db/workload.mdf", "empty"]), 4, &["empty", "no SQL Server data file in this folder"])?;
+            refused(&mdfsck(folder, &["log", "empty"]), 4, &["empty", "no transaction log file"])
+        }),
+        ("a log without its data files: log and checkpoints read it, the others say what is missing", |folder| {
+            crash(folder, "db", "5")?;
+            fs::remove_file(folder.join("db/workload.mdf"))?;
+            let log = "db/workload_log.ldf";
+            for command in ["log", "checkpoints"] {
+                let output = mdfsck(folder, &[command, log]);
+                ensure(output.status.code() == Some(0) && output.stderr.is_empty(), text(&output.stderr))?;
+                ensure(text(&output.stdout).lines().count() > 2, text(&output.stdout))?;
+            }
+            for command in ["check", "tables", "info", "audit"] {
+                for path in [log, "db"] {
+                    let words = [log, "is a transaction log file", "name the .mdf and .ndf files"];
+                    refused(&mdfsck(folder, &[command, path]), 4, &words)?;
+                }
+            }
+            Ok(())
+        }),
+        ("the log of tempdb is refused, and tempdb needs none", |folder| {
+            crash(folder, "db", "5")?;
+            let (data, log) = ("db/workload.mdf", "db/workload_log.ldf");
+            let mut bytes = fs::read(folder.join(data))?;
+            let boot = &mut bytes[9 * PAGE_BYTES..10 * PAGE_BYTES];
+            let name: Vec<u8> = "tempdb".encode_utf16().flat_map(u16::to_le_bytes).collect();
+            boot[96 + 0x138..96 + 0x13A].copy_from_slice(&2u16.to_le_bytes());
+            boot[96 + 0x34..96 + 0x134].fill(0x20);
+            boot[96 + 0x34..96 + 0x34 + name.len()].copy_from_slice(&name);
+            let sum = checksum((&*boot).try_into()?);
+            boot[60..64].copy_from_slice(&sum.to_le_bytes());
+            fs::write(folder.join(data), bytes)?;
+            let words = [log, "the log of tempdb", "made anew at every start", "leave it out"];
+            for command in ["check", "tables"] {
+                refused(&mdfsck(folder, &[command, data, log]), 8, &words)?;
+            }
+            for way in [data, "db"] {
+                let output = mdfsck(folder, &["check", way]);
+                let is_said = text(&output.stdout).contains("tempdb") && !text(&output.stderr).contains("recovered");
+                ensure(is_said && output.status.code() == Some(16), text(&output.stderr))?;
+            }
+            let output = mdfsck(folder, &["log", log]);
+            ensure(output.status.code() == Some(0), text(&output.stderr))
+        }),
+        ("several databases in a folder are named, with the command for one of them", |folder| {
+            for (name, seed) in [("a", "5"), ("b", "6"), ("c", "7")] {
+                crash(folder, name, seed)?;
+            }
+            fs::create_dir(folder.join("all of them"))?;
+            for name in ["a", "b", "c"] {
+                fs::copy(folder.join(name).join("workload.mdf"), folder.join(format!("all of them/{name}.mdf")))?;
+                fs::copy(folder.join(name).join("workload_log.ldf"), folder.join(format!("all of them/{name}.ldf")))?;
+            }
+            fs::copy(folder.join("c/workload.mdf"), folder.join("all of them/copy of c.mdf"))?;
+            let check = mdfsck(folder, &["check", "all of them"]);
+            let named = "3 databases: workload (a.mdf), workload (b.mdf), workload (c.mdf)";
+            let command = "check one at a time: mdfsck check \"all of them/a.mdf\"\n";
+            refused(&check, 8, &["all of them", named, command])?;
+            refused(&mdfsck(folder, &["tables", "all of them"]), 8, &[named])?;
+            // The command that it names works, with the log of that database.
+            let one = mdfsck(folder, &["check", "--no-infomsgs", "all of them/a.mdf"]);
+            let is_recovered = text(&one.stderr).contains("recovered in memory");
+            ensure(one.status.code() == Some(0) && is_recovered, text(&one.stderr))?;
+            // Several folders of one database each are no such folder.
+            refused(&mdfsck(folder, &["check", "a", "b"]), 4, &["both are file 1 of a database"])
+        }),
+        #[cfg(unix)]
+        ("a log that must not be read is named, with what to do", |folder| {
+            use std::os::unix::fs::PermissionsExt;
+            use std::os::unix::process::CommandExt;
+            const NOBODY: u32 = 65_534;
+            crash(folder, "db", "5")?;
+            let (data, log) = ("db/workload.mdf", "db/workload_log.ldf");
+            let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+            allow(&folder.join(log), 0o000)?;
+            allow(folder, 0o755)?;
+            // Who may read everything asks as somebody who may not.
+            let may_read = fs::File::open(folder.join(log)).is_ok();
+            let run = |arguments: &[&str]| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+                command.args(arguments).current_dir(folder);
+                if may_read { command.uid(NOBODY).gid(NOBODY).output() } else { command.output() }
+            };
+            if run(&["--version"]).is_err() {
+                // The program lies where nobody else may start it.
+                return Ok(());
+            }
+            let words = [log, "Permission denied", "as a user who may read it"];
+            for arguments in
+                [&["check", data, log][..], &["check", "db"], &["log", log], &["log", "db"], &["audit", data, log]]
+            {
+                refused(&run(arguments)?, 4, &words)?;
+            }
+            refused(&run(&["audit", data])?, 8, &words)?;
+            // Beside the data files it is passed over, and said.
+            let check = run(&["check", data])?;
+            let is_said = words.iter().all(|word| text(&check.stderr).contains(word))
+                && text(&check.stdout).contains("the log cannot be read: Permission denied");
+            ensure(is_said && check.status.code() == Some(16), text(&check.stderr))
         }),
     ]
 }
