@@ -262,7 +262,7 @@ impl Changes {
             rows.extend(
                 (first..)
                     .zip(bytes.chunks_exact(PAGE))
-                    .filter_map(|(page, bytes)| change(PageId::new(file, page), bytes)),
+                    .filter_map(|(page, bytes)| Change::of_first_row(PageId::new(file, page), bytes)),
             );
         }
         // Spread over the whole database.
@@ -321,25 +321,4 @@ impl Changes {
         change(page);
         page::protect(page, self.verify);
     }
-}
-
-/// A change of the first row of a user's leaf page; none of other pages.
-fn change(id: PageId, bytes: &[u8]) -> Option<Change> {
-    let mut page = *bytes.first_chunk::<PAGE>()?;
-    page::unprotect(&mut page);
-    let word = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
-    let long = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
-    let is_leaf = matches!(page[1], page_type::DATA | page_type::INDEX) && page[3] == 0;
-    let is_user = word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
-    let row = usize::from(word(PAGE - 2));
-    let old = page.get(row + 4).copied().filter(|_| is_leaf && is_user && row > 0)?;
-    Some(Change {
-        page: id,
-        slot: 0,
-        object: long(24),
-        index: word(6),
-        before: Lsn(long(40), long(44), word(48)),
-        offset: 4,
-        old,
-    })
 }

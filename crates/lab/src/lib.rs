@@ -19,6 +19,7 @@ mod facts;
 mod fixed;
 mod heap;
 mod ids;
+pub mod in_use;
 mod keys;
 mod layout;
 mod lob;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::backup::tape::{put, sectors};
-use crate::ids::PageId;
-use crate::page::Lsn;
+use crate::ids::{PAGE, PageId};
+use crate::page::{self, Lsn, page_type};
 
 pub(crate) const SECTOR: usize = 512;
 /// Longest block.
@@ -89,6 +89,10 @@ impl LogForm {
     }
 }
 
+/// Contexts of changes of rows: of a clustered index, and of the leaf of another one.
+const CLUSTERED: u8 = 2;
+const INDEX_LEAF: u8 = 3;
+
 /// A change of one byte of a row.
 pub(crate) struct Change {
     pub(crate) page: PageId,
@@ -100,6 +104,30 @@ pub(crate) struct Change {
     pub(crate) before: Lsn,
     pub(crate) offset: u16,
     pub(crate) old: u8,
+    /// Context of the record: the kind of page.
+    pub(crate) context: u8,
+}
+
+impl Change {
+    /// A change of the first row of a user's leaf page; none of other pages.
+    pub(crate) fn of_first_row(id: PageId, bytes: &[u8]) -> Option<Self> {
+        let mut page = *bytes.first_chunk::<PAGE>()?;
+        page::unprotect(&mut page);
+        let word = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
+        let long = |at: usize| u32::from(word(at)) | u32::from(word(at + 2)) << 16;
+        let context = match page[1] {
+            page_type::DATA => CLUSTERED,
+            page_type::INDEX => INDEX_LEAF,
+            _ => return None,
+        };
+        let is_user_leaf = page[3] == 0 && word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
+        let row = usize::from(word(PAGE - 2));
+        // Compressed rows have no bytes that are a value by themselves.
+        let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
+        let old = page.get(row + 4).copied().filter(|_| is_user_leaf && row > 0 && !is_compressed)?;
+        let before = Lsn(long(40), long(44), word(48));
+        Some(Self { page: id, slot: 0, object: long(24), index: word(6), before, offset: 4, old, context })
+    }
 }
 
 /// Log records, block by block.
@@ -239,13 +267,13 @@ impl Log {
         this
     }
 
-    fn empty(form: LogForm, first: Lsn, capacity: usize) -> Self {
+    pub(crate) fn empty(form: LogForm, first: Lsn, capacity: usize) -> Self {
         let (blocks, full, records) = (Vec::new(), Vec::new(), Vec::new());
         Self { form, first, blocks, capacity, full, records, used: 0, previous: 0, transactions: 0 }
     }
 
     /// A checkpoint that finds nothing open.
-    fn checkpoint(&mut self, version: u16, time: [u8; 8]) {
+    pub(crate) fn checkpoint(&mut self, version: u16, time: [u8; 8]) {
         let mut begin = [0; 96];
         put(&mut begin, 0x18, &time);
         put(&mut begin, 0x2A, &version.to_le_bytes());
@@ -285,6 +313,7 @@ impl Log {
         for change in changes {
             let mut fixed = [0; 62];
             put(&mut fixed, 4, &last.bytes());
+            put(&mut fixed, 0x17, &[change.context]);
             put(&mut fixed, 0x18, &change.page.bytes());
             put(&mut fixed, 0x1E, &change.slot.to_le_bytes());
             put(&mut fixed, 0x20, &change.object.to_le_bytes());
@@ -334,6 +363,11 @@ impl Log {
         self.blocks.extend(block);
     }
 
+    /// The blocks of parts that are full, oldest first; they are given once.
+    pub(crate) fn take_full(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.full)
+    }
+
     /// All blocks, and the LSN at which the log goes on.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Lsn) {
         self.close();
@@ -381,6 +415,7 @@ impl LogFile {
                 before: last[page],
                 offset: 4,
                 old: number as u8,
+                context: 0,
             };
             let changes: Vec<Change> = pages.iter().map(change).collect();
             let commits = !(self.leaves_open && number + 1 == self.transactions);

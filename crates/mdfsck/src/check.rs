@@ -31,14 +31,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let source = input.pages();
     let as_stored = catalog::load(source);
     let log_audit = audit::of_check(arguments, source, &as_stored);
-    let recovered = match &log_audit {
+    let mut recovered = match &log_audit {
         Some(audit) if audit.has_newer_pages() => recover::Outcome::of_another_moment(),
         _ => input.recover(&arguments.paths, &arguments.recovery, &as_stored)?,
     };
-    let (source, database) = recovered.view(source, as_stored);
-    let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
-    warn_about_files(source, &database);
-    let options = Options {
+    let (pages, database) = recovered.view(source, as_stored);
+    warn_about_files(pages, &database);
+    let mut options = Options {
         scope: scope_of(arguments, &database)?,
         physical_only: arguments.physical_only,
         no_index: arguments.noindex,
@@ -49,7 +48,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         extended_logical_checks: arguments.extended_logical_checks,
         readers: arguments.readers,
         batches: arguments.batches,
-        memory_bytes: memory.map(|granted| granted.saturating_sub(kept_bytes)),
+        memory_bytes: *memory,
         temp_dir: temp_dir.clone(),
         hash_seed: None,
         allowed: arguments.allow.clone(),
@@ -57,7 +56,16 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         log_audit,
         row_by_row: false,
     };
-    refuse_small_grant(source, &database, &options, kept_bytes)?;
+    let least = check::minimum_memory_bytes(pages, &database, &options);
+    if let Some(granted) = *memory {
+        // What recovery has in memory makes room for the check.
+        if granted < least.saturating_add(recovered.kept_bytes()) {
+            recovered.keep_at_most(granted.saturating_sub(least))?;
+        }
+        refuse_small_grant(granted, least + recovered.kept_bytes(), &options)?;
+        options.memory_bytes = Some(granted - recovered.kept_bytes());
+    }
+    let source = recovered.pages_or(source);
     if arguments.estimate_only {
         return estimate(source, &database, &options, arguments);
     }
@@ -184,22 +192,16 @@ fn warn_about_files(source: &dyn PageSource, database: &Database) {
 }
 
 /// A grant that is too small is refused before the run, with the minimum.
-fn refuse_small_grant(
-    source: &dyn PageSource,
-    database: &Database,
-    options: &Options,
-    kept_bytes: u64,
-) -> Result<(), Failure> {
-    let least = check::minimum_memory_bytes(source, database, options);
-    match options.memory_bytes {
-        Some(granted) if granted < least => Err(Failure::usage(format!(
-            "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
-            size::text(granted + kept_bytes),
-            size::text(least + kept_bytes),
-            options.threads()
-        ))),
-        _ => Ok(()),
+fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(), Failure> {
+    if granted >= least {
+        return Ok(());
     }
+    Err(Failure::usage(format!(
+        "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
+        size::text(granted),
+        size::text(least),
+        options.threads()
+    )))
 }
 
 /// `--nice`: the lowest priority of the system.

@@ -31,6 +31,8 @@ Examples:
           as SQL Server 2005 lays it out
   mdfsck lab new erp --tables 100000 --indexes 5
           as business software has it: many tables with indexes, most of them empty
+  mdfsck lab new crashed --size 1GB --in-log 2
+          as after a crash: each page of its tables has changes that are in the log only
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
           a damaged copy, and which messages to expect
   mdfsck lab backup practice -o backups --stripes 3 --compressed
@@ -171,6 +173,15 @@ pub(crate) struct NewArguments {
     /// PAGE_VERIFY setting
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
     verify: Verify,
+
+    /// Leave it as after a crash: N times a row of each page was changed and changed back, in the log only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    in_log: Option<u32>,
+
+    /// With --in-log: only one page in so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1,
+          requires = "in_log")]
+    one_page_in: u32,
 }
 
 #[derive(Args)]
@@ -329,9 +340,16 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
         };
     }
     let written = write(&description, &arguments.dir)?;
+    let leave = |times| {
+        ::lab::in_use::leave_in_use(&description, &written, times, arguments.one_page_in).map_err(Failure::unable)
+    };
+    let in_use = arguments.in_log.map(leave).transpose()?;
     output::print(|out| {
         for (file, pages) in written.files.iter().zip(&written.pages) {
             writeln!(out, "{}  {pages} pages", file.display())?;
+        }
+        if let Some(in_use) = &in_use {
+            writeln!(out, "{}  {} records of {} pages", in_use.log.display(), in_use.records, in_use.pages)?;
         }
         if written.tables.len() > MOST_LISTED {
             let rows: u64 = written.tables.iter().map(|(_, rows)| rows).sum();

@@ -51,6 +51,25 @@ impl Outcome<'_> {
             None => (source, as_stored),
         }
     }
+
+    /// Its pages.
+    pub(crate) fn pages_or<'a>(&'a self, source: &'a dyn PageSource) -> &'a dyn PageSource {
+        self.pages.as_ref().map_or(source, |pages| pages)
+    }
+
+    /// Memory that stays in use.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes())
+    }
+
+    /// Keeps no more than this in memory, as far as that goes.
+    ///
+    /// # Errors
+    /// A temporary file that fails.
+    pub(crate) fn keep_at_most(&mut self, bytes: u64) -> Result<(), Failure> {
+        let kept = self.pages.as_mut().map_or(Ok(()), |pages| pages.recovery_mut().keep_at_most(bytes));
+        kept.map_err(|cause| Failure::unable(Refusal::Temporary(cause)))
+    }
 }
 
 /// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.

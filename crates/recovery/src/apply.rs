@@ -109,18 +109,18 @@ impl Recovery {
         let mut to_fill = heaps.iter().copied().peekable();
         let mut filled: BTreeMap<PageId, u8> = BTreeMap::new();
         loop {
-            let next = [redo.next_page(), undo.next_page(), to_fill.peek().copied()];
+            let next = [redo.next_page()?, undo.next_page()?, to_fill.peek().copied()];
             let Some(page) = next.into_iter().flatten().min() else { break };
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
             while let Some((lsn, bytes)) = redo.next_of(page)? {
-                making.redo(lsn, &LogRecord::new(&bytes));
+                making.redo(lsn, &LogRecord::new(bytes));
                 is_changed = true;
             }
             making.end_redo();
             while let Some((_, bytes)) = undo.next_of(page)? {
-                making.take_back(&bytes);
+                making.take_back(bytes);
                 is_changed = true;
             }
             let work = making.work;
@@ -138,6 +138,7 @@ impl Recovery {
             }
         }
         set_fullness(source, &mut store, &filled)?;
+        store.finish()?;
         // A page that is free may be left over from another database.
         if let Some((page, lsn)) = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
@@ -186,6 +187,14 @@ impl Recovery {
     /// Memory that stays in use.
     pub fn kept_bytes(&self) -> u64 {
         self.store.memory_bytes() as u64
+    }
+
+    /// Moves pages to a temporary file until [`Self::kept_bytes`] is no more than this, as far as that goes.
+    ///
+    /// # Errors
+    /// That of the temporary file.
+    pub fn keep_at_most(&mut self, bytes: u64) -> std::io::Result<()> {
+        self.store.keep_at_most(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 

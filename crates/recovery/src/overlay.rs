@@ -52,6 +52,11 @@ impl<'s> RecoveredPages<'s> {
         &self.recovery
     }
 
+    /// What was done, to keep less of it in memory.
+    pub fn recovery_mut(&mut self) -> &mut Recovery {
+        &mut self.recovery
+    }
+
     /// What was done to a page; `None` if it is as it is in the files.
     pub fn work(&self, page: PageId) -> Option<PageWork> {
         self.recovery.store.work(page)

@@ -43,12 +43,33 @@ pub(crate) struct WorkingPage {
     rows: Vec<Option<Row>>,
     /// Rows are no longer where they were.
     is_moved: bool,
+    /// The length of the fixed part of index rows may have changed.
+    is_header_changed: bool,
 }
 
+/// A row: on the page, until it gets longer or shorter or was not there before.
 #[derive(Clone, Debug)]
 struct Row {
+    /// Where it lies on the page.
     offset: u16,
-    bytes: Vec<u8>,
+    /// How long it is there.
+    length: u16,
+    /// Its bytes, if they are not on the page.
+    own: Option<Vec<u8>>,
+    /// It may claim another length than before.
+    is_changed: bool,
+}
+
+impl Row {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { offset: 0, length: 0, own: Some(bytes), is_changed: true }
+    }
+
+    fn bytes<'a>(&'a self, page: &'a PageBytes) -> &'a [u8] {
+        let start = usize::from(self.offset);
+        let on_page = || page.get(start..start + usize::from(self.length)).unwrap_or_default();
+        self.own.as_deref().unwrap_or_else(on_page)
+    }
 }
 
 impl WorkingPage {
@@ -78,10 +99,12 @@ impl WorkingPage {
             let space = bytes.get(start..end).filter(|_| start >= HEADER_BYTES).ok_or(Misfit::PageDamaged)?;
             let end = usize::from(header.free_data.get()).saturating_sub(start);
             let length = row_length(page, space, end)?;
-            let row = space.get(..length).ok_or(Misfit::PageDamaged)?;
-            rows.push(Some(Row { offset, bytes: row.to_vec() }));
+            if length > space.len() {
+                return Err(Misfit::PageDamaged);
+            }
+            rows.push(Some(Row { offset, length: length as u16, own: None, is_changed: false }));
         }
-        Ok(Self { bytes: Box::new(*bytes), rows, is_moved: false })
+        Ok(Self { bytes: Box::new(*bytes), rows, is_moved: false, is_header_changed: false })
     }
 
     /// The page that a FORMAT_PAGE makes.
@@ -104,7 +127,7 @@ impl WorkingPage {
         put(const { at("m_nextPage", 6) }, &pointer(new.next));
         put(const { at("m_objId", 4) }, &unit.1.to_le_bytes());
         put(const { at("m_pageId", 6) }, &pointer(id));
-        let mut this = Self { bytes, rows: Vec::new(), is_moved: true };
+        let mut this = Self { bytes, rows: Vec::new(), is_moved: true, is_header_changed: false };
         match PageType::from_byte(new.kind) {
             Some(PageType::Iam) => {
                 let mut header = [0; IAM_HEADER_BYTES];
@@ -113,8 +136,7 @@ impl WorkingPage {
                 header[IAM_START_AT..IAM_START_AT + 6].copy_from_slice(&pointer(PageId::new(id.file, start)));
                 let mut bitmap = vec![0; IAM_BITMAP_BYTES];
                 bitmap.splice(..4, IAM_BITMAP_RECORD);
-                this.rows.push(Some(Row { offset: 0, bytes: header.to_vec() }));
-                this.rows.push(Some(Row { offset: 0, bytes: bitmap }));
+                this.rows.extend([header.to_vec(), bitmap].map(|record| Some(Row::new(record))));
             }
             Some(
                 PageType::Data
@@ -175,14 +197,39 @@ impl WorkingPage {
             || KEEPS_SLOTS.contains(&context)
     }
 
-    fn row(&mut self, slot: u16) -> Result<&mut Row, Misfit> {
-        self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut).ok_or(Misfit::RowMissing)
+    /// The row in a slot.
+    fn row(&self, slot: u16) -> Result<&[u8], Misfit> {
+        let row = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
+        row.map(|row| row.bytes(&self.bytes)).ok_or(Misfit::RowMissing)
+    }
+
+    /// The row in a slot, to be changed in its place.
+    fn row_in_place(&mut self, slot: u16) -> Result<&mut [u8], Misfit> {
+        let row = self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut).ok_or(Misfit::RowMissing)?;
+        row.is_changed = true;
+        let start = usize::from(row.offset);
+        match &mut row.own {
+            Some(own) => Ok(own),
+            None => self.bytes.get_mut(start..start + usize::from(row.length)).ok_or(Misfit::RowMissing),
+        }
+    }
+
+    /// Gives the row in a slot other bytes.
+    fn set_row(&mut self, slot: u16, bytes: Vec<u8>) -> Result<(), Misfit> {
+        let old = self.row_in_place(slot)?;
+        if old.len() == bytes.len() {
+            old.copy_from_slice(&bytes);
+            return Ok(());
+        }
+        self.is_moved = true;
+        let row = self.rows.get_mut(usize::from(slot)).ok_or(Misfit::RowMissing)?;
+        *row = Some(Row::new(bytes));
+        Ok(())
     }
 
     /// Whether the row in the slot is the one that a record has the image of.
     fn has_row(&self, slot: u16, image: &[u8]) -> bool {
-        let row = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
-        row.is_some_and(|row| is_same_row(self.page(), &row.bytes, image))
+        self.row(slot).is_ok_and(|row| is_same_row(self.page(), row, image))
     }
 
     /// Applies a change other than FORMAT_PAGE.
@@ -258,7 +305,7 @@ impl WorkingPage {
         if images.len() + self.rows.len() > MAX_SLOTS || usize::from(slot) >= MAX_SLOTS {
             return Err(Misfit::TooFull);
         }
-        let row = |image: &&[u8]| Some(Row { offset: 0, bytes: row_of_image(self.page(), image) });
+        let row = |image: &&[u8]| Some(Row::new(row_of_image(self.page(), image)));
         let rows: Vec<Option<Row>> = images.iter().map(row).collect();
         let at = usize::from(slot);
         if self.keeps_slots(context) {
@@ -304,7 +351,7 @@ impl WorkingPage {
     }
 
     fn change_type(&mut self, slot: u16, to: impl FnOnce(u8) -> Option<u8>) -> Result<(), Misfit> {
-        let status = self.row(slot)?.bytes.first_mut().ok_or(Misfit::RowMissing)?;
+        let status = self.row_in_place(slot)?.first_mut().ok_or(Misfit::RowMissing)?;
         *status = *status & !KIND_MASK | to(*status & KIND_MASK).ok_or(Misfit::RowMissing)?;
         Ok(())
     }
@@ -322,24 +369,20 @@ impl WorkingPage {
     }
 
     /// Whether the row in the slot has these counters.
-    pub(crate) fn has_counters(&mut self, slot: u16, counters: &[(u32, i64, u32)]) -> bool {
+    pub(crate) fn has_counters(&self, slot: u16, counters: &[(u32, i64, u32)]) -> bool {
         let Ok(row) = self.row(slot) else { return false };
         counters.iter().all(|(offset, value, length)| {
-            let place = row.bytes.get(*offset as usize..).and_then(|rest| rest.get(..*length as usize));
+            let place = row.get(*offset as usize..).and_then(|rest| rest.get(..*length as usize));
             place.is_some() && place == value.to_le_bytes().get(..*length as usize)
         })
     }
 
     /// Puts a row over the ghost in the slot.
     fn unghost(&mut self, slot: u16, image: &[u8]) -> Result<(), Misfit> {
-        let row = self.row(slot)?;
-        if !row.bytes.first().is_some_and(|status| RecordKind::of(*status).is_ghost()) {
+        if !self.row(slot)?.first().is_some_and(|status| RecordKind::of(*status).is_ghost()) {
             return Err(Misfit::RowMissing);
         }
-        let is_moved = row.bytes.len() != image.len();
-        row.bytes = image.to_vec();
-        self.is_moved |= is_moved;
-        Ok(())
+        self.set_row(slot, image.to_vec())
     }
 
     fn replace(&mut self, slot: u16, pieces: &[Piece<'_>], forward: bool) -> Result<(), Misfit> {
@@ -348,47 +391,55 @@ impl WorkingPage {
             return self.take_back_bits(slot, pieces);
         }
         let is_lob = matches!(kind, Some(PageType::TextMix | PageType::TextTree));
-        let logged = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
-        let logged = logged.map_or(0, |row| logged_length(self.page(), &row.bytes));
-        let row = self.row(slot)?;
-        let length = row.bytes.len();
+        // Bytes that others of the same number replace, as most changes are.
+        if let [piece] = pieces
+            && self.replace_in_place(slot, piece, forward)?
+        {
+            return Ok(());
+        }
+        let mut row = self.row(slot)?.to_vec();
+        let logged = logged_length(self.page(), &row);
+        let length = row.len();
         // From the last to the first, so that offsets hold.
         for piece in pieces.iter().rev() {
-            let (at, gone, put) = match forward {
-                true => (piece.old_offset, usize::from(piece.old_length), piece.after),
-                false => (piece.new_offset, piece.after.len(), piece.before),
-            };
-            if !forward && piece.before.is_empty() && piece.old_length != 0 {
-                return Err(Misfit::RowMissing);
-            }
-            let at = usize::from(at);
+            let (at, gone, put) = replacement(piece, forward)?;
             let end = at + gone;
             // It may reach into the version tag, which is not logged.
-            if end > row.bytes.len() && end <= row.bytes.len() + VERSION_TAG_BYTES {
-                row.bytes.resize(end, 0);
+            if end > row.len() && end <= row.len() + VERSION_TAG_BYTES {
+                row.resize(end, 0);
             }
-            let place = row.bytes.get(at..end).ok_or(Misfit::RowMissing)?;
-            let is_logged = logged.saturating_sub(at).min(place.len());
-            if !forward && place.get(..is_logged) != piece.after.get(..is_logged) {
+            let place = row.get(at..end).ok_or(Misfit::RowMissing)?;
+            if !forward && !is_as_logged(place, piece, at, logged) {
                 return Err(Misfit::RowMissing);
             }
-            row.bytes.splice(at..end, put.iter().copied());
+            row.splice(at..end, put.iter().copied());
         }
-        if is_lob && row.bytes.len() != length {
-            let size = (row.bytes.len() as u16).to_le_bytes();
-            row.bytes.get_mut(FRAGMENT_LENGTH).ok_or(Misfit::RowMissing)?.copy_from_slice(&size);
+        if is_lob && row.len() != length {
+            let size = (row.len() as u16).to_le_bytes();
+            row.get_mut(FRAGMENT_LENGTH).ok_or(Misfit::RowMissing)?.copy_from_slice(&size);
         }
-        let is_moved = row.bytes.len() != length;
-        self.is_moved |= is_moved;
-        Ok(())
+        self.set_row(slot, row)
+    }
+
+    /// Replaces bytes by as many others; whether they are.
+    fn replace_in_place(&mut self, slot: u16, piece: &Piece<'_>, forward: bool) -> Result<bool, Misfit> {
+        let (at, gone, put) = replacement(piece, forward)?;
+        let row = self.row(slot)?;
+        let Some(place) = row.get(at..at + gone).filter(|_| gone == put.len()) else { return Ok(false) };
+        if !forward && !is_as_logged(place, piece, at, logged_length(self.page(), row)) {
+            return Err(Misfit::RowMissing);
+        }
+        let place = self.row_in_place(slot)?.get_mut(at..at + gone).ok_or(Misfit::RowMissing)?;
+        place.copy_from_slice(put);
+        Ok(true)
     }
 
     /// Takes back the bits of a map that pieces changed: others may have changed others of the same bytes since.
     fn take_back_bits(&mut self, slot: u16, pieces: &[Piece<'_>]) -> Result<(), Misfit> {
-        let row = self.row(slot)?;
+        let row = self.row_in_place(slot)?;
         for piece in pieces {
             let at = usize::from(piece.new_offset);
-            let place = row.bytes.get_mut(at..at + piece.after.len()).ok_or(Misfit::RowMissing)?;
+            let place = row.get_mut(at..at + piece.after.len()).ok_or(Misfit::RowMissing)?;
             if piece.before.len() != piece.after.len() {
                 return Err(Misfit::RowMissing);
             }
@@ -406,13 +457,14 @@ impl WorkingPage {
             return Err(Misfit::RecordUnknown);
         }
         self.put(at, bytes);
+        self.is_header_changed = true;
         Ok(())
     }
 
     fn set_bits(&mut self, slot: u16, first: u16, count: u16, value: bool) -> Result<(), Misfit> {
-        let row = self.row(slot)?;
+        let row = self.row_in_place(slot)?;
         for bit in usize::from(first)..usize::from(first) + usize::from(count) {
-            let byte = row.bytes.get_mut(bit / 8).ok_or(Misfit::RowMissing)?;
+            let byte = row.get_mut(bit / 8).ok_or(Misfit::RowMissing)?;
             let mask = 1 << (bit % 8);
             *byte = if value { *byte | mask } else { *byte & !mask };
         }
@@ -420,7 +472,7 @@ impl WorkingPage {
     }
 
     fn set_byte(&mut self, slot: u16, at: usize, bytes: &[u8]) -> Result<(), Misfit> {
-        let place = at.checked_add(bytes.len()).and_then(|end| self.row(slot).ok()?.bytes.get_mut(at..end));
+        let place = at.checked_add(bytes.len()).and_then(|end| self.row_in_place(slot).ok()?.get_mut(at..end));
         place.ok_or(Misfit::RowMissing)?.copy_from_slice(bytes);
         Ok(())
     }
@@ -428,11 +480,7 @@ impl WorkingPage {
     fn replace_record(&mut self, slot: u16, new: &[u8]) -> Result<(), Misfit> {
         // One that is not about a row is about the only one.
         let slot = if usize::from(slot) < self.rows.len() { slot } else { 0 };
-        let row = self.row(slot)?;
-        let is_moved = row.bytes.len() != new.len();
-        row.bytes = new.to_vec();
-        self.is_moved |= is_moved;
-        Ok(())
+        self.set_row(slot, new.to_vec())
     }
 
     /// The page as it would be written, with a checksum.
@@ -441,19 +489,14 @@ impl WorkingPage {
         if has_rows {
             self.settle_rows()?;
         }
-        if self.is_moved {
-            self.lay_out()?;
-        } else {
-            let rows = std::mem::take(&mut self.rows);
-            for row in rows.iter().flatten() {
-                self.put(row.offset.into(), &row.bytes);
-            }
-            self.rows = rows;
-        }
         if has_rows {
-            let is_ghost = |row: &&Row| row.bytes.first().is_some_and(|status| RecordKind::of(*status).is_ghost());
+            let is_ghost =
+                |row: &&Row| row.bytes(&self.bytes).first().is_some_and(|status| RecordKind::of(*status).is_ghost());
             let ghosts = self.rows.iter().flatten().filter(is_ghost).count() as u16;
             self.put(const { at("m_ghostRecCnt", 2) }, &ghosts.to_le_bytes());
+        }
+        if self.is_moved {
+            self.lay_out()?;
         }
         // The structure change that the page was part of is over.
         let flags = self.page().header().flags.get();
@@ -463,27 +506,36 @@ impl WorkingPage {
         Ok(self.bytes)
     }
 
-    /// Gives each row the length that its own bytes claim.
+    /// Gives each row that was changed the length that its own bytes claim.
     fn settle_rows(&mut self) -> Result<(), Misfit> {
-        let mut is_moved = false;
-        let bytes = self.bytes.clone();
-        for row in self.rows.iter_mut().flatten() {
-            let before = row.bytes.len();
-            let mut space = row.bytes.clone();
+        let all = self.is_header_changed;
+        for slot in 0..self.rows.len() {
+            let Some(Some(row)) =
+                self.rows.get(slot).filter(|row| row.as_ref().is_some_and(|row| all || row.is_changed))
+            else {
+                continue;
+            };
+            let mut space = row.bytes(&self.bytes).to_vec();
+            let before = space.len();
             space.resize(before + VERSION_TAG_BYTES, 0);
-            let length = row_length(Page::new(&bytes), &space, before)?;
+            let length = row_length(self.page(), &space, before)?;
             let is_heap_stub = length < MIN_HEAP_ROW_BYTES && before == MIN_HEAP_ROW_BYTES;
-            row.bytes =
-                if is_heap_stub { row.bytes.clone() } else { space.get(..length).ok_or(Misfit::RowMissing)?.to_vec() };
-            is_moved |= row.bytes.len() != before;
+            if length == before || is_heap_stub {
+                continue;
+            }
+            if length > space.len() {
+                return Err(Misfit::RowMissing);
+            }
+            space.truncate(length);
+            self.set_row(slot as u16, space)?;
         }
-        self.is_moved |= is_moved;
         Ok(())
     }
 
     fn lay_out(&mut self) -> Result<(), Misfit> {
+        let old = self.bytes.clone();
         let rows = std::mem::take(&mut self.rows);
-        let used: usize = rows.iter().flatten().map(|row| row.bytes.len()).sum();
+        let used: usize = rows.iter().flatten().map(|row| row.bytes(&old).len()).sum();
         let free = (PAGE_BYTES - HEADER_BYTES).checked_sub(used + 2 * rows.len()).ok_or(Misfit::TooFull)?;
         if let Some(body) = self.bytes.get_mut(HEADER_BYTES..) {
             body.fill(0);
@@ -492,9 +544,10 @@ impl WorkingPage {
         for (slot, row) in rows.iter().enumerate() {
             let offset = match row {
                 Some(row) => {
-                    self.put(end, &row.bytes);
-                    end += row.bytes.len();
-                    (end - row.bytes.len()) as u16
+                    let bytes = row.bytes(&old);
+                    self.put(end, bytes);
+                    end += bytes.len();
+                    (end - bytes.len()) as u16
                 }
                 None => 0,
             };
@@ -503,9 +556,26 @@ impl WorkingPage {
         self.put(const { at("m_slotCnt", 2) }, &(rows.len() as u16).to_le_bytes());
         self.put(const { at("m_freeCnt", 2) }, &(free as u16).to_le_bytes());
         self.put(const { at("m_freeData", 2) }, &(end as u16).to_le_bytes());
-        self.rows = rows;
         Ok(())
     }
+}
+
+/// Where a piece goes, how many bytes it replaces, and by what.
+fn replacement<'p>(piece: &Piece<'p>, forward: bool) -> Result<(usize, usize, &'p [u8]), Misfit> {
+    let (at, gone, put) = match forward {
+        true => (piece.old_offset, usize::from(piece.old_length), piece.after),
+        false => (piece.new_offset, piece.after.len(), piece.before),
+    };
+    if !forward && piece.before.is_empty() && piece.old_length != 0 {
+        return Err(Misfit::RowMissing);
+    }
+    Ok((at.into(), gone, put))
+}
+
+/// Whether bytes of a row are those that a piece wrote, as far as they are logged: up to the version tag.
+fn is_as_logged(place: &[u8], piece: &Piece<'_>, at: usize, logged: usize) -> bool {
+    let compared = logged.saturating_sub(at).min(place.len());
+    place.get(..compared) == piece.after.get(..compared)
 }
 
 #[cfg(test)]
@@ -546,7 +616,7 @@ mod tests {
             after: &[1, 0, 0, 0xEE, 0xEE],
         };
         page.undo(0, 2, &Change::ModifyRow(piece), &[], false).unwrap();
-        assert_eq!(page.row(0).unwrap().bytes[8..11], [1, 0, 1]);
+        assert_eq!(page.row(0).unwrap()[8..11], [1, 0, 1]);
         // What is not of the tag must be there.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
@@ -559,8 +629,8 @@ mod tests {
         let none = PageId::NONE;
         let new = |start, end| NewPage { kind: 1, level: 0, previous: none, next: none, pminlen: 8, start, end };
         for (start, end) in [(&page[..end], &page[PAGE_BYTES - 2..]), (&page[..], &[][..])] {
-            let mut made = WorkingPage::format(PAGE, (1, 7), &new(start, end)).unwrap();
-            assert_eq!(made.row(0).unwrap().bytes[..11], TAGGED);
+            let made = WorkingPage::format(PAGE, (1, 7), &new(start, end)).unwrap();
+            assert_eq!(made.row(0).unwrap()[..11], TAGGED);
             assert_eq!(made.finish().unwrap(), page);
         }
         let misfits = [
@@ -579,9 +649,9 @@ mod tests {
             [(PageType::Data, 8, &TAGGED[..]), (PageType::Index, 5, index), (PageType::TextMix, 0, lob)]
         {
             let mut page = with_row(kind, pminlen, image);
-            let row = page.row(0).unwrap();
-            assert_eq!(row.bytes.len(), image.len() + VERSION_TAG_BYTES, "{kind:?}");
-            row.bytes[image.len()..].fill(0xD7);
+            let row = page.row_in_place(0).unwrap();
+            assert_eq!(row.len(), image.len() + VERSION_TAG_BYTES, "{kind:?}");
+            row[image.len()..].fill(0xD7);
             let insert = Change::Insert { images: vec![image], over_ghost: false };
             page.undo(0, 5, &insert, &[], true).unwrap();
             assert!(page.rows.iter().all(Option::is_none), "{kind:?}");

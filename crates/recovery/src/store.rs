@@ -13,6 +13,8 @@ use source::read_fully_at;
 /// Bytes in front of each record in a run: page, LSN, length.
 const HEAD_BYTES: usize = LENGTH_AT + 4;
 const LENGTH_AT: usize = 6 + 10;
+/// Pages in memory come in pieces of this size, and as much is written to the file at once.
+const PIECE_BYTES: usize = 1 << 18;
 /// Written at once, and read at once of each run: less if there are many.
 const BUFFER_BYTES: usize = 64 << 10;
 const LEAST_BUFFER_BYTES: usize = 4 << 10;
@@ -85,6 +87,7 @@ impl RecordStore {
             runs: Vec::new(),
             heads: BinaryHeap::new(),
             read_bytes: (self.memory_bytes / self.runs.len().max(1)).clamp(LEAST_BUFFER_BYTES, BUFFER_BYTES),
+            behind: None,
         };
         for (index, (at, end)) in self.runs.into_iter().enumerate() {
             sorted.runs.push(Run { at, end, buffer: Vec::new(), start: 0 });
@@ -129,21 +132,32 @@ pub(crate) struct SortedRecords {
     heads: BinaryHeap<Reverse<(Key, usize)>>,
     /// Read at once of each run.
     read_bytes: usize,
+    /// The run whose record was given last: its next key is not known yet.
+    behind: Option<usize>,
 }
 
 impl SortedRecords {
     /// The page of the next record.
-    pub(crate) fn next_page(&self) -> Option<PageId> {
+    pub(crate) fn next_page(&mut self) -> io::Result<Option<PageId>> {
+        self.catch_up()?;
         let in_memory = self.keys.last().map(|((page, _), ..)| *page);
         let in_runs = self.heads.peek().map(|Reverse(((page, _), _))| *page);
-        match (in_memory, in_runs) {
+        Ok(match (in_memory, in_runs) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
+        })
+    }
+
+    fn catch_up(&mut self) -> io::Result<()> {
+        match self.behind.take() {
+            Some(index) => self.advance(index),
+            None => Ok(()),
         }
     }
 
     /// The next record if it is of this page.
-    pub(crate) fn next_of(&mut self, page: PageId) -> io::Result<Option<(Lsn, Vec<u8>)>> {
+    pub(crate) fn next_of(&mut self, page: PageId) -> io::Result<Option<(Lsn, &[u8])>> {
+        self.catch_up()?;
         let in_memory = self.keys.last().map(|(key, ..)| *key);
         let in_runs = self.heads.peek().map(|Reverse((key, _))| *key);
         let is_in_memory = match (in_memory, in_runs) {
@@ -156,16 +170,15 @@ impl SortedRecords {
         }
         if is_in_memory {
             let Some(((_, lsn), at, length)) = self.keys.pop() else { return Ok(None) };
-            return Ok(Some((lsn, self.arena.get(at..at + length).unwrap_or_default().to_vec())));
+            return Ok(Some((lsn, self.arena.get(at..at + length).unwrap_or_default())));
         }
         let Some(Reverse(((_, lsn), index))) = self.heads.pop() else { return Ok(None) };
         let Some(run) = self.runs.get_mut(index) else { return Ok(None) };
         let length = u32_at(&run.buffer, run.start + LENGTH_AT).unwrap_or_default() as usize;
         let start = run.start + HEAD_BYTES;
-        let record = run.buffer.get(start..start + length).unwrap_or_default().to_vec();
         run.start = start + length;
-        self.advance(index)?;
-        Ok(Some((lsn, record)))
+        self.behind = Some(index);
+        Ok(Some((lsn, run.buffer.get(start..start + length).unwrap_or_default())))
     }
 
     /// Makes the next record of a run whole in its buffer, and its key known.
@@ -206,8 +219,13 @@ pub(crate) struct PageStore {
     memory_bytes: usize,
     /// By address.
     pages: Vec<Stored>,
-    memory: Vec<u8>,
+    /// The first pages, in pieces that are never copied as they grow.
+    memory: Vec<Vec<u8>>,
+    /// The others.
     file: Option<File>,
+    /// Pages on their way to the file, and where they go.
+    waiting: Vec<u8>,
+    waiting_at: u64,
 }
 
 /// A page in the store.
@@ -222,7 +240,15 @@ pub(crate) struct Stored {
 
 impl PageStore {
     pub(crate) fn new(directory: Option<PathBuf>, memory_bytes: usize) -> Self {
-        Self { directory, memory_bytes, pages: Vec::new(), memory: Vec::new(), file: None }
+        Self {
+            directory,
+            memory_bytes,
+            pages: Vec::new(),
+            memory: Vec::new(),
+            file: None,
+            waiting: Vec::new(),
+            waiting_at: 0,
+        }
     }
 
     /// Adds a page, or replaces it: then what was done to it before stays. In order of addresses it takes constant time.
@@ -235,30 +261,76 @@ impl PageStore {
                 place
             }
         };
-        let start = place as usize * PAGE_BYTES;
-        if self.file.is_none() && start + PAGE_BYTES > self.memory_bytes {
-            let mut file = temporary(&self.directory)?;
-            file.write_all(&self.memory)?;
-            self.memory = Vec::new();
-            self.file = Some(file);
-        }
-        match &mut self.file {
-            Some(file) => {
-                file.seek(SeekFrom::Start(start as u64))?;
-                file.write_all(bytes)
-            }
-            None => {
-                self.memory.resize(self.memory.len().max(start + PAGE_BYTES), 0);
-                let place = self.memory.get_mut(start..start + PAGE_BYTES);
-                place.ok_or(io::ErrorKind::UnexpectedEof)?.copy_from_slice(bytes);
+        let at = place as usize * PAGE_BYTES;
+        match self.in_memory(at) {
+            Some((piece, at)) => {
+                if piece >= self.memory.len() {
+                    self.memory.push(Vec::with_capacity(PIECE_BYTES));
+                }
+                let piece = self.memory.get_mut(piece).ok_or(io::ErrorKind::UnexpectedEof)?;
+                piece.resize(piece.len().max(at + PAGE_BYTES), 0);
+                piece.get_mut(at..at + PAGE_BYTES).ok_or(io::ErrorKind::UnexpectedEof)?.copy_from_slice(bytes);
                 Ok(())
             }
+            None => self.write(at as u64, bytes),
         }
+    }
+
+    /// The piece of memory that holds what is at a place, and where in it; `None` if the file does.
+    fn in_memory(&self, at: usize) -> Option<(usize, usize)> {
+        let is_in_memory = at + PAGE_BYTES <= self.memory_bytes / PIECE_BYTES * PIECE_BYTES;
+        is_in_memory.then_some((at / PIECE_BYTES, at % PIECE_BYTES))
+    }
+
+    /// Adds a page to those that go to the file at once.
+    fn write(&mut self, at: u64, bytes: &PageBytes) -> io::Result<()> {
+        let is_next = at == self.waiting_at + self.waiting.len() as u64;
+        if !is_next || self.waiting.len() >= PIECE_BYTES {
+            self.flush()?;
+            self.waiting_at = at;
+        }
+        self.waiting.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes what waits.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(temporary(&self.directory)?),
+        };
+        file.seek(SeekFrom::Start(self.waiting_at))?;
+        file.write_all(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// No more pages come.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.waiting = Vec::new();
+        Ok(())
+    }
+
+    /// Moves pages to the file until no more memory is in use than this, as far as that goes: the list of pages stays.
+    pub(crate) fn keep_at_most(&mut self, bytes: usize) -> io::Result<()> {
+        let over = self.memory_bytes().saturating_sub(bytes);
+        let left = self.memory.len().saturating_sub(over.div_ceil(PIECE_BYTES));
+        let moved = self.memory.split_off(left);
+        self.memory_bytes = left * PIECE_BYTES;
+        for (piece, bytes) in (left..).zip(moved) {
+            self.flush()?;
+            (self.waiting, self.waiting_at) = (bytes, (piece * PIECE_BYTES) as u64);
+        }
+        self.finish()
     }
 
     /// Memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory.len() + self.pages.len() * size_of::<Stored>()
+        self.memory.len() * PIECE_BYTES + self.waiting.capacity() + self.pages.len() * size_of::<Stored>()
     }
 
     /// The pages by address.
@@ -293,16 +365,19 @@ impl PageStore {
     /// Reads the page at a place.
     pub(crate) fn read(&self, place: u32, buffer: &mut [u8]) -> io::Result<()> {
         let at = place as usize * PAGE_BYTES;
-        match &self.file {
-            Some(file) => match read_fully_at(file, buffer, at as u64)? {
-                read if read == buffer.len() => Ok(()),
-                _ => Err(io::ErrorKind::UnexpectedEof.into()),
-            },
-            None => {
-                buffer.copy_from_slice(self.memory.get(at..at + buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
-                Ok(())
+        let waiting =
+            (at as u64).checked_sub(self.waiting_at).map(|at| at as usize).filter(|at| *at < self.waiting.len());
+        let bytes = match (self.in_memory(at), waiting, &self.file) {
+            (Some((piece, at)), ..) => self.memory.get(piece).and_then(|piece| piece.get(at..at + buffer.len())),
+            (None, Some(at), _) => self.waiting.get(at..at + buffer.len()),
+            (None, None, Some(file)) => {
+                let read = read_fully_at(file, buffer, at as u64)?;
+                return if read == buffer.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
             }
-        }
+            (None, None, None) => None,
+        };
+        buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
     }
 }
 
@@ -320,10 +395,28 @@ mod tests {
                     .expect("room");
             }
             store.put(PageId::new(1, 9), &[99; PAGE_BYTES], PageWork::default()).expect("room");
+            store.finish().expect("room");
             let pages: Vec<u32> = store.pages().iter().map(|stored| stored.page.page).collect();
             assert_eq!(pages, [2, 5, 7, 9]);
             let first = |page| store.get(PageId::new(1, page)).map(|bytes| bytes[0]);
             assert_eq!([first(2), first(5), first(9), first(3)], [Some(3), Some(7), Some(99), None]);
+        }
+    }
+
+    #[test]
+    fn pages_go_to_the_file_when_memory_is_needed_for_something_else() {
+        let count = 4 * PIECE_BYTES / PAGE_BYTES;
+        let page = |number: usize| PageId::new(1, number as u32);
+        let mut store = PageStore::new(None, 3 * PIECE_BYTES);
+        for number in 0..count {
+            store.put(page(number), &[number as u8; PAGE_BYTES], PageWork::default()).expect("room");
+        }
+        store.finish().expect("room");
+        let list = store.memory_bytes() - 3 * PIECE_BYTES;
+        for (granted, kept) in [(usize::MAX, 3), (list + 2 * PIECE_BYTES, 2), (list + PIECE_BYTES + 1, 1), (0, 0)] {
+            store.keep_at_most(granted).expect("room");
+            assert_eq!(store.memory_bytes(), list + kept * PIECE_BYTES);
+            assert!((0..count).all(|number| store.get(page(number)).expect("kept")[..] == [number as u8; PAGE_BYTES]));
         }
     }
 
@@ -340,10 +433,10 @@ mod tests {
             }
             let mut sorted = store.into_sorted().expect("readable");
             let (mut count, mut last) = (0, None);
-            while let Some(page) = sorted.next_page() {
+            while let Some(page) = sorted.next_page().expect("readable") {
                 while let Some((lsn, record)) = sorted.next_of(page).expect("readable") {
                     assert!(last < Some((page, lsn)), "{memory_bytes}");
-                    assert_eq!(u32_at(&record, 0), Some(lsn.block - 16));
+                    assert_eq!(u32_at(record, 0), Some(lsn.block - 16));
                     assert_eq!(record.len(), 4 * words(lsn.block - 16));
                     last = Some((page, lsn));
                     count += 1;

@@ -43,7 +43,7 @@ fn restore(database: &DatabaseChains, chain: &Chain, options: &RecoveryArguments
         }
         (recovered, _) => recovered?,
     };
-    let kept_bytes = recovered.pages.as_ref().map_or(0, |pages| pages.recovery().kept_bytes());
+    let kept_bytes = recovered.kept_bytes();
     let (source, catalog) = recovered.view(&backups.pages, as_stored);
     let options = Options {
         physical_only: true,

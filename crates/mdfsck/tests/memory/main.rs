@@ -4,6 +4,7 @@
 
 mod geometry;
 mod pages;
+mod recovery;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
