@@ -98,3 +98,35 @@ fn data_files_of_another_database_are_refused() {
     let stderr = String::from_utf8(done.stderr).unwrap();
     assert!(done.status.code() == Some(8) && stderr.contains("name the .ldf files"), "{stderr}");
 }
+
+/// Some tenths of a megabyte of log, with transactions that are open. Columns are aligned, and no line ends in blanks. After a
+/// change of the text or of the lab: `INSTA_UPDATE=always cargo test -p mdfsck --test log_text`.
+#[test]
+fn the_text_stays_as_it_is_with_its_columns_aligned() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["lab", "crash", "db", "--seed", "11", "--transactions", "12", "--open"];
+    let done = run(folder.path(), &made);
+    assert!(done.status.success(), "{done:?}");
+    let shown = text(folder.path(), &[LDF, MDF]);
+    assert!(shown.lines().all(|line| line == line.trim_end()), "{shown}");
+    assert!(!shown.contains(" 0.0 MB"), "{shown}");
+    insta::assert_snapshot!("log", shown);
+    let records = text(folder.path(), &[LDF, MDF, "--records"]);
+    assert!(records.lines().all(|line| line == line.trim_end()), "{records}");
+    /// Rows are longer.
+    const LETTERS: usize = 160;
+    // One record of each operation and context, with the rows that it changes.
+    let mut seen = std::collections::BTreeSet::new();
+    let (mut shown, mut is_shown) = (String::new(), true);
+    for line in records.lines() {
+        if !line.starts_with(' ') {
+            let words: Vec<&str> = line.split_whitespace().skip(1).take(2).collect();
+            is_shown = seen.insert(words);
+        }
+        if is_shown {
+            shown.extend(line.chars().take(LETTERS));
+            shown.push('\n');
+        }
+    }
+    insta::assert_snapshot!("log_records", shown);
+}

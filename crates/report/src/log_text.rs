@@ -13,6 +13,7 @@ use crate::text_table::{TextTable, printable};
 const PICTURE_WIDTH: usize = 96;
 /// Letters of the longest bar.
 const BAR_WIDTH: u64 = 32;
+const KB: u64 = 1024;
 /// Letters of a time to the minute: `2024-03-01 00:10`.
 const MINUTE: usize = 16;
 
@@ -88,10 +89,10 @@ impl LogReport<'_> {
         table.row([
             "Log".to_owned(),
             format!(
-                "{} blocks, {} records, {} MB, from VLF {oldest} to VLF {}",
+                "{} blocks, {} records, {}, from VLF {oldest} to VLF {}",
                 self.history.blocks(),
                 self.history.records(),
-                megabytes(self.history.bytes()),
+                size(self.history.bytes()),
                 self.end.at.vlf.sequence
             ),
         ]);
@@ -148,7 +149,7 @@ impl LogReport<'_> {
                 )
             }),
         };
-        format!("{}, {} MB from {} on: {why}", held.by.name(), megabytes(held.bytes), lsn_text(held.from))
+        format!("{}, {} from {} on: {why}", held.by.name(), size(held.bytes), lsn_text(held.from))
     }
 
     fn checkpoints(&self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -162,7 +163,7 @@ impl LogReport<'_> {
         }
         let average = totals.checkpoint_ms as f64 / totals.timed_checkpoints as f64;
         let per = totals.checkpoint_log_bytes / totals.timed_checkpoints;
-        writeln!(out, "  {average:.1} ms and {} MB of log on average; the longest:", megabytes(per))?;
+        writeln!(out, "  {average:.1} ms and {} of log on average; the longest:", size(per))?;
         checkpoint_table(&totals.longest, out)?;
         if totals.timed_checkpoints > totals.longest.len() as u64 {
             writeln!(out, "  the last:")?;
@@ -215,7 +216,7 @@ impl LogReport<'_> {
                 transaction.name.clone(),
                 state(transaction.outcome).to_owned(),
                 transaction.records.to_string(),
-                transaction.log_bytes.div_ceil(1024).to_string(),
+                transaction.log_bytes.div_ceil(KB).to_string(),
                 transaction.began.and_then(time_text).unwrap_or_default(),
                 transaction.begin.map(lsn_text).unwrap_or_default(),
             ]);
@@ -226,12 +227,12 @@ impl LogReport<'_> {
 
 fn checkpoint_table<'c>(of: impl IntoIterator<Item = &'c Checkpoint>, out: &mut dyn io::Write) -> io::Result<()> {
     let mut table = TextTable::new(&[1, 2, 3]);
-    table.row(["began", "ms", "MB of log before it", "open transactions", "LSN"]);
+    table.row(["began", "ms", "KB of log before it", "open transactions", "LSN"]);
     for checkpoint in of {
         table.row([
             checkpoint.began.and_then(time_text).unwrap_or_default(),
             duration_ms(checkpoint).map(|ms| ms.to_string()).unwrap_or_default(),
-            megabytes(checkpoint.log_bytes),
+            checkpoint.log_bytes.div_ceil(KB).to_string(),
             checkpoint.open_transactions.to_string(),
             lsn_text(checkpoint.begin),
         ]);
@@ -247,7 +248,24 @@ fn length_text(seconds: i64) -> String {
     if count == 1 { name.to_owned() } else { format!("{count} {name}s") }
 }
 
+/// A size in KB, or from 1 MB on in MB.
+fn size(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{} KB", bytes.div_ceil(KB)) } else { format!("{} MB", megabytes(bytes)) }
+}
+
 /// Megabytes with one digit.
 fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_kilobytes_are_not_0_mb() {
+        let sizes = [0, 1, 1024, 1025, (1 << 20) - 1024, 1 << 20, 3 << 19, 10 << 30];
+        let expected = ["0 KB", "1 KB", "1 KB", "2 KB", "1023 KB", "1.0 MB", "1.5 MB", "10240.0 MB"];
+        assert_eq!(sizes.map(size), expected);
+    }
 }
