@@ -18,7 +18,7 @@ pub struct LostWrite {
     pub on_disk: String,
     /// The LSN that it should have: that of its last record, which is older than the start of redo.
     pub last: String,
-    /// Whether that record is still in the log.
+    /// Whether the log still has that record: its virtual log file was not used again, and none between it and the end.
     pub is_in_log: bool,
 }
 

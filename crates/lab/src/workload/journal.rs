@@ -141,9 +141,12 @@ impl Journal {
         bytes
     }
 
-    /// The sequence number of the oldest VLF that still holds log.
+    /// The sequence number of the oldest VLF that still holds log: older ones with a gap after them, where one in between was
+    /// used again first, are leftovers.
     pub(super) fn oldest(&self) -> u32 {
-        self.vlfs.iter().filter(|vlf| vlf.uses > 0).map(|vlf| vlf.sequence).min().unwrap_or_default()
+        let has_log = |sequence: u32| self.vlfs.iter().any(|vlf| vlf.sequence == sequence && vlf.uses > 0);
+        let newest = self.vlfs[self.current].sequence;
+        (1..=newest).rev().take_while(|&sequence| has_log(sequence)).last().unwrap_or(newest)
     }
 
     /// The blocks of the newest VLF.
