@@ -9,6 +9,7 @@ mod chain;
 mod compressed;
 mod config;
 mod damage;
+mod forks;
 mod groups;
 #[doc(hidden)]
 pub mod hostile;
@@ -31,6 +32,7 @@ mod xpress;
 pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, Unused, chains};
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
+pub use forks::{Fork, Line};
 pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::BackupPages;
 pub use restore::{Restore, Until};

@@ -138,6 +138,18 @@ pub enum OpenError {
         /// The full backup.
         other: PathBuf,
     },
+    /// A log backup that goes on where the database was later restored to.
+    #[error("{}: set {position} ends at {last}, in a recovery fork that was left at {left_at}, when the database was restored; other backups go on from there", path.display())]
+    LeftFork {
+        /// The path.
+        path: PathBuf,
+        /// The set.
+        position: u16,
+        /// The record after its log.
+        last: Lsn,
+        /// Up to where the database was restored.
+        left_at: Lsn,
+    },
     /// A full backup that ends after the moment to restore to.
     #[error("{}: set {position} ends at {finished}, after the moment to restore to; name an earlier full backup", path.display())]
     EndsLater {

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use format::Lsn;
 
+use super::forks::{Line, Lines};
 use super::open::is_based_on;
 use super::sets::{BackupMedia, BackupSet, SetKind};
 
@@ -37,6 +39,8 @@ impl ChainSet {
 pub struct Chain {
     /// The full backup.
     pub full: usize,
+    /// The recovery forks that it goes through.
+    pub line: Arc<Line>,
     /// Its differentials, by time.
     pub differentials: Vec<usize>,
     /// What to restore to get as far as possible: the full backup, the last differential, log backups.
@@ -73,7 +77,7 @@ pub enum Unused {
     StripesMissing,
     /// A differential whose full backup was not found.
     NoFull,
-    /// A log backup from before or after the database was restored to another moment.
+    /// From before or after the database was restored to another moment.
     OtherFork,
     /// A log backup that ends before the oldest full backup: there is nothing to apply it to.
     BeforeFull,
@@ -125,67 +129,70 @@ fn of_database(database: String, mut sets: Vec<ChainSet>) -> DatabaseChains {
         sets.iter().enumerate().filter(is_kind).map(|(index, _)| index).collect::<Vec<_>>()
     };
     let (fulls, differentials, logs) = (of_kind(SetKind::Full), of_kind(SetKind::Differential), of_kind(SetKind::Log));
-    let by_fork = Logs::by_fork(&sets, logs);
-    let (mut most, mut used) = (usize::MAX, HashSet::new());
-    let newest_first = fulls.iter().rev().map(|&full| {
-        let chain = chain((&sets, full), &differentials, &by_fork, (most, &mut used));
+    let lines = Lines::of(&sets);
+    let by_line = Logs::by_line(&sets, logs, &lines);
+    let (mut most, mut used) = (usize::MAX, vec![HashSet::new(); lines.len()]);
+    let newest_first = fulls.iter().rev().filter_map(|&full| {
+        let (number, chain) = chain((&sets, full), &differentials, (&lines, &by_line), (most, &mut used))?;
         most = most.min(MOST_STEPS).saturating_sub(chain.steps.len());
-        chain
+        Some((number, chain))
     });
-    let mut chains: Vec<Chain> = newest_first.collect();
+    let mut chains: Vec<(usize, Chain)> = newest_first.collect();
     chains.reverse();
+    let used: HashSet<usize> = used.into_iter().flatten().collect();
     let unused: Vec<usize> = (0..sets.len()).filter(|index| !used.contains(index)).collect();
     let restored = Restored::of(&sets, &chains);
-    let reasons =
-        unused.iter().filter_map(|&index| Some(why_unused((index, sets.get(index)?), &restored, &by_fork))).collect();
+    let reason = |index: &usize| why_unused((*index, &sets), &restored, (&lines, &by_line));
+    let reasons = unused.iter().map(reason).collect();
+    let chains = chains.into_iter().map(|(_, chain)| chain).collect();
     let server = sets.first().map(|set| set.set.config.server.clone()).unwrap_or_default();
     DatabaseChains { database, server, chains, unused, reasons, sets }
 }
 
-/// Where the chains of a recovery fork start, by fork.
+/// Where the chains of a line of recovery forks start, by its number.
 #[derive(Default)]
 struct Restored {
     /// Where the oldest full backup ends.
-    from: HashMap<Option<String>, Option<Lsn>>,
+    from: HashMap<usize, Option<Lsn>>,
     /// Where the newest differential ends.
-    differential: HashMap<Option<String>, Option<Lsn>>,
+    differential: HashMap<usize, Option<Lsn>>,
 }
 
 impl Restored {
-    fn of(sets: &[ChainSet], chains: &[Chain]) -> Self {
+    fn of(sets: &[ChainSet], chains: &[(usize, Chain)]) -> Self {
         let mut this = Self::default();
-        for chain in chains {
+        for (line, chain) in chains {
             let config = |index: usize| sets.get(index).map(|set| &set.set.config);
             let Some(full) = config(chain.full) else { continue };
-            let fork = &full.recovery_fork_id;
-            let from = this.from.entry(fork.clone()).or_insert(full.last_lsn);
+            let from = this.from.entry(*line).or_insert(full.last_lsn);
             *from = (*from).min(full.last_lsn);
             let last = chain.differentials.iter().filter_map(|&index| config(index)?.last_lsn).max();
-            let differential = this.differential.entry(fork.clone()).or_default();
+            let differential = this.differential.entry(*line).or_default();
             *differential = (*differential).max(last);
         }
         this
     }
 }
 
-fn why_unused(
-    (index, set): (usize, &ChainSet),
-    restored: &Restored,
-    by_fork: &HashMap<Option<String>, Logs>,
-) -> Unused {
+fn why_unused((index, sets): (usize, &[ChainSet]), restored: &Restored, (lines, by_line): (&Lines, &[Logs])) -> Unused {
+    let Some(set) = sets.get(index) else { return Unused::NotUnderstood };
     let config = &set.set.config;
     let lsns = (config.first_lsn, config.last_lsn);
-    let fork = &config.recovery_fork_id;
-    match set.set.kind {
+    let line = lines.with(config).find(|line| restored.from.contains_key(line));
+    match (set.set.kind, line) {
         _ if set.is_damaged => Unused::Damaged,
         _ if set.missing_stripes > 0 => Unused::StripesMissing,
-        SetKind::Differential => Unused::NoFull,
-        SetKind::Log => match restored.from.get(fork) {
-            None if restored.from.is_empty() => Unused::NoFull,
-            None => Unused::OtherFork,
+        (SetKind::Differential, _) => {
+            let is_base = |full: &&ChainSet| full.set.kind == SetKind::Full && is_based_on(&set.set, &full.set);
+            let is_left = lines.len() > 1 && sets.iter().filter(|full| full.is_whole()).any(|full| is_base(&full));
+            if is_left { Unused::OtherFork } else { Unused::NoFull }
+        }
+        (SetKind::Log, None) if restored.from.is_empty() => Unused::NoFull,
+        (SetKind::Log, None) => Unused::OtherFork,
+        (SetKind::Log, Some(line)) => match restored.from.get(&line) {
             Some(from) if config.last_lsn <= *from => Unused::BeforeFull,
-            _ if by_fork.get(fork).is_some_and(|logs| logs.contain(index, lsns)) => Unused::Contained,
-            _ if restored.differential.get(fork).is_some_and(|last| config.first_lsn < *last) => {
+            _ if by_line.get(line).is_some_and(|logs| logs.contain(index, lsns)) => Unused::Contained,
+            _ if restored.differential.get(&line).is_some_and(|last| config.first_lsn < *last) => {
                 Unused::BeforeDifferential
             }
             _ => Unused::AfterGap,
@@ -194,7 +201,7 @@ fn why_unused(
     }
 }
 
-/// The log backups of one recovery fork, by their start.
+/// The log backups of one line of recovery forks, by their start.
 #[derive(Default)]
 struct Logs {
     sets: Vec<usize>,
@@ -207,15 +214,19 @@ struct Logs {
 }
 
 impl Logs {
-    /// `logs`, in order, by recovery fork.
-    fn by_fork(sets: &[ChainSet], logs: Vec<usize>) -> HashMap<Option<String>, Self> {
-        let mut forks: HashMap<Option<String>, Self> = HashMap::new();
+    /// `logs`, in order, by the number of the line.
+    fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
+        let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
         for index in logs {
             let Some(config) = sets.get(index).map(|set| &set.set.config) else { continue };
-            forks.entry(config.recovery_fork_id.clone()).or_default().push(index, (config.first_lsn, config.last_lsn));
+            for line in lines.with(config) {
+                if let Some(logs) = by_line.get_mut(line) {
+                    logs.push(index, (config.first_lsn, config.last_lsn));
+                }
+            }
         }
-        forks.values_mut().for_each(Self::join);
-        forks
+        by_line.iter_mut().for_each(Self::join);
+        by_line
     }
 
     /// Adds a log backup; none before it starts later.
@@ -284,27 +295,69 @@ struct Way {
     end: usize,
 }
 
-/// The chain of a full backup, with at most this many steps if possible; marks the sets that it uses.
+/// The way from a full backup to the end of one line of recovery forks.
+struct Reach {
+    /// The number of the line.
+    line: usize,
+    /// The differentials on it.
+    differentials: Vec<usize>,
+    /// The full backup, or the differential after it.
+    start: usize,
+    /// The first log backup after that, by its number among those of the line.
+    first: Option<usize>,
+    /// How far it gets.
+    reached: Option<Lsn>,
+    /// The last set.
+    end: usize,
+}
+
+impl Reach {
+    fn of(
+        (sets, full): (&[ChainSet], usize),
+        differentials: &[usize],
+        (lines, by_line): (&Lines, &[Logs]),
+        line: usize,
+    ) -> Option<Self> {
+        let config = |index: usize| sets.get(index).map(|set| &set.set.config);
+        let (way, logs) = (lines.get(line)?, by_line.get(line)?);
+        let is_on_it = |index: &usize| config(*index).is_some_and(|config| way.has(config));
+        let differentials: Vec<usize> = differentials.iter().copied().filter(is_on_it).collect();
+        // The path over the last differential is the shortest; if its log breaks off sooner, that of the full backup may go
+        // on. If two paths reach as far, the one with fewer steps comes first.
+        let starts = differentials.last().into_iter().chain([&full]);
+        let ways = starts.map(|&start| (logs.reach(config(start).and_then(|config| config.last_lsn)), start));
+        let ((reached, first), start) = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best })?;
+        let end = first.and_then(|first| logs.sets.get(logs.ways.get(first)?.end)).copied().unwrap_or(start);
+        // What ends in an earlier fork is the way to the end of that one.
+        let is_there = way.last().is_some_and(|fork| config(end).is_some_and(|end| end.recovery_fork_id == fork.id));
+        is_there.then_some(Self { line, differentials, start, first, reached, end })
+    }
+}
+
+/// The chain of a full backup, with at most this many steps if possible, and the number of its line; marks the sets that it
+/// uses, by line. Of several lines it is the one that the database went last.
 fn chain(
     (sets, full): (&[ChainSet], usize),
     differentials: &[usize],
-    by_fork: &HashMap<Option<String>, Logs>,
-    (most, used): (usize, &mut HashSet<usize>),
-) -> Chain {
+    (lines, by_line): (&Lines, &[Logs]),
+    (most, used): (usize, &mut [HashSet<usize>]),
+) -> Option<(usize, Chain)> {
     let set = |index: usize| sets.get(index).map(|set| &set.set);
-    let last = |index: usize| set(index).and_then(|set| set.config.last_lsn);
     let is_of_this = |index: &usize| set(*index).zip(set(full)).is_some_and(|(set, full)| is_based_on(set, full));
     let differentials: Vec<usize> = differentials.iter().copied().filter(is_of_this).collect();
-    let nothing = Logs::default();
-    let logs = set(full).and_then(|set| by_fork.get(&set.config.recovery_fork_id)).unwrap_or(&nothing);
-    // The path over the last differential is the shortest; if its log breaks off sooner, that of the full backup may go
-    // on. If two paths reach as far, the one with fewer steps comes first.
-    let starts = differentials.last().into_iter().chain([&full]);
-    let ways = starts.map(|&start| (logs.reach(last(start)), start));
-    let best = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best });
-    let ((reached, first), start) = best.unwrap_or(((None, None), full));
+    let reaches = lines.with(&set(full)?.config);
+    let reaches = reaches.filter_map(|line| Reach::of((sets, full), &differentials, (lines, by_line), line));
+    let reaches: Vec<Reach> = reaches.collect();
+    let left: HashSet<&Option<String>> =
+        reaches.iter().filter_map(|reach| lines.get(reach.line)).flat_map(|line| line.left()).collect();
+    let is_last = |reach: &&Reach| lines.get(reach.line)?.last().map(|fork| !left.contains(&fork.id));
+    let finished = |reach: &&Reach| set(reach.end).map(|set| (set.config.finished.clone(), reach.reached));
+    let newest = reaches.iter().filter(|reach| is_last(reach) == Some(true)).max_by_key(finished);
+    let reach = newest.or(reaches.last())?;
+    let (line, logs, used) = (lines.get(reach.line)?, by_line.get(reach.line)?, used.get_mut(reach.line)?);
+    let &Reach { start, first, .. } = reach;
     let mut steps = if start == full { vec![full] } else { vec![full, start] };
-    used.extend(steps.iter().chain(&differentials));
+    used.extend(steps.iter().chain(&reach.differentials));
     // Those after a used one are used too.
     let numbers = logs.from(first).filter_map(|number| logs.sets.get(number));
     let _ = numbers.take_while(|set| used.insert(**set)).count();
@@ -312,15 +365,53 @@ fn chain(
     let listed = if way.count <= most { first } else { Some(way.end) };
     steps.extend(logs.from(listed).filter_map(|number| logs.sets.get(number)));
     let omitted = if way.count <= most { 0 } else { way.count - 1 };
-    let later = logs.lsns.get(logs.lsns.partition_point(|(first, _)| *first <= reached)..);
+    let later = logs.lsns.get(logs.lsns.partition_point(|(first, _)| *first <= reach.reached)..);
     let later = later.unwrap_or_default().iter().find_map(|(first, _)| *first);
-    Chain { full, differentials, steps, omitted, gap: reached.zip(later) }
+    let gap = reach.reached.zip(later);
+    Some((
+        reach.line,
+        Chain { full, line: Arc::clone(line), differentials: reach.differentials.clone(), steps, omitted, gap },
+    ))
+}
+
+/// A set of nothing but LSNs, for tests.
+#[cfg(test)]
+pub(super) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
+    ChainSet {
+        set: BackupSet {
+            position: 1,
+            kind,
+            name: String::new(),
+            description: String::new(),
+            user: String::new(),
+            machine: String::new(),
+            software: (0, 0),
+            guid: None,
+            labelled: None,
+            files: Vec::new(),
+            filegroups: Vec::new(),
+            has_checksums: false,
+            is_copy_only: false,
+            is_encrypted: false,
+            copied: Vec::new(),
+            pages: Vec::new(),
+            log: Vec::new(),
+            config: super::SetConfig {
+                first_lsn: Some(Lsn { vlf: 1, block: first, slot: 1 }),
+                last_lsn: Some(Lsn { vlf: 1, block: last, slot: 1 }),
+                ..super::SetConfig::default()
+            },
+        },
+        paths: Vec::new(),
+        missing_stripes: 0,
+        is_damaged: false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::{BackupFile, SetConfig};
+    use crate::backup::BackupFile;
 
     /// The definition of the steps: among the log backups after the last one that start early enough and reach at least
     /// as far, the one that reaches farthest.
@@ -364,38 +455,6 @@ mod tests {
             }
         }
         assert!(longest > 5);
-    }
-
-    fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
-        ChainSet {
-            set: BackupSet {
-                position: 1,
-                kind,
-                name: String::new(),
-                description: String::new(),
-                user: String::new(),
-                machine: String::new(),
-                software: (0, 0),
-                guid: None,
-                labelled: None,
-                files: Vec::new(),
-                filegroups: Vec::new(),
-                has_checksums: false,
-                is_copy_only: false,
-                is_encrypted: false,
-                copied: Vec::new(),
-                pages: Vec::new(),
-                log: Vec::new(),
-                config: SetConfig {
-                    first_lsn: Some(Lsn { vlf: 1, block: first, slot: 1 }),
-                    last_lsn: Some(Lsn { vlf: 1, block: last, slot: 1 }),
-                    ..SetConfig::default()
-                },
-            },
-            paths: Vec::new(),
-            missing_stripes: 0,
-            is_damaged: false,
-        }
     }
 
     #[test]

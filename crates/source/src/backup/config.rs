@@ -98,6 +98,10 @@ pub struct SetConfig {
     pub binding_guid: [u8; 16],
     /// Identifies the recovery fork of the database.
     pub recovery_fork_id: Option<String>,
+    /// Where it began: the database was restored up to there. `None` if it never was.
+    pub fork_point_lsn: Option<Lsn>,
+    /// The recovery fork before that.
+    pub earlier_fork_id: Option<String>,
     /// Identifies the full backup that a differential is based on.
     pub differential_base_guid: Option<String>,
 }
@@ -124,6 +128,8 @@ impl SetConfig {
             binding_id: guid(object, 0x7C),
             binding_guid: array_at::<16>(object, 0x7C).unwrap_or_default(),
             recovery_fork_id: guid(object, 0x9C),
+            fork_point_lsn: lsn(object, 0xAC),
+            earlier_fork_id: guid(object, 0xB8),
             differential_base_guid: guid(object, 0xC8),
         }
     }

@@ -1,6 +1,6 @@
 //! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,18 +149,25 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
         let (full, differential) = choose(labels, positions)?;
         return Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() });
     };
-    let Some(chain) = database.chains.last() else { return Err(OpenError::Nothing) };
+    // The newest full backup, unless the database was restored to a moment before it and others say how it went on.
+    let left: HashSet<&Option<String>> = database.chains.iter().flat_map(|chain| chain.line.left()).collect();
+    let is_left = |chain: &Chain| chain.line.last().is_some_and(|fork| left.contains(&fork.id));
+    let chain = database.chains.iter().rev().find(|chain| !is_left(chain)).or(database.chains.last());
+    let Some(chain) = chain else { return Err(OpenError::Nothing) };
     let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
     let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(labels, set));
     let full = sets.first().map(|set| set.paths.first().cloned().unwrap_or_default()).unwrap_or_default();
     let reached = sets.last().and_then(|set| set.set.config.last_lsn).unwrap_or_default();
-    let fork = sets.first().and_then(|set| set.set.config.recovery_fork_id.clone());
     let unused = database.sets.iter().enumerate().filter(|(number, _)| !chain.steps.contains(number));
     let mut refused: Vec<(PathBuf, OpenError)> = Vec::new();
     for (_, unused) in unused.filter(|(_, set)| set.set.kind == SetKind::Log) {
         let (path, position) = (unused.paths.first().cloned().unwrap_or_default(), unused.set.position);
         let first = unused.set.config.first_lsn.unwrap_or_default();
-        if unused.set.config.recovery_fork_id != fork {
+        let config = &unused.set.config;
+        if let Some(left_at) = chain.line.left_at(config).filter(|_| !chain.line.has(config)) {
+            let last = config.last_lsn.unwrap_or_default();
+            refused.push((path.clone(), OpenError::LeftFork { path, position, last, left_at }));
+        } else if !chain.line.has(config) {
             refused.push((path.clone(), OpenError::OtherFork { path, position, other: full.clone() }));
         } else if unused.missing_stripes > 0 {
             refused.push((path, stripes_missing(unused)));

@@ -1,0 +1,219 @@
+//! Recovery forks: when a database is restored to a moment and goes on from there, what it had done after that moment is left
+//! behind. The sets of both forks have one name and, from there on, LSNs of their own.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use format::Lsn;
+
+use super::chain::ChainSet;
+use super::config::SetConfig;
+use super::open::is_based_on;
+use super::sets::SetKind;
+
+/// Recovery forks of one database that are followed. Where there are more, each stands alone: their sets do not join.
+const MOST_FORKS: usize = 64;
+
+/// A recovery fork on the way to a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fork {
+    /// Its id.
+    pub id: Option<String>,
+    /// Where the database was restored and the next fork begins: sets that go on are of no use. `None` for the last fork.
+    pub until: Option<Lsn>,
+}
+
+/// The recovery forks that a database went through, the last one first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line(Vec<Fork>);
+
+impl Line {
+    /// The forks, the last one first.
+    pub fn forks(&self) -> &[Fork] {
+        &self.0
+    }
+
+    /// The last fork.
+    pub(super) fn last(&self) -> Option<&Fork> {
+        self.0.first()
+    }
+
+    /// Those that the database left.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Option<String>> {
+        self.0.iter().skip(1).map(|fork| &fork.id)
+    }
+
+    /// Whether all of a set is what the database did.
+    pub(super) fn has(&self, config: &SetConfig) -> bool {
+        let fork = self.0.iter().find(|fork| fork.id == config.recovery_fork_id);
+        fork.is_some_and(|fork| fork.until.is_none_or(|until| config.last_lsn.is_some_and(|last| last <= until)))
+    }
+
+    /// Where the fork of a set was left, if the database went through it.
+    pub(super) fn left_at(&self, config: &SetConfig) -> Option<Lsn> {
+        self.0.iter().find(|fork| fork.id == config.recovery_fork_id)?.until
+    }
+}
+
+/// The lines of forks that lead to each fork that sets are of.
+pub(super) struct Lines {
+    lines: Vec<Arc<Line>>,
+    /// The lines that go through a fork.
+    through: HashMap<Option<String>, Vec<usize>>,
+}
+
+/// Which fork each one began in, and where.
+type Parents<'a> = BTreeMap<Option<&'a String>, (Option<&'a String>, Lsn)>;
+
+impl Lines {
+    pub(super) fn of(sets: &[ChainSet]) -> Self {
+        let forks: BTreeSet<Option<&String>> =
+            sets.iter().map(|set| set.set.config.recovery_fork_id.as_ref()).collect();
+        let is_followed = forks.len() > 1 && forks.len() <= MOST_FORKS;
+        let named = if is_followed { named(sets) } else { Parents::new() };
+        let inferred = if is_followed { inferred(sets) } else { Parents::new() };
+        let lines: Vec<Arc<Line>> = forks.iter().map(|fork| Arc::new(line(*fork, &named, &inferred))).collect();
+        let mut through: HashMap<Option<String>, Vec<usize>> = HashMap::new();
+        for (number, line) in lines.iter().enumerate() {
+            for fork in &line.0 {
+                through.entry(fork.id.clone()).or_default().push(number);
+            }
+        }
+        Self { lines, through }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(super) fn get(&self, number: usize) -> Option<&Arc<Line>> {
+        self.lines.get(number)
+    }
+
+    /// The numbers of the lines that a set is on.
+    pub(super) fn with<'a>(&'a self, config: &'a SetConfig) -> impl Iterator<Item = usize> + 'a {
+        let through = self.through.get(&config.recovery_fork_id).map(Vec::as_slice).unwrap_or_default();
+        through.iter().copied().filter(|number| self.get(*number).is_some_and(|line| line.has(config)))
+    }
+}
+
+fn line<'a>(fork: Option<&'a String>, named: &Parents<'a>, inferred: &Parents<'a>) -> Line {
+    let mut seen = vec![fork];
+    let mut forks = vec![Fork { id: fork.cloned(), until: None }];
+    let (mut at, mut until) = (fork, None::<Lsn>);
+    loop {
+        // A fork that is its own ancestor ends the line: no server writes that.
+        let of = |parents: &Parents<'a>, fork| parents.get(fork).filter(|(parent, _)| !seen.contains(parent)).copied();
+        let earlier = of(named, &at).or_else(|| seen.iter().rev().find_map(|fork| of(inferred, fork)));
+        let Some((parent, point)) = earlier else { return Line(forks) };
+        let point = until.map_or(point, |until| until.min(point));
+        forks.push(Fork { id: parent.cloned(), until: Some(point) });
+        seen.push(parent);
+        (at, until) = (parent, Some(point));
+    }
+}
+
+/// What sets say of the fork before theirs.
+fn named(sets: &[ChainSet]) -> Parents<'_> {
+    let mut parents = Parents::new();
+    for config in sets.iter().map(|set| &set.set.config) {
+        if let (Some(parent), Some(point)) = (&config.earlier_fork_id, config.fork_point_lsn) {
+            earliest(&mut parents, config.recovery_fork_id.as_ref(), (Some(parent), point));
+        }
+    }
+    parents
+}
+
+/// The full backup that a differential names is in the history of its fork, whatever was between them.
+fn inferred(sets: &[ChainSet]) -> Parents<'_> {
+    let mut parents = Parents::new();
+    let of_kind = |kind| sets.iter().map(|set| &set.set).filter(move |set| set.kind == kind);
+    for differential in of_kind(SetKind::Differential) {
+        let fork = differential.config.recovery_fork_id.as_ref();
+        let is_other = |full: &&_| -> bool {
+            let full: &super::BackupSet = full;
+            full.config.recovery_fork_id.as_ref() != fork && is_based_on(differential, full)
+        };
+        for full in of_kind(SetKind::Full).filter(is_other) {
+            if let Some(last) = full.config.last_lsn {
+                earliest(&mut parents, fork, (full.config.recovery_fork_id.as_ref(), last));
+            }
+        }
+    }
+    parents
+}
+
+/// Of two statements about a fork that of the earlier point counts: what is before it both agree on.
+fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Option<&'a String>, Lsn)) {
+    let known = parents.entry(fork).or_insert(parent);
+    if (parent.1, parent.0) < (known.1, known.0) {
+        *known = parent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::chain::set;
+
+    fn lsn(block: u32) -> Lsn {
+        Lsn { vlf: 1, block, slot: 1 }
+    }
+
+    /// A log backup of a fork; the one before it, and where it was left.
+    fn log((first, last): (u32, u32), fork: &str, before: Option<(&str, u32)>) -> ChainSet {
+        let mut log = set(SetKind::Log, first, last);
+        log.set.config.recovery_fork_id = Some(fork.to_owned());
+        log.set.config.earlier_fork_id = before.map(|(fork, _)| fork.to_owned());
+        log.set.config.fork_point_lsn = before.map(|(_, point)| lsn(point));
+        log
+    }
+
+    /// The line that leads to a fork: ids with the blocks up to which they count.
+    fn line_to(sets: &[ChainSet], fork: &str) -> Vec<(String, Option<u32>)> {
+        let lines = Lines::of(sets);
+        let found = (0..lines.len()).filter_map(|number| lines.get(number));
+        let line = found.map(|line| line.forks()).find(|forks| forks[0].id.as_deref() == Some(fork)).unwrap();
+        line.iter().map(|fork| (fork.id.clone().unwrap(), fork.until.map(|until| until.block))).collect()
+    }
+
+    #[test]
+    fn a_fork_goes_back_over_those_that_sets_name() {
+        // A was left at 50 for B, which was left at 40 for C: nothing of A after 40 counts there.
+        let sets = [log((10, 60), "A", None), log((50, 60), "B", Some(("A", 50))), log((40, 70), "C", Some(("B", 40)))];
+        let to = |id: &str, until: Option<u32>| (id.to_owned(), until);
+        assert_eq!(line_to(&sets, "A"), [to("A", None)]);
+        assert_eq!(line_to(&sets, "B"), [to("B", None), to("A", Some(50))]);
+        assert_eq!(line_to(&sets, "C"), [to("C", None), to("B", Some(40)), to("A", Some(40))]);
+        // Without the sets of B nobody says where it came from.
+        assert_eq!(line_to(&[sets[0].clone(), sets[2].clone()], "C"), [to("C", None), to("B", Some(40))]);
+    }
+
+    #[test]
+    fn a_differential_of_another_fork_than_its_full_backup_joins_them_at_its_end() {
+        let mut full = log((10, 20), "A", None);
+        (full.set.kind, full.set.config.checkpoint_lsn) = (SetKind::Full, Some(lsn(10)));
+        let mut differential = log((40, 50), "C", Some(("B", 35)));
+        differential.set.kind = SetKind::Differential;
+        differential.set.files.push(crate::backup::BackupFile {
+            is_data: true,
+            differential_base_lsn: Some(lsn(10)),
+            ..Default::default()
+        });
+        let found = line_to(&[full, differential], "C");
+        let found: Vec<_> = found.iter().map(|(id, until)| (id.as_str(), *until)).collect();
+        assert_eq!(found, [("C", None), ("B", Some(35)), ("A", Some(20))]);
+    }
+
+    #[test]
+    fn forks_that_are_their_own_ancestors_and_very_many_forks_end() {
+        let cycle =
+            [log((1, 2), "A", Some(("B", 5))), log((1, 2), "B", Some(("A", 5))), log((1, 2), "C", Some(("C", 5)))];
+        assert_eq!([line_to(&cycle, "A").len(), line_to(&cycle, "B").len(), line_to(&cycle, "C").len()], [2, 2, 1]);
+        let each = |number: usize| log((1, 2), &format!("{number:05}"), Some((&format!("{:05}", number + 1), 100)));
+        let few: Vec<ChainSet> = (0..MOST_FORKS).map(each).collect();
+        assert_eq!(line_to(&few, "00000").len(), MOST_FORKS + 1);
+        let many: Vec<ChainSet> = (0..20_000).map(each).collect();
+        assert_eq!(line_to(&many, "00000").len(), 1);
+    }
+}
