@@ -34,7 +34,7 @@ use crate::page::PageVerify;
 use crate::random::{Random, mix};
 use crate::version::Version;
 pub use accident::LostWrite;
-pub use chain::{Chain, ChainOptions, ChainSet, Commit, RowChange, SetKind};
+pub use chain::{Chain, ChainOptions, ChainSet, Commit, Event, RowChange, SetKind};
 use engine::Engine;
 use setup::Base;
 

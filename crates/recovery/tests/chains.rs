@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use format::log::LogTime;
 use format::record::{Record, RecordKind};
 use format::{AllocUnitId, Lsn, Page, PageBytes, PageId, PageType};
-use lab::workload::{Chain, ChainOptions, SetKind, Spec, Values, Workload};
+use lab::workload::{Chain, ChainOptions, ChainSet, Event, SetKind, Spec, Values, Workload};
 use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settings, Stop};
 use source::backup::{Restore, Until};
@@ -27,8 +27,19 @@ fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {
     Workload::new(spec(seed)).unwrap().chain(&KINDS, options, folder).unwrap()
 }
 
-/// Restores in memory, and hands the result over.
+/// Restores in memory, and hands the result over. All files are of use.
 fn restored<T>(
+    paths: &[PathBuf],
+    until: Until<'_>,
+    stop: Option<&Stop>,
+    then: impl FnOnce(&RecoveredPages<'_>) -> T,
+) -> Result<T, Refusal> {
+    restored_without(&[], paths, until, stop, then)
+}
+
+/// The same; the first files cannot be part of it.
+fn restored_without<T>(
+    refused: &[PathBuf],
     paths: &[PathBuf],
     until: Until<'_>,
     stop: Option<&Stop>,
@@ -40,7 +51,10 @@ fn restored<T>(
         }
         other => other.unwrap(),
     };
-    assert_eq!(restore.refused.len(), 0, "{:?}", restore.refused);
+    let found: BTreeSet<&PathBuf> = restore.refused.iter().map(|(path, _)| path).collect();
+    assert_eq!(found, refused.iter().collect(), "{:?}", restore.refused);
+    let is_of_a_fork = |error: &OpenError| matches!(error, OpenError::LeftFork { .. } | OpenError::OtherFork { .. });
+    assert!(restore.refused.iter().all(|(_, error)| is_of_a_fork(error)), "{:?}", restore.refused);
     let start = RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to };
     let log = Log::of_backups(restore.log)?;
     let settings = Settings { grant_bytes: 64 << 20, ..Settings::default() };
@@ -281,6 +295,131 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
         stops >= 20 && twice >= 4 && refused <= 4 && too_early * 3 <= stops,
         "{stops} {twice} {refused} {too_early}"
     );
+}
+
+/// What a database did that was restored to a moment, with the number of log backups that it left behind.
+fn stories() -> [(&'static str, Vec<Event>); 6] {
+    use Event::{BackUp, Remember, Restore, Settle, Work};
+    use SetKind::{Differential, Full, Log};
+    let in_the_middle = [Settle, Remember, Work, BackUp(Log), Restore, Work, BackUp(Log), Work, BackUp(Log)];
+    let begun = [Work, BackUp(Full), Work, BackUp(Log), Work];
+    [
+        // The first log backup of the new fork begins in the old one.
+        ("in the middle of a log backup", [&begun[..], &in_the_middle].concat()),
+        (
+            "to the end of a log backup",
+            [
+                &begun[..],
+                &[Settle, BackUp(Log), Remember, Work, BackUp(Log), Work, BackUp(Log), Restore, Work, BackUp(Log)],
+                &[Work, BackUp(Differential), Work, BackUp(Log)],
+            ]
+            .concat(),
+        ),
+        ("twice, each time from the fork before", [&begun[..], &in_the_middle, &in_the_middle].concat()),
+        (
+            "to a moment before the newest full backup and a differential",
+            [
+                &begun[..],
+                &[Settle, Remember, Work, BackUp(Differential), Work, BackUp(Full), Work, BackUp(Log), Restore],
+                &[Work, BackUp(Log)],
+            ]
+            .concat(),
+        ),
+        (
+            "twice to one moment",
+            [
+                &begun[..],
+                &[Settle, Remember, Work, BackUp(Log), Restore, Work, BackUp(Log), Work, BackUp(Log), Restore],
+                &[Work, BackUp(Log), Work, BackUp(Log)],
+            ]
+            .concat(),
+        ),
+        (
+            "and a full backup after that",
+            [&begun[..], &in_the_middle, &[Work, BackUp(Full), Work, BackUp(Log)]].concat(),
+        ),
+    ]
+}
+
+#[test]
+fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_only() {
+    let (mut stops, mut partial, mut left_rows) = (0, 0, 0);
+    for (seed, (story, events)) in (0..12).zip(stories().into_iter().cycle()) {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = Spec { transactions: 90, ..spec(seed) };
+        let chain = Workload::new(spec).unwrap().story(&events, ChainOptions::default(), folder.path()).unwrap();
+        let files = |is_wanted: &dyn Fn(&ChainSet) -> bool| -> Vec<PathBuf> {
+            chain.sets.iter().filter(|set| is_wanted(set)).flat_map(|set| set.files.clone()).collect()
+        };
+        // A full backup or a differential that is of no use says nothing.
+        let left = files(&|set| set.is_left && set.kind == SetKind::Log);
+        let (mut all, kept) = (files(&|_| true), files(&|set| !set.is_left));
+        all.rotate_left(seed as usize % 5);
+        let end = chain.sets.last().unwrap();
+        let expected =
+            || end.truth.tables.iter().map(|table| (table.name.clone(), table.rows.clone())).collect::<Tables>();
+        // Of a newer full backup the log backups before it are of no use, and are not missed.
+        let refused: Vec<PathBuf> = match story {
+            "and a full backup after that" => files(&|set| set.kind == SetKind::Log && set.is_left),
+            _ => left.clone(),
+        };
+        for (paths, refused) in [(&all, &refused), (&kept, &Vec::new())] {
+            let name = format!("seed {seed}, {story}, {} files", paths.len());
+            restored_without(refused, paths, Until::End, None, |source| {
+                let applied = &source.recovery().applied;
+                let is_whole = applied.not_recovered.is_empty() && applied.transactions_not_undone == 0;
+                partial += u32::from(!is_whole);
+                if is_whole {
+                    compare(rows(source, &chain), expected(), &name);
+                    assert_sound(source, &name);
+                }
+            })
+            .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        }
+        // Every seventh moment of the way that the database went, in whichever fork.
+        let moments: BTreeSet<&str> = chain.commits.iter().map(|commit| commit.time.as_str()).collect();
+        for moment in
+            moments.into_iter().filter(|moment| *moment < chain.commits.last().unwrap().time.as_str()).step_by(7)
+        {
+            let name = format!("seed {seed}, {story}, {moment}");
+            let text = moment[..19].replace('T', " ");
+            let stop = Stop::At(time(moment));
+            let found = restored_without(&left, &all, Until::Time(&text), Some(&stop), |source| {
+                let applied = &source.recovery().applied;
+                if applied.not_recovered.is_empty() && applied.transactions_not_undone == 0 {
+                    let expected = truth(&chain, |commit| commit.time.as_str() <= moment);
+                    compare(rows(source, &chain), expected, &name);
+                    assert_sound(source, &name);
+                    stops += 1;
+                }
+            });
+            assert!(matches!(found, Ok(()) | Err(Refusal::StopTooEarly { .. })), "{name}: {:?}", found.err());
+        }
+        // By itself the fork that was left is a database too: that of before the restore.
+        let Some(number) = chain.sets.iter().rposition(|set| set.is_left).filter(|_| story.starts_with("in the"))
+        else {
+            continue;
+        };
+        let before = files(&|set| set.lsns.0 <= chain.sets[number].lsns.0 && (set.is_left || !left_after(&chain, set)));
+        let name = format!("seed {seed}, {story}, the fork that was left");
+        restored(&before, Until::End, None, |source| {
+            let applied = &source.recovery().applied;
+            if applied.not_recovered.is_empty() && applied.transactions_not_undone == 0 {
+                let tables = &chain.sets[number].truth.tables;
+                let expected = tables.iter().map(|table| (table.name.clone(), table.rows.clone())).collect();
+                compare(rows(source, &chain), expected, &name);
+                left_rows += 1;
+            }
+        })
+        .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+    }
+    assert!(stops > 40 && partial <= 4 && left_rows > 0, "{stops} {partial} {left_rows}");
+}
+
+/// Whether a set is newer than one that was left.
+fn left_after(chain: &Chain, set: &ChainSet) -> bool {
+    let number = |wanted: &ChainSet| chain.sets.iter().position(|set| set.files == wanted.files);
+    chain.sets.iter().filter(|other| other.is_left).any(|other| number(other) < number(set))
 }
 
 /// Bytes of log backups change: the restore is refused, or says what is missing, or gives the rows of some moment between the

@@ -108,11 +108,13 @@ fn set(facts: &Facts, moment: &Moment) -> Vec<u8> {
     object.put(0x7C, &facts.binding);
     object.lsn(0x90, facts.last_lsn);
     object.put(0x9C, &facts.fork);
+    object.lsn(0xAC, facts.earlier_fork.1);
+    object.put(0xB8, &facts.earlier_fork.0);
     object.put(0xC8, &facts.base_set);
     let is_differential = facts.letter == b'I';
     object.put(0xD8, &facts.collation.to_le_bytes());
     object.put(0xDC, &u32::from(facts.sort_order).to_le_bytes());
-    object.put(0xE0, &facts.fork);
+    object.put(0xE0, &facts.family);
     object.put(0xF0, &[0, 0, 1, 0, u8::from(facts.stripes > 1), 0, 1, 0]);
     object.lsn(0xF8, facts.redo_lsn);
     if is_differential {

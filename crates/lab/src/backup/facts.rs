@@ -71,7 +71,10 @@ pub(crate) struct Facts {
     pub(crate) sort_order: u8,
     pub(crate) created: [u8; 5],
     pub(crate) binding: [u8; 16],
+    pub(crate) family: [u8; 16],
     pub(crate) fork: [u8; 16],
+    /// The recovery fork before, and where this one began.
+    pub(crate) earlier_fork: ([u8; 16], Lsn),
     pub(crate) filegroups: Vec<(u16, String)>,
     pub(crate) files: Vec<FileFacts>,
     pub(crate) log_file: FileFacts,
@@ -84,7 +87,7 @@ impl Facts {
     /// The metadata of a backup of `origin` taken at `step`: steps are minutes, each with its own log.
     pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
-        let seed = mix(u64::from_le_bytes(boot.fork[..8].try_into().unwrap_or_default()));
+        let seed = mix(u64::from_le_bytes(boot.family[..8].try_into().unwrap_or_default()));
         let checkpoint = |step: u8| Lsn(boot.checkpoint.0.saturating_add(step.into()), 16, 1);
         let minute = |step: u8, second: u8| config::date((2024, 2, 1), (step / 60, step % 60, second));
         let mut this = Self {
@@ -120,7 +123,9 @@ impl Facts {
             sort_order: boot.sort_order,
             created: config::date((2024, 1, 2), (10, 0, 0)),
             binding: origin.binding()?,
+            family: boot.family,
             fork: boot.fork,
+            earlier_fork: boot.earlier_fork,
             ..Self::default()
         };
         this.families =

@@ -41,12 +41,19 @@ pub(super) struct BootFacts {
     pub(super) collation: u32,
     pub(super) sort_order: u8,
     pub(super) checkpoint: Lsn,
+    pub(super) family: [u8; 16],
     pub(super) fork: [u8; 16],
+    /// The recovery fork before, and where this one began.
+    pub(super) earlier_fork: ([u8; 16], Lsn),
     pub(super) verify: PageVerify,
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     bytes.get(at..at + length).unwrap_or_default().iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte))
+}
+
+fn lsn(bytes: &[u8], at: usize) -> Lsn {
+    Lsn(number(bytes, at, 4) as u32, number(bytes, at + 4, 4) as u32, number(bytes, at + 8, 2) as u16)
 }
 
 fn sixteen(bytes: &[u8], at: usize) -> [u8; 16] {
@@ -122,12 +129,10 @@ impl Origin {
             // Locale and flags of comparison; the boot page has them beside the sort order.
             collation: 0x409 | u32::from(record[0x189]) << 16,
             sort_order: record[0x18B],
-            checkpoint: Lsn(
-                number(record, 0x15C, 4) as u32,
-                number(record, 0x160, 4) as u32,
-                number(record, 0x164, 2) as u16,
-            ),
-            fork: sixteen(record, 0x198),
+            checkpoint: lsn(record, 0x15C),
+            family: sixteen(record, 0x198),
+            fork: sixteen(record, 0x1C8),
+            earlier_fork: (sixteen(record, 0x1E4), lsn(record, 0x1D8)),
             verify: match number(&bytes, 4, 2) & 0x300 {
                 0x200 => PageVerify::Checksum,
                 0x100 => PageVerify::Torn,

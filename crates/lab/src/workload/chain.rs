@@ -11,9 +11,12 @@ use super::journal::Step;
 use super::pool::FilePages;
 use super::{Stop, TableTruth, Truth, Values, Workload};
 use crate::backup::live::{self, LiveKind, LiveSet};
+use crate::backup::tape::put;
 use crate::disk::LabError;
+use crate::fixed::guid;
 use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
+use crate::random::{Random, mix};
 
 /// The differential map of a file's first interval, and the extents that it always marks.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
@@ -30,6 +33,21 @@ pub enum SetKind {
     Differential,
     /// The log since the last log backup.
     Log,
+}
+
+/// What happens to the database of a chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// It works for a while.
+    Work,
+    /// It works until no table is about to get its first page: such a moment can be restored to.
+    Settle,
+    /// A backup is taken.
+    BackUp(SetKind),
+    /// A moment to which it is restored later.
+    Remember,
+    /// It is restored to the moment that was remembered last, and goes on from there, in a new recovery fork.
+    Restore,
 }
 
 /// How backups are written.
@@ -52,6 +70,8 @@ pub struct ChainSet {
     pub files: Vec<PathBuf>,
     /// First and last LSN as text; the last one is that of the first record not in it.
     pub lsns: (String, String),
+    /// The database was restored to a moment before its end, and went on from there without what it has.
+    pub is_left: bool,
     /// The database at its end: what a restore of all sets up to this one must give.
     pub truth: Truth,
 }
@@ -63,7 +83,8 @@ pub struct Chain {
     pub sets: Vec<ChainSet>,
     /// The rows before the first transaction.
     pub tables: Vec<TableTruth>,
-    /// All commits of users' transactions, in their order: with them, the rows of every moment are known.
+    /// All commits of users' transactions, in their order: with them, the rows of every moment are known. Those after a moment
+    /// to which the database was restored are not among them.
     pub commits: Vec<Commit>,
 }
 
@@ -111,9 +132,17 @@ impl Workload {
     /// Runs the workload under the full recovery model, with a backup of each kind in turn, spread evenly over it. The
     /// first one is a full backup. The workload goes on while pages are copied.
     pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
-        if kinds.first() != Some(&SetKind::Full) {
+        let events: Vec<Event> = kinds.iter().flat_map(|kind| [Event::Work, Event::BackUp(*kind)]).collect();
+        self.story(&events, options, folder)
+    }
+
+    /// The same of a database that is restored on the way.
+    pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
+        let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
+        if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
             return Err(LabError::Description("a chain of backups begins with a full one".to_owned()));
         }
+        let transactions = self.spec.transactions / kinds().count() as u64;
         let mut engine = self.base.engine(&self.spec);
         // Nothing of the log may go before there is a backup.
         engine.log_backed_up = Some(Lsn::default());
@@ -121,9 +150,35 @@ impl Workload {
         let tables = engine.tables();
         let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
         engine.start().map_err(full)?;
-        let (mut sets, mut base) = (Vec::new(), None);
-        for (step, &kind) in (1..).zip(kinds) {
-            engine.run(self.spec.transactions / kinds.len() as u64).map_err(full)?;
+        let (mut sets, mut base, mut step, mut forks) = (Vec::<ChainSet>::new(), None, 0, 0);
+        let mut remembered = (engine.clone(), base, 0);
+        for event in events {
+            let kind = match *event {
+                Event::BackUp(kind) => kind,
+                Event::Work => {
+                    engine.run(transactions).map_err(full)?;
+                    continue;
+                }
+                Event::Settle => {
+                    while engine.open.values().any(|open| open.new_chain.is_some() || open.is_prepared) {
+                        engine.one_step().map_err(full)?;
+                    }
+                    continue;
+                }
+                Event::Remember => {
+                    remembered = (engine.clone(), base, sets.len());
+                    continue;
+                }
+                Event::Restore => {
+                    forks += 1;
+                    let now = std::mem::replace(&mut engine, remembered.0.clone());
+                    base = remembered.1;
+                    sets.iter_mut().skip(remembered.2).for_each(|set| set.is_left = true);
+                    engine.begin_fork(&now, (self.spec.seed, forks)).map_err(full)?;
+                    continue;
+                }
+            };
+            step += 1;
             let copied = engine.back_up(kind).map_err(full)?;
             let work = tempfile::tempdir().map_err(|source| LabError::Io { path: folder.to_owned(), source })?;
             let files = self.base.write_files(&copied.pages, work.path())?;
@@ -150,7 +205,7 @@ impl Workload {
                 base = Some((step, checkpoint));
             }
             let truth = self.truth(engine.clone(), Stop::WithOpen);
-            sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), truth });
+            sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), is_left: false, truth });
         }
         Ok(Chain { sets, tables, commits: engine.commits })
     }
@@ -174,6 +229,26 @@ impl Engine<'_> {
         const SIMPLE: u8 = 8;
         self.pool.frame(BOOT_PAGE).records[0][STATUS] &= !SIMPLE;
         self.pool.flush(BOOT_PAGE);
+    }
+
+    /// The database was restored to this moment: what is open is taken back, and what it does from now on is a recovery fork of
+    /// its own. `other` is how far it had come.
+    fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
+        /// Places of the forks on the boot page: the current one, where it began, and the one before.
+        const FORK: usize = 0x1C8;
+        const POINT: usize = 0x1D8;
+        const EARLIER: usize = 0x1E4;
+        let point = self.journal.end();
+        self.journal.wait_for(&other.journal);
+        self.dice = Random::new(mix(seed ^ (0xF0_4B << 32) ^ number));
+        let record = &mut self.pool.frame(BOOT_PAGE).records[0];
+        let earlier = record[FORK..FORK + 16].to_vec();
+        put(record, EARLIER, &earlier);
+        put(record, POINT, &point.bytes());
+        put(record, FORK, &guid(seed, 0x4000 + number));
+        self.pool.flush(BOOT_PAGE);
+        self.recover()?;
+        self.checkpoint(0)
     }
 
     fn now(&self) -> (u8, (u8, u8, u8)) {

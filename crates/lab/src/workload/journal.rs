@@ -89,6 +89,11 @@ impl Journal {
         self.ticks += ticks;
     }
 
+    /// Goes on a minute after another log.
+    pub(super) fn wait_for(&mut self, other: &Self) {
+        self.ticks = self.ticks.max(other.ticks) + 60 * 300;
+    }
+
     /// The time, as a datetime.
     pub(super) fn time(&self) -> [u8; 8] {
         let (day, ticks) = (FIRST_DAY + self.ticks / TICKS_PER_DAY, self.ticks % TICKS_PER_DAY);
