@@ -297,7 +297,7 @@ fn marks_stop_with_the_first_transaction_of_their_name_or_before_it() {
     );
 }
 
-/// What a database did that was restored to a moment, with the number of log backups that it left behind.
+/// What a database did that was restored to a moment.
 fn stories() -> [(&'static str, Vec<Event>); 6] {
     use Event::{BackUp, Remember, Restore, Settle, Work};
     use SetKind::{Differential, Full, Log};
@@ -358,12 +358,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
         let end = chain.sets.last().unwrap();
         let expected =
             || end.truth.tables.iter().map(|table| (table.name.clone(), table.rows.clone())).collect::<Tables>();
-        // Of a newer full backup the log backups before it are of no use, and are not missed.
-        let refused: Vec<PathBuf> = match story {
-            "and a full backup after that" => files(&|set| set.kind == SetKind::Log && set.is_left),
-            _ => left.clone(),
-        };
-        for (paths, refused) in [(&all, &refused), (&kept, &Vec::new())] {
+        for (paths, refused) in [(&all, left.as_slice()), (&kept, &[])] {
             let name = format!("seed {seed}, {story}, {} files", paths.len());
             restored_without(refused, paths, Until::End, None, |source| {
                 let applied = &source.recovery().applied;
