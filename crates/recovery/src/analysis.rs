@@ -118,10 +118,10 @@ pub enum Refusal {
     /// An upgrade to another version was cut off.
     #[error("the log has a step of an upgrade to another version")]
     Upgrade,
-    /// The grant is too small for the table of pages.
-    #[error("the log changes more pages than the granted memory can list")]
-    TooManyPages {
-        /// What the table takes at least.
+    /// More transactions were open at a time than the grant has memory for.
+    #[error("the log has more open transactions at a time than the granted memory can list")]
+    TooManyOpen {
+        /// What their list takes at least.
         needed_bytes: u64,
     },
     /// The grant is too small for what is to be taken back.
@@ -145,7 +145,7 @@ impl Refusal {
     /// The [`Settings::grant_bytes`] that would be enough, as far as is known; `None` if memory is not the cause.
     pub fn least_grant_bytes(&self) -> Option<u64> {
         match self {
-            Self::TooManyPages { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
+            Self::TooManyOpen { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
             Self::TooMuchToUndo { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_UNDO)),
             _ => None,
         }
@@ -202,8 +202,8 @@ pub struct Analysis {
     /// Records from where redo starts.
     pub records: u64,
     pub(crate) losers: BTreeMap<TransactionId, Loser>,
-    /// The last record of each page that the log changes.
-    pub(crate) pages: HashMap<PageId, Lsn, RandomState>,
+    /// The last record of each page that the log changes; `None` if these are too many for the granted memory.
+    pub(crate) pages: Option<HashMap<PageId, Lsn, RandomState>>,
     /// A bulk operation wrote pages without logging their rows.
     pub(crate) has_bulk: bool,
     /// The pages are those of a backup.
@@ -258,7 +258,7 @@ impl Analysis {
             log_bytes: 0,
             records: 0,
             losers: BTreeMap::new(),
-            pages: HashMap::default(),
+            pages: Some(HashMap::default()),
             has_bulk: false,
             is_restore: false,
         }
@@ -296,9 +296,13 @@ impl Analysis {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            let needed_bytes = (self.pages.len() * PAGE_ENTRY_BYTES + open.len() * OPEN_BYTES) as u64;
-            if needed_bytes > settings.table_bytes() {
-                return Err(Refusal::TooManyPages { needed_bytes });
+            let open_bytes = (open.len() * OPEN_BYTES) as u64;
+            let table_bytes = self.pages.as_ref().map_or(0, |pages| pages.len() * PAGE_ENTRY_BYTES) as u64;
+            if open_bytes > settings.open_bytes() {
+                return Err(Refusal::TooManyOpen { needed_bytes: open_bytes });
+            }
+            if table_bytes + open_bytes > settings.table_bytes() {
+                self.pages = None;
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -339,7 +343,7 @@ impl Analysis {
             _ => {}
         }
         if let Some(change) = record.on_page().filter(|_| lsn >= self.redo_from) {
-            self.pages.insert(change.page, lsn);
+            self.pages.as_mut().and_then(|pages| pages.insert(change.page, lsn));
         }
         let id = record.transaction();
         if id == TransactionId::NONE {

@@ -76,8 +76,9 @@ impl Recovery {
         settings: &Settings,
     ) -> Result<Self, Refusal> {
         let mut applied = Applied::default();
-        let mut lacking = std::mem::take(&mut analysis.pages);
-        let newer = keep_lacking(source, &mut lacking, analysis.end);
+        // Without this table the records of all pages are sorted, and each page says itself what it lacks.
+        let mut lacking = analysis.pages.take();
+        let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
         each_block(log, analysis.from, analysis.until, |block| {
@@ -87,7 +88,12 @@ impl Recovery {
             for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
                 losers.record(lsn, &record);
                 let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
-                if lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn) {
+                let is_lacking = match &lacking {
+                    Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
+                    // Pages of files that were not given, and the header of the log file.
+                    None => source.file(change.page.file).is_some(),
+                };
+                if is_lacking {
                     records.push((change.page, lsn), record.bytes())?;
                 }
             }
@@ -114,14 +120,20 @@ impl Recovery {
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
+            if lacking.is_none() && making.stored_lsn > analysis.end && newer.len() < MAX_NEWER {
+                newer.push((page, making.stored_lsn));
+            }
             while let Some((lsn, bytes)) = redo.next_of(page)? {
-                making.redo(lsn, &LogRecord::new(bytes));
-                is_changed = true;
+                is_changed |= making.redo(lsn, &LogRecord::new(bytes));
             }
             making.end_redo();
             while let Some((_, bytes)) = undo.next_of(page)? {
                 making.take_back(bytes);
                 is_changed = true;
+            }
+            // It has all of its records.
+            if !is_changed && !heaps.contains(&page) {
+                continue;
             }
             let work = making.work;
             match making.finish() {
@@ -211,9 +223,7 @@ fn keep_lacking(
     order.sort_unstable();
     let mut newer = Vec::new();
     for page in order {
-        let sound = source.read_page(page).filter(|bytes| format::protection::verify(bytes).is_ok());
-        let header = sound.map(|bytes| *Page::new(&bytes).header()).filter(|header| header.page_id() == page);
-        let lsn = header.map(|header| header.lsn()).unwrap_or_default();
+        let lsn = source.read_page(page).map(|bytes| lsn_on_disk(page, &bytes)).unwrap_or_default();
         if lsn > end && newer.len() < MAX_NEWER {
             newer.push((page, lsn));
         }
@@ -226,9 +236,18 @@ fn keep_lacking(
     newer
 }
 
+/// The LSN of a page as stored; zero if it is damaged.
+fn lsn_on_disk(page: PageId, stored: &PageBytes) -> Lsn {
+    let header = *Page::new(stored).header();
+    let is_sound = header.page_id() == page && format::protection::verify(stored).is_ok();
+    if is_sound { header.lsn() } else { Lsn::default() }
+}
+
 /// A page on its way to the end of the log.
 struct Making {
     id: PageId,
+    /// Its LSN as stored; zero if it cannot be read.
+    stored_lsn: Lsn,
     /// The page so far; a reason why not, which a FORMAT_PAGE may still mend.
     page: Result<WorkingPage, Misfit>,
     /// A record did not fit: nothing mends that.
@@ -245,25 +264,27 @@ impl Making {
         let stored = if source.contains(id) { source.read_page(id) } else { None };
         // After a backup its files may have grown.
         let is_new = analysis.is_restore && source.file(id.file).is_some_and(|file| id.page >= file.pages);
+        let stored_lsn = stored.as_ref().map(|stored| lsn_on_disk(id, stored)).unwrap_or_default();
         let (page, misfit) = match stored {
             Some(stored) => (on_disk(id, &stored), None),
             None if is_new => (Err(Misfit::PageDamaged), None),
             None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
         };
-        Self { id, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
+        Self { id, stored_lsn, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
     }
 
-    /// Applies a record, if the page does not have it yet.
-    fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) {
+    /// Applies a record, if the page does not have it yet; whether it lacked it.
+    fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
+        if self.stored_lsn >= lsn || self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
+            return false;
+        }
         if self.misfit.is_none() {
             self.misfit = self.apply(lsn, record).err();
         }
+        true
     }
 
     fn apply(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<(), Misfit> {
-        if self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
-            return Ok(());
-        }
         let (Some(place), Some(change)) = (record.on_page(), record.change()) else {
             return Err(Misfit::RecordUnknown);
         };

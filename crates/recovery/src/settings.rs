@@ -24,8 +24,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For the table of pages.
+    /// For the table of pages, which recovery can do without.
     pub(crate) fn table_bytes(&self) -> u64 {
+        self.grant_bytes / GRANT_PER_TABLE
+    }
+
+    /// For the list of transactions that are open at a time.
+    pub(crate) fn open_bytes(&self) -> u64 {
         self.part(GRANT_PER_TABLE)
     }
 

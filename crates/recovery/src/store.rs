@@ -257,6 +257,10 @@ impl PageStore {
             Ok(at) => self.pages.get(at).map_or(0, |stored| stored.place),
             Err(at) => {
                 let place = self.pages.len() as u32;
+                if self.pages.len() == self.pages.capacity() {
+                    // By an eighth, so that little of it stays empty.
+                    self.pages.reserve_exact(1024.max(self.pages.len() / 8));
+                }
                 self.pages.insert(at, Stored { page, place, work });
                 place
             }
@@ -330,7 +334,7 @@ impl PageStore {
 
     /// Memory in use.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory.len() * PIECE_BYTES + self.waiting.capacity() + self.pages.len() * size_of::<Stored>()
+        self.memory.len() * PIECE_BYTES + self.waiting.capacity() + self.pages.capacity() * size_of::<Stored>()
     }
 
     /// The pages by address.

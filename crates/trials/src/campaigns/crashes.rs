@@ -18,8 +18,8 @@ use trials::in_use::{self, Recovered, contents, differences, in_memory, live_row
 const TRANSACTIONS: usize = 120;
 /// One crash in so many is recovered by the program too, in all ways.
 const COMMANDS_EVERY: u64 = 5;
-/// Memory of recoveries, in bytes: one keeps everything there, one needs temporary files.
-pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 20];
+/// Memory of recoveries, in bytes: one keeps everything there, one needs temporary files and has no table of pages.
+pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 12];
 /// Options that must change nothing.
 const WAYS: [&[&str]; 4] = [
     &[],
