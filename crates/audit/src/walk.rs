@@ -24,7 +24,7 @@ pub(crate) struct Extent {
     pub(crate) gap: Option<(Lsn, Lsn)>,
     /// Whether nothing follows the last record, as far as the file shows.
     pub(crate) is_end_certain: bool,
-    /// It ends because it is damaged.
+    /// It ends because it is damaged or cut off.
     pub(crate) is_end_damaged: bool,
     /// Some of its records are encrypted.
     pub(crate) has_encrypted: bool,
@@ -61,7 +61,8 @@ pub(crate) fn each_block(log: &Log, start: &Start, visit: &mut dyn FnMut(&Block<
         end: run.last,
         gap,
         is_end_certain: end.is_some_and(|end| is_certain(log, &end)),
-        is_end_damaged: end.is_some_and(|end| matches!(end.reason, EndReason::Damaged { .. })),
+        is_end_damaged: end
+            .is_some_and(|end| matches!(end.reason, EndReason::Damaged { .. }) || log.cut_at(&end).is_some()),
         has_encrypted: run.has_encrypted,
     })
 }

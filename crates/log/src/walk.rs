@@ -90,6 +90,16 @@ struct Found {
     end: u64,
 }
 
+impl Log {
+    /// Where a file of a log with this end is cut off, if more of the log may have been after that: it ends less than a block
+    /// before, or is full.
+    pub fn cut_at(&self, end: &End) -> Option<u64> {
+        let (number, file) = self.files().iter().enumerate().find(|(_, file)| file.is_cut())?;
+        let is_at_the_cut = end.at.file == number && end.offset.saturating_add(MAX_BYTES as u64) > file.bytes;
+        (is_at_the_cut || end.offset >= end.at.to).then_some(file.bytes)
+    }
+}
+
 impl<'l> Walk<'l> {
     /// Starts before the oldest block.
     pub fn new(log: &'l Log) -> Self {

@@ -201,8 +201,13 @@ fn cut_files_and_files_of_another_kind_are_refused_with_a_word_or_read_to_the_cu
     let whole = sample.read(&sample.bytes).unwrap().0;
     for length in [0, 100, HEADER, HEADER + 8, 4 * HEADER] {
         let read = sample.read(&sample.bytes[..length]);
-        let is_refused =
-            matches!(read, Err(LogError::NotALog { .. } | LogError::NeverUsed { .. } | LogError::CutOff { .. }));
+        let is_refused = matches!(
+            read,
+            Err(LogError::Empty { .. }
+                | LogError::NotALog { .. }
+                | LogError::NeverUsed { .. }
+                | LogError::CutOff { .. })
+        );
         assert!(is_refused || length == 4 * HEADER, "{length}: {read:?}");
     }
     let (history, ..) = sample.read(&sample.bytes[..HEADER + VLF + VLF / 2]).unwrap();

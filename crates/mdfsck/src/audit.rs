@@ -88,11 +88,19 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
 }
 
 fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
+    let logs = recover::names(logs);
     match refusal {
         Refusal::Log(error) => error.into(),
-        _ => Failure::usage(format!(
-            "{}: {refusal}; name the log that was copied with the data files",
-            recover::names(logs)
-        )),
+        Refusal::Encrypted => {
+            Failure::unable(format!("{logs}: {refusal}: what its records change cannot be read without the key"))
+        }
+        Refusal::Damaged { .. }
+        | Refusal::CheckpointDamaged { .. }
+        | Refusal::CutOff { .. }
+        | Refusal::TooShort { .. } => {
+            Failure::unable(format!("{logs}: {refusal}; copy the log again, together with the data files"))
+        }
+        Refusal::NoBoot => Failure::unable(format!("{logs}: {refusal}; check says what is wrong with it")),
+        _ => Failure::usage(format!("{logs}: {refusal}; name the log that was copied with the data files")),
     }
 }

@@ -85,6 +85,25 @@ fn is_not_verified(folder: &Path, what: &str, words: &str) {
     assert!(extracted.status.code() == Some(16) && !folder.join("out").exists(), "{what}: {extracted:?}");
 }
 
+/// What `audit` says of such a log: that it could not look, or which part of it; never that it is another one.
+fn is_not_compared(folder: &Path, what: &str) {
+    let audit = run(folder, &["audit", MDF, LDF]);
+    let said = String::from_utf8([audit.stdout, audit.stderr].concat()).unwrap();
+    let is_refused = audit.status.code() == Some(4) && said.contains(LDF) && said.lines().count() == 1;
+    let is_partial = audit.status.code() == Some(16) && said.contains("pages against the log");
+    assert!(is_refused || is_partial, "{what}: {said}");
+    assert!(!said.contains("name the log that was copied"), "{what}: {said}");
+}
+
+/// What `log` says of a log that is cut off, after what it could read.
+fn is_said_to_be_cut(folder: &Path, what: &str) {
+    let log = run(folder, &["log", LDF]);
+    let said = String::from_utf8(log.stderr).unwrap();
+    let is_said = [LDF, "is cut off at byte", "copy the file again"].iter().all(|words| said.contains(words));
+    let status = if log.stdout.is_empty() { 4 } else { 16 };
+    assert!(log.status.code() == Some(status) && is_said && said.lines().count() == 1, "{what}: {said}");
+}
+
 type Damage<'d> = Box<dyn Fn(&mut Vec<u8>) + 'd>;
 
 /// Each damage of the log, done to a copy of it.
@@ -131,6 +150,10 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
         damage(&mut log);
         fs::write(folder.path().join(LDF), &log).unwrap();
         is_not_verified(folder.path(), what, words);
+        is_not_compared(folder.path(), what);
+        if words == "is cut off" {
+            is_said_to_be_cut(folder.path(), what);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
-use format::log::{Block, LogRecord, LogTime, Operation, TransactionId, block};
+use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 use format::protection::undo_torn_bits;
 use format::{Lsn, PageBytes, PageId};
 use log::{End, EndReason, Log, LogError, Walk};
@@ -309,7 +309,7 @@ impl Analysis {
         if let (Some(end), Some(ends_at)) = (end, log.ends_at()) {
             reaches(end, ends_at)?;
         }
-        if let Some(at) = end.and_then(|end| cut_at(log, end)) {
+        if let Some(at) = end.and_then(|end| log.cut_at(&end)) {
             return Err(Refusal::CutOff { at });
         }
         if let Some(End { reason: EndReason::UnderWay(later), .. }) = end {
@@ -419,12 +419,4 @@ pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<Page
     format::protection::verify(&bytes).ok()?;
     undo_torn_bits(&mut bytes);
     Some(bytes)
-}
-
-/// Where a log file is cut off, if more of the log may have been after that: it ends less than a block before, or is full.
-fn cut_at(log: &Log, end: End) -> Option<u64> {
-    let cut = log.files().iter().enumerate().find(|(_, file)| file.is_cut());
-    let (number, file) = cut?;
-    let is_at_the_cut = end.at.file == number && end.offset.saturating_add(block::MAX_BYTES as u64) > file.bytes;
-    (is_at_the_cut || end.offset >= end.at.to).then_some(file.bytes)
 }

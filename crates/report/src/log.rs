@@ -284,14 +284,18 @@ impl LogReport<'_> {
     pub fn fault(&self) -> Option<String> {
         let path =
             || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
-        match self.end.reason {
-            EndReason::Damaged { later, .. } => Some(format!(
+        match (self.end.reason, self.log.cut_at(&self.end)) {
+            (EndReason::Damaged { later, .. }, _) => Some(format!(
                 "{}: the log is damaged at byte {}: {} blocks of its current use follow within {} bytes of log, and cannot \
                  be put in order without what is missing",
                 path(),
                 self.end.offset,
                 later.count,
                 later.reach_bytes
+            )),
+            (_, Some(at)) => Some(format!(
+                "{}: the log is cut off at byte {at}: what it holds after that is missing; copy the file again",
+                path()
             )),
             _ if self.lost_bytes > 0 => Some(format!(
                 "{}: the oldest virtual log file starts with {} bytes of damaged blocks: the log could be read from there on",

@@ -100,9 +100,12 @@ impl LogReport<'_> {
         let closed =
             self.history.last_closed().and_then(time_text).map(|at| format!(", written {at}")).unwrap_or_default();
         table.row(["Last record".to_owned(), format!("{last}{closed}")]);
-        let end = match self.end_words() {
-            ("written", _) => "nothing follows".to_owned(),
-            ("under way", count) => format!("{count} blocks of writes that were not finished follow, as after a crash"),
+        let end = match (self.end_words(), self.log.cut_at(&self.end)) {
+            (_, Some(at)) => format!("CUT OFF: its file ends at byte {at}"),
+            (("written", _), None) => "nothing follows".to_owned(),
+            (("under way", count), None) => {
+                format!("{count} blocks of writes that were not finished follow, as after a crash")
+            }
             _ => "DAMAGED: blocks of its current use follow, but one before them is missing or wrong".to_owned(),
         };
         table.row(["After it".to_owned(), end]);
