@@ -13,7 +13,7 @@ use crate::build::{BuiltRowset, Ids};
 use crate::description::Description;
 use crate::disk::LabError;
 use crate::facts::{self, ObjectFact};
-use crate::fixed::{CREATED, LOG_GUID, growth, guid};
+use crate::fixed::{CREATED, growth, log_file_guid, log_file_id, log_suffix};
 use crate::ids::PageId;
 use crate::space::Space;
 use crate::version::Version;
@@ -131,7 +131,7 @@ impl<'a> Catalogue<'a> {
     }
 
     /// Adds the rows about files and filegroups.
-    pub(crate) fn describe_files(&mut self, files: &[FileEntry]) {
+    pub(crate) fn describe_files(&mut self, files: &[FileEntry], log_files: u16) {
         for (number, group) in self.description.filegroups.iter().enumerate() {
             let id = number as i64 + 1;
             self.add(
@@ -159,16 +159,20 @@ impl<'a> Catalogue<'a> {
                 }
             }
         }
-        let log = FileEntry {
-            id: 2,
-            group: 0,
-            name: format!("{}_log", self.description.name),
-            path: files.first().map(|file| file.path.replace(".mdf", "_log.ldf")).unwrap_or_default(),
-            pages: 96,
-            growth: growth(self.description.version),
-            guid: guid(self.description.seed, LOG_GUID),
+        let log = |number: u16| {
+            let (suffix, primary) = (log_suffix(number), files.first());
+            FileEntry {
+                id: log_file_id(number, files.len()),
+                group: 0,
+                name: format!("{}{suffix}", self.description.name),
+                path: primary.map(|file| file.path.replace(".mdf", &format!("{suffix}.ldf"))).unwrap_or_default(),
+                pages: 96,
+                growth: growth(self.description.version),
+                guid: log_file_guid(self.description.seed, number),
+            }
         };
-        for file in files.iter().chain([&log]) {
+        let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
+        for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
             // 2005 had the same columns, and some more, in sysdbfiles.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {

@@ -24,14 +24,15 @@ pub struct Written {
 
 /// Writes the database into a folder. Its files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
-    Ok(write_tables(description, folder, &folder.display().to_string())?.0)
+    Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
 }
 
-/// The same; the catalog names another folder. Also returns the rowsets of the tables, in the order of the tables.
+/// The same; the catalog names another folder, and so many log files. Also returns the rowsets of the tables, in the order of the tables.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,
     listed: &str,
+    log_files: u16,
 ) -> Result<(Written, Vec<Vec<BuiltRowset>>), LabError> {
     description.check().map_err(LabError::Description)?;
     let groups: Vec<u16> = description
@@ -89,7 +90,7 @@ pub(crate) fn write_tables(
             guid: fixed::file_guid(description.seed, index),
         })
         .collect();
-    catalogue.describe_files(&entries);
+    catalogue.describe_files(&entries, log_files);
     let first_units = catalogue.write(&mut space, &mut ids)?;
     let pages = space.sizes(description.least_pages);
     if pages.iter().any(|&pages| pages > GAM_INTERVAL * 1000) {

@@ -112,18 +112,34 @@ pub(crate) fn write_header(
     disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
 }
 
-/// The header page of the log file.
-pub(crate) fn log_header(description: &Description, pages: u32) -> [u8; PAGE] {
-    let name = format!("{}_log", description.name);
-    let record = header_record(description, (LOG_FILE, 0), &name, pages, guid(description.seed, LOG_GUID));
+/// What follows the name of the database in the name of a log file, counted from 0.
+pub(crate) fn log_suffix(number: u16) -> String {
+    if number == 0 { "_log".to_owned() } else { format!("_log{}", number + 1) }
+}
+
+/// The id of a log file: those after the first come after the data files.
+pub(crate) fn log_file_id(number: u16, data_files: usize) -> u16 {
+    if number == 0 { LOG_FILE } else { file_id(data_files + usize::from(number) - 1) }
+}
+
+pub(crate) fn log_file_guid(seed: u64, number: u16) -> [u8; 16] {
+    guid(seed, if number == 0 { LOG_GUID } else { 0x5000 + u64::from(number) })
+}
+
+/// The header page of a log file.
+pub(crate) fn log_header(description: &Description, (number, data_files): (u16, usize)) -> [u8; PAGE] {
+    let name = format!("{}{}", description.name, log_suffix(number));
+    let own_guid = log_file_guid(description.seed, number);
+    let id = log_file_id(number, data_files);
+    let record = header_record(description, (id, 0), &name, 0, own_guid);
     let mut page = Page::new(page_type::FILE_HEADER, 0, UnitId::FIXED_PAGES, 0);
     page.push(&record);
-    *page.finish(PageId::new(LOG_FILE, 0), Default::default(), Lsn::default(), description.verify)
+    *page.finish(PageId::new(id, 0), Default::default(), Lsn::default(), description.verify)
 }
 
 /// File id of the log file, and the number of its GUID.
 const LOG_FILE: u16 = 2;
-pub(crate) const LOG_GUID: u64 = 99;
+const LOG_GUID: u64 = 99;
 
 /// The record of a header page: of this file id and filegroup.
 fn header_record(

@@ -118,7 +118,7 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        this.write(&log_header(description, 0))?;
+        this.write(&log_header(description, (0, 1)))?;
         Ok(this)
     }
 

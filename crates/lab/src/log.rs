@@ -17,6 +17,8 @@ const PARTS: u64 = 4;
 /// A part of the log file, and which of its bytes are in the backup.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
+    /// Its log file; 0 is the first one.
+    pub(crate) file: u16,
     pub(crate) sequence: u32,
     pub(crate) parity: u8,
     pub(crate) at: u64,

@@ -55,6 +55,8 @@ pub struct Spec {
     pub vlfs: u32,
     /// Size of each, a multiple of 512 with room for the largest block: 0x11000 at least.
     pub vlf_bytes: u64,
+    /// Log files: virtual log files are in them in turn.
+    pub log_files: u16,
     /// Checkpoints are taken now and then; without them all of the log is to be redone.
     pub has_checkpoints: bool,
     /// Every so many transactions of users one has a name, as with BEGIN TRANSACTION WITH MARK: `mark 1` to `mark 3`, and the
@@ -72,6 +74,7 @@ impl Default for Spec {
             transactions: 60,
             vlfs: 4,
             vlf_bytes: 0x3E000,
+            log_files: 1,
             has_checkpoints: true,
             marked_each: 0,
         }
@@ -115,6 +118,8 @@ pub struct Crashed {
     pub files: Vec<(String, Vec<u8>)>,
     /// The log file.
     pub log: (String, Vec<u8>),
+    /// Its other log files.
+    pub more_logs: Vec<(String, Vec<u8>)>,
     /// What they are after recovery.
     pub truth: Truth,
 }
@@ -200,10 +205,11 @@ impl Workload {
         lying.write_back(written.collect());
         let missing = lying.pool.dirty().keys().copied().collect();
         let files = self.base.named(lying.pool.files());
-        let log = (self.base.log_name(), lying.journal.file(&self.base.log_header()));
+        let mut logs = self.base.logs(&mut lying.journal);
+        let log = logs.remove(0);
         let mut truth = self.truth(engine, stop);
         truth.missing = missing;
-        Crashed { files, log, truth }
+        Crashed { files, log, more_logs: logs, truth }
     }
 
     fn run(&self, stop: Stop) -> Engine<'_> {
@@ -269,7 +275,7 @@ impl Crashed {
         };
         std::fs::create_dir_all(&truth).map_err(failed(&truth))?;
         let mut written = Vec::new();
-        let own = self.files.iter().chain([&self.log]).map(|file| (folder, file));
+        let own = self.files.iter().chain([&self.log]).chain(&self.more_logs).map(|file| (folder, file));
         for (folder, (name, bytes)) in own.chain(self.truth.files.iter().map(|file| (truth.as_path(), file))) {
             let path = folder.join(name);
             let mut staged = crate::staged::Staged::create(&path).map_err(failed(&path))?;

@@ -20,7 +20,7 @@ const KINDS: [SetKind; 6] =
 type Tables = BTreeMap<String, Vec<Values>>;
 
 fn spec(seed: u64) -> Spec {
-    Spec { seed, transactions: 60, ..Spec::default() }
+    Spec { seed, transactions: 60, log_files: 1 + (seed % 3) as u16, ..Spec::default() }
 }
 
 fn chain(seed: u64, options: ChainOptions, folder: &std::path::Path) -> Chain {

@@ -19,6 +19,7 @@ struct OnDisk {
     _folder: tempfile::TempDir,
     data: Vec<PathBuf>,
     log: PathBuf,
+    more_logs: Vec<PathBuf>,
 }
 
 fn on_disk(crashed: &Crashed) -> OnDisk {
@@ -28,7 +29,9 @@ fn on_disk(crashed: &Crashed) -> OnDisk {
         std::fs::write(&path, bytes).unwrap();
         path
     };
-    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
+    let data = crashed.files.iter().map(write).collect();
+    let more_logs = crashed.more_logs.iter().map(write).collect();
+    OnDisk { data, log: write(&crashed.log), more_logs, _folder: folder }
 }
 
 fn recover(source: &dyn PageSource, log: &Log, grant_bytes: u64) -> Recovery {
@@ -72,6 +75,40 @@ fn a_database_without_open_transactions_is_as_of_its_last_records() {
         assert_eq!(differences(&recovered, &crashed.truth.redone, true), [], "{seed}: {applied:?}");
         assert_sound(&recovered, seed);
     }
+}
+
+/// Log files have virtual log files in turn: the log goes to and fro between them.
+#[test]
+fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
+    let (mut pages, mut turns) = (0, 0);
+    for seed in 0..24 {
+        let log_files = 2 + (seed % 2) as u16;
+        let spec = Spec { seed, log_files, vlfs: 2 + seed as u32 % 6, vlf_bytes: 0x20000, ..Spec::default() };
+        let crashed = Workload::new(spec).unwrap().crash(Stop::WithoutOpen, Flush::Some(seed));
+        let files = on_disk(&crashed);
+        let source = DataFiles::open(&files.data).unwrap();
+        let mut logs: Vec<PathBuf> = std::iter::once(&files.log).chain(&files.more_logs).cloned().collect();
+        assert_eq!(logs.len(), usize::from(log_files));
+        let mut found = Vec::new();
+        for _ in 0..logs.len() {
+            logs.rotate_left(1);
+            let log = Log::open(&logs).unwrap();
+            turns += log.run().windows(2).filter(|pair| pair[0].file != pair[1].file).count();
+            let recovery = recover(&source, &log, 64 << 20);
+            let applied = recovery.applied.clone();
+            assert_eq!((applied.not_recovered.len(), applied.transactions_undone), (0, 0), "{seed}: {applied:?}");
+            let recovered = RecoveredPages::new(&source, recovery);
+            assert_eq!(differences(&recovered, &crashed.truth.redone, true), [], "{seed}: {applied:?}");
+            pages += applied.pages;
+            let all = (0..source.files()[0].pages).map(|page| recovered.read_page(PageId::new(1, page)));
+            found.push(all.collect::<Vec<_>>());
+            if found.len() == 1 {
+                assert_sound(&recovered, seed);
+            }
+        }
+        assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{seed}");
+    }
+    assert!(pages > 500 && turns > 50, "{pages} {turns}");
 }
 
 /// A check of the recovered database has nothing to say.

@@ -13,6 +13,7 @@ pub struct OnDisk {
     _folder: tempfile::TempDir,
     pub data: Vec<PathBuf>,
     pub log: PathBuf,
+    pub more_logs: Vec<PathBuf>,
 }
 
 pub fn on_disk(crashed: &Crashed) -> OnDisk {
@@ -22,12 +23,15 @@ pub fn on_disk(crashed: &Crashed) -> OnDisk {
         std::fs::write(&path, bytes).unwrap();
         path
     };
-    OnDisk { data: crashed.files.iter().map(write).collect(), log: write(&crashed.log), _folder: folder }
+    let data = crashed.files.iter().map(write).collect();
+    let more_logs = crashed.more_logs.iter().map(write).collect();
+    OnDisk { data, log: write(&crashed.log), more_logs, _folder: folder }
 }
 
 pub fn audit_within(files: &OnDisk, memory_bytes: u64) -> Result<LogAudit, recovery::Refusal> {
     let source = DataFiles::open(&files.data).unwrap();
-    let log = Log::open(std::slice::from_ref(&files.log))?;
+    let logs: Vec<PathBuf> = std::iter::once(&files.log).chain(&files.more_logs).cloned().collect();
+    let log = Log::open(&logs)?;
     audit::audit(&source, &catalog::load(&source), &log, memory_bytes)
 }
 

@@ -72,7 +72,9 @@ pub(super) fn configuration(facts: &Facts, moment: &Moment) -> Vec<u8> {
     for (number, file) in facts.files.iter().enumerate() {
         bytes.extend(self::file(facts, file, Some(number), moment));
     }
-    bytes.extend(self::file(facts, &facts.log_file, None, moment));
+    for log in std::iter::once(&facts.log_file).chain(&facts.more_logs) {
+        bytes.extend(self::file(facts, log, None, moment));
+    }
     bytes
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct Facts {
     pub(crate) filegroups: Vec<(u16, String)>,
     pub(crate) files: Vec<FileFacts>,
     pub(crate) log_file: FileFacts,
+    /// The other log files.
+    pub(crate) more_logs: Vec<FileFacts>,
 }
 
 /// The first second of backups in 100 ns since 1601: 2024-02-01.

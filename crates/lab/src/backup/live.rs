@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::config::date;
-use super::facts::Facts;
+use super::facts::{Facts, FileFacts};
 use super::origin::Origin;
 use super::set::Content;
 use super::tape::{LARGE, SMALL};
 use super::{BackupOptions, Base, Changes, Container, Failure, Prepared, deal, write_stripe};
 use crate::disk::LabError;
+use crate::fixed::{log_file_guid, log_file_id, log_suffix};
 use crate::log::{LogForm, Part};
 use crate::page::{Lsn, PageVerify};
 
@@ -38,6 +39,8 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) times: [(u8, (u8, u8, u8)); 2],
     /// Log blocks, and where they lie in the log file.
     pub(crate) log: (Vec<u8>, Vec<Part>),
+    /// How many log files there are.
+    pub(crate) log_files: u16,
     pub(crate) checksum: bool,
     pub(crate) compressed: bool,
     pub(crate) stripes: u16,
@@ -58,6 +61,15 @@ pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<
     let mut facts = Facts::new(&origin, set.step, &options)?;
     (facts.first_lsn, facts.checkpoint_lsn, facts.last_lsn) = set.lsns;
     facts.redo_lsn = facts.first_lsn;
+    let seed = facts.log_file.guid.iter().fold(0, |all, byte| (all << 4) ^ u64::from(*byte));
+    let more = (1..set.log_files).map(|number| FileFacts {
+        id: log_file_id(number, set.files.len()),
+        logical_name: format!("{}{}", facts.database, log_suffix(number)),
+        path: facts.log_file.path.replace("_log.", &format!("{}.", log_suffix(number))),
+        guid: log_file_guid(seed, number),
+        ..facts.log_file.clone()
+    });
+    facts.more_logs = more.collect();
     [facts.started, facts.finished] = set.times.map(|(day, time)| date((2024, 3, day), time));
     facts.full_backup_lsn = set.base.map(|(_, lsn)| lsn).unwrap_or_default();
     if options.base.is_some() {

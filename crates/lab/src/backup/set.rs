@@ -232,7 +232,7 @@ fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std
         field(0x52, &0x5Cu16.to_le_bytes());
         field(0x60, &part.bytes.to_le_bytes());
         field(0x68, &part.at.to_le_bytes());
-        field(0x70, &2u16.to_le_bytes());
+        field(0x70, &part.file.max(2).to_le_bytes());
         field(0x7E, &content.log_form.part().to_le_bytes());
         tape.block(&Block { tag: b"MSTL", attributes: 0, strings: 0, fields })?;
         if is_used && with_log {

@@ -69,7 +69,7 @@ impl Workload {
         let back = 2 + dice.below(MOST_UNDER_WAY.min(count.checked_sub(2)?));
         let missing = blocks.get((count - back) as usize)?.clone();
         let mut crashed = self.crash(Stop::After(missing.records_before), Flush::Some(seed));
-        let mut log = engine.journal.file(&self.base.log_header());
+        let mut log = self.base.logs(&mut engine.journal).remove(0).1;
         log[missing.place].fill(0);
         crashed.log.1 = log;
         Some(crashed)

@@ -190,6 +190,7 @@ impl Workload {
                 lsns: copied.lsns,
                 times: copied.times,
                 log: copied.log,
+                log_files: engine.journal.files(),
                 checksum: options.checksum,
                 compressed: options.compressed,
                 stripes: options.stripes,

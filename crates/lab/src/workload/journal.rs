@@ -41,7 +41,10 @@ pub(super) struct Written {
 pub(super) struct Journal {
     form: LogForm,
     vlf_bytes: u64,
+    /// Of all log files: they have them in turn.
     vlfs: Vec<Vlf>,
+    /// Ids of these files.
+    files: Vec<u16>,
     /// The one that is being filled, and up to where.
     current: usize,
     end: usize,
@@ -61,16 +64,17 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// An empty log of so many VLFs.
-    pub(super) fn new(form: LogForm, first_sequence: u32, vlfs: u32, vlf_bytes: u64) -> Self {
+    /// An empty log of so many VLFs of this size, in files with these ids.
+    pub(super) fn new(form: LogForm, first_sequence: u32, (vlfs, vlf_bytes): (u32, u64), files: Vec<u16>) -> Self {
         let room = (vlf_bytes - HEADER_PAGE) as usize;
         let empty = Vlf { sequence: 0, uses: 0, blocks: vec![0; room] };
-        let mut vlfs = vec![empty; vlfs.max(2) as usize];
+        let mut vlfs = vec![empty; (vlfs.max(2) as usize).max(files.len())];
         (vlfs[0].sequence, vlfs[0].uses) = (first_sequence, 1);
         Self {
             form,
             vlf_bytes,
             vlfs,
+            files,
             current: 0,
             end: 0,
             records: Vec::new(),
@@ -134,11 +138,15 @@ impl Journal {
         Lsn(self.vlfs[self.current].sequence, self.next_block(), 1)
     }
 
-    /// The log file, after its header page.
-    pub(super) fn file(&mut self, header: &[u8]) -> Vec<u8> {
-        self.close();
+    /// How many log files there are.
+    pub(super) fn files(&self) -> u16 {
+        self.files.len() as u16
+    }
+
+    /// A log file, after its header page. What is not written yet is not in it.
+    pub(super) fn file(&self, number: u16, header: &[u8]) -> Vec<u8> {
         let mut bytes = header.to_vec();
-        for vlf in &self.vlfs {
+        for vlf in self.vlfs.iter().skip(number.into()).step_by(self.files.len()) {
             let at = bytes.len() as u64;
             bytes.extend(part_header(self.form, vlf.sequence, vlf.uses, at, self.vlf_bytes));
             bytes.extend(&vlf.blocks);
@@ -167,13 +175,14 @@ impl Journal {
         // Those that hold the log come first, in its order.
         in_order.sort_by_key(|(_, vlf)| if vlf.sequence >= from.0 { vlf.sequence } else { u32::MAX });
         for (number, vlf) in in_order {
-            let at = HEADER_PAGE + number as u64 * self.vlf_bytes;
+            let at = self.place(number);
             let start = if vlf.sequence == from.0 { from.1 as usize * SECTOR - HEADER_PAGE as usize } else { 0 };
             let end = if vlf.sequence == newest { self.end } else { self.room() };
             let own = if vlf.sequence >= from.0 && vlf.uses > 0 { start..end } else { 0..0 };
             blocks.extend(&vlf.blocks[own.clone()]);
             let place = |offset: usize| at + HEADER_PAGE + offset as u64;
             parts.push(Part {
+                file: self.files[number % self.files.len()],
                 sequence: vlf.sequence,
                 parity: if vlf.uses > 0 { parity(vlf.uses) } else { 0 },
                 at,
@@ -183,6 +192,11 @@ impl Journal {
             });
         }
         (blocks, parts)
+    }
+
+    /// Where a VLF begins in its file.
+    fn place(&self, number: usize) -> u64 {
+        HEADER_PAGE + (number / self.files.len()) as u64 * self.vlf_bytes
     }
 
     fn room(&self) -> usize {
@@ -201,7 +215,7 @@ impl Journal {
         let block = block(self.form, &place, records, least);
         put(&mut vlf.blocks, self.end, &block);
         if !records.is_empty() {
-            let at = (HEADER_PAGE + self.current as u64 * self.vlf_bytes + HEADER_PAGE) as usize + self.end;
+            let at = (self.place(self.current) + HEADER_PAGE) as usize + self.end;
             let records_before = self.count - records.len() as u64;
             self.written.push(Written { place: at..at + block.len(), records_before });
         }

@@ -16,7 +16,7 @@ use crate::build::{BuiltRowset, table_seed, unit_kind};
 use crate::database::write_tables;
 use crate::description::Description;
 use crate::disk::LabError;
-use crate::fixed::log_header;
+use crate::fixed::{log_file_id, log_header, log_suffix};
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
 use crate::keys::KeyOrder;
 use crate::log::{HEADER_PAGE, LogForm, MOST_BYTES, SECTOR};
@@ -28,6 +28,9 @@ use crate::version::Version;
 
 /// The largest block must fit after the header of a virtual log file.
 const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
+
+/// There is room for the names of nine files in sysfiles1.
+const MOST_LOG_FILES: u16 = 4;
 
 /// Units of the base tables with the counters.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
@@ -77,10 +80,16 @@ impl Base {
             );
             return Err(LabError::Description(words));
         }
+        if !(1..=MOST_LOG_FILES).contains(&spec.log_files) {
+            return Err(LabError::Description(format!(
+                "{} log files: one to {MOST_LOG_FILES} are possible",
+                spec.log_files
+            )));
+        }
         let description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
         let io = |source| LabError::Io { path: std::env::temp_dir(), source };
         let folder = tempfile::tempdir().map_err(io)?;
-        let (written, built) = write_tables(&description, folder.path(), "/lab")?;
+        let (written, built) = write_tables(&description, folder.path(), "/lab", spec.log_files)?;
         let (mut pages, mut names) = (Vec::new(), Vec::new());
         for path in &written.files {
             let bytes = std::fs::read(path).map_err(|source| LabError::Io { path: path.clone(), source })?;
@@ -196,7 +205,7 @@ impl Base {
         let tables = self.tables.iter().enumerate().map(|(number, places)| self.table(number, places));
         Engine {
             pool: Pool::new(self.pages.clone()),
-            journal: Journal::new(form, self.first_sequence, spec.vlfs, spec.vlf_bytes),
+            journal: Journal::new(form, self.first_sequence, (spec.vlfs, spec.vlf_bytes), self.log_file_ids(spec)),
             rowsets: self.rowsets.clone(),
             tables: tables.collect(),
             open: BTreeMap::new(),
@@ -261,12 +270,18 @@ impl Base {
         self.names.iter().cloned().zip(files).collect()
     }
 
-    pub(super) fn log_name(&self) -> String {
-        format!("{}_log.ldf", self.description.name)
+    fn log_file_ids(&self, spec: &Spec) -> Vec<u16> {
+        (0..spec.log_files).map(|number| log_file_id(number, self.names.len())).collect()
     }
 
-    pub(super) fn log_header(&self) -> [u8; PAGE] {
-        log_header(&self.description, 0)
+    /// The log files with their names.
+    pub(super) fn logs(&self, journal: &mut Journal) -> Vec<(String, Vec<u8>)> {
+        journal.close();
+        let file = |number: u16| {
+            let name = format!("{}{}.ldf", self.description.name, log_suffix(number));
+            (name, journal.file(number, &log_header(&self.description, (number, self.names.len()))))
+        };
+        (0..journal.files()).map(file).collect()
     }
 }
 
