@@ -172,9 +172,10 @@ pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
     const TICKS_PER_DAY: i64 = 864_000_000_000;
     let parsed = (|| {
         let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
-        let days = i32::try_from(moment.0.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
-        // A datetime has 300 ticks per second.
-        let ticks = u32::try_from(moment.0.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
+        // A datetime has 300 ticks per second. The nearest one is meant: that of .173 is shown so, and is a little later.
+        let rounded = moment.0.saturating_add(100_000 / 6);
+        let days = i32::try_from(rounded.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
+        let ticks = u32::try_from(rounded.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
         let text = *moment.to_string().as_bytes().first_chunk()?;
         (clock == Clock::Local).then_some(StopMoment { time: LogTime { days, ticks }, text })
     })();
@@ -189,6 +190,16 @@ mod tests {
     fn moments_are_in_the_ticks_of_the_log() {
         let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
         assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
+        // As servers round them, so that a time which was printed means itself.
+        for (text, days, ticks) in [
+            ("2024-03-01T00:00:00.003", 45_350, 1),
+            ("2024-03-01T00:00:00.007", 45_350, 2),
+            ("2024-03-01T00:00:00.173", 45_350, 52),
+            ("2024-03-01T23:59:59.997", 45_350, 86_400 * 300 - 1),
+            ("2024-03-01T23:59:59.999", 45_351, 0),
+        ] {
+            assert_eq!(stop_moment(text).unwrap().time, LogTime { days, ticks }, "{text}");
+        }
         assert_eq!(stop_moment("1900-01-02").unwrap().time, LogTime { days: 1, ticks: 0 });
         for text in ["", "now", "2024-03-01T00:00:10Z", "2024-13-01"] {
             assert!(stop_moment(text).is_err(), "{text}");

@@ -49,6 +49,10 @@ pub(crate) struct CrashArguments {
     #[arg(long)]
     lost_write: bool,
 
+    /// Number of log files
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4), default_value_t = 1)]
+    log_files: u16,
+
     /// Take no checkpoints: all of the log is to be redone
     #[arg(long)]
     no_checkpoints: bool,
@@ -75,6 +79,7 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
         seed: arguments.seed,
         rows: arguments.rows,
         transactions: arguments.transactions,
+        log_files: arguments.log_files,
         has_checkpoints: !arguments.no_checkpoints,
         ..Spec::default()
     };
