@@ -82,7 +82,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
 }
 
 /// 2020-01-01, noon.
-const TIME: [u8; 8] = (43_829u64 << 32 | 12 * 3600 * 300).to_le_bytes();
+const TIME: [u8; 8] = ((43_829u64 << 32) | (12 * 3600 * 300)).to_le_bytes();
 
 /// The boot page of a database that runs: this is its last checkpoint.
 fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabError> {

@@ -149,7 +149,7 @@ impl Real {
 
     fn log(&self, content: &mut Content) {
         let part = |block: &[u8]| Part {
-            file: 0,
+            file: number(block, 0x70, 2) as u16,
             sequence: number(block, 0x5C, 4) as u32,
             parity: block[0x72],
             at: number(block, 0x68, 8),
