@@ -58,11 +58,13 @@ struct Row {
     own: Option<Vec<u8>>,
     /// It may claim another length than before.
     is_changed: bool,
+    /// What is there is no row: it stays as it is, and where it is.
+    is_damaged: bool,
 }
 
 impl Row {
     fn new(bytes: Vec<u8>) -> Self {
-        Self { offset: 0, length: 0, own: Some(bytes), is_changed: true }
+        Self { offset: 0, length: 0, own: Some(bytes), is_changed: true, is_damaged: false }
     }
 
     fn bytes<'a>(&'a self, page: &'a PageBytes) -> &'a [u8] {
@@ -98,11 +100,12 @@ impl WorkingPage {
             let start = usize::from(offset);
             let space = bytes.get(start..end).filter(|_| start >= HEADER_BYTES).ok_or(Misfit::PageDamaged)?;
             let end = usize::from(header.free_data.get()).saturating_sub(start);
-            let length = row_length(page, space, end)?;
-            if length > space.len() {
-                return Err(Misfit::PageDamaged);
-            }
-            rows.push(Some(Row { offset, length: length as u16, own: None, is_changed: false }));
+            let (length, is_damaged) = match row_length(page, space, end) {
+                Ok(length) if length <= space.len() => (length, false),
+                Err(Misfit::Compressed) => return Err(Misfit::Compressed),
+                _ => (1, true),
+            };
+            rows.push(Some(Row { offset, length: length as u16, own: None, is_changed: false, is_damaged }));
         }
         Ok(Self { bytes: Box::new(*bytes), rows, is_moved: false, is_header_changed: false })
     }
@@ -200,12 +203,13 @@ impl WorkingPage {
     /// The row in a slot.
     fn row(&self, slot: u16) -> Result<&[u8], Misfit> {
         let row = self.rows.get(usize::from(slot)).and_then(Option::as_ref);
-        row.map(|row| row.bytes(&self.bytes)).ok_or(Misfit::RowMissing)
+        row.filter(|row| !row.is_damaged).map(|row| row.bytes(&self.bytes)).ok_or(Misfit::RowMissing)
     }
 
     /// The row in a slot, to be changed in its place.
     fn row_in_place(&mut self, slot: u16) -> Result<&mut [u8], Misfit> {
-        let row = self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut).ok_or(Misfit::RowMissing)?;
+        let row = self.rows.get_mut(usize::from(slot)).and_then(Option::as_mut);
+        let row = row.filter(|row| !row.is_damaged).ok_or(Misfit::RowMissing)?;
         row.is_changed = true;
         let start = usize::from(row.offset);
         match &mut row.own {
@@ -496,6 +500,10 @@ impl WorkingPage {
             self.put(const { at("m_ghostRecCnt", 2) }, &ghosts.to_le_bytes());
         }
         if self.is_moved {
+            // How long a row is that is damaged, nobody knows.
+            if self.rows.iter().flatten().any(|row| row.is_damaged) {
+                return Err(Misfit::PageDamaged);
+            }
             self.lay_out()?;
         }
         // The structure change that the page was part of is over.
@@ -510,8 +518,10 @@ impl WorkingPage {
     fn settle_rows(&mut self) -> Result<(), Misfit> {
         let all = self.is_header_changed;
         for slot in 0..self.rows.len() {
-            let Some(Some(row)) =
-                self.rows.get(slot).filter(|row| row.as_ref().is_some_and(|row| all || row.is_changed))
+            let Some(Some(row)) = self
+                .rows
+                .get(slot)
+                .filter(|row| row.as_ref().is_some_and(|row| (all || row.is_changed) && !row.is_damaged))
             else {
                 continue;
             };
@@ -620,6 +630,26 @@ mod tests {
         // What is not of the tag must be there.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
+    }
+
+    #[test]
+    fn a_damaged_row_hinders_only_what_needs_to_know_how_long_it_is() {
+        let mut page = with_row(PageType::Data, 8, &[0x10, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0]);
+        let row = [0x10, 0, 8, 0, 1, 2, 3, 4, 1, 0, 0];
+        page.redo(1, 2, &Change::Insert { images: vec![&row], over_ghost: false }).unwrap();
+        let mut bytes = page.finish().unwrap();
+        // The row in slot 0 claims to end after the page.
+        bytes[HEADER_BYTES + 2..HEADER_BYTES + 4].copy_from_slice(&9000u16.to_le_bytes());
+        let piece = Piece { old_offset: 4, new_offset: 4, old_length: 1, before: &[1], after: &[7] };
+        let mut page = WorkingPage::load(&bytes).unwrap();
+        assert_eq!(page.redo(0, 2, &Change::ModifyRow(piece)), Err(Misfit::RowMissing));
+        page.redo(1, 2, &Change::ModifyRow(piece)).unwrap();
+        let changed = page.clone().finish().unwrap();
+        let differs: Vec<usize> =
+            (0..PAGE_BYTES).filter(|at| bytes[*at] != changed[*at] && !(0x3C..0x40).contains(at)).collect();
+        assert_eq!(differs, [HEADER_BYTES + 11 + 4], "one byte, and nothing of the damaged row");
+        page.redo(1, 2, &Change::Expunge).unwrap();
+        assert_eq!(page.finish(), Err(Misfit::PageDamaged));
     }
 
     #[test]
