@@ -262,7 +262,7 @@ impl Changes {
             rows.extend(
                 (first..)
                     .zip(bytes.chunks_exact(PAGE))
-                    .filter_map(|(page, bytes)| Change::of_first_row(PageId::new(file, page), bytes)),
+                    .filter_map(|(page, bytes)| Change::of_first_row(PageId::new(file, page), bytes, 1)),
             );
         }
         // Spread over the whole database.

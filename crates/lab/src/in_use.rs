@@ -15,6 +15,8 @@ use crate::staged::Staged;
 
 /// Pages whose changes are one transaction: those that are read at once.
 const PAGES_AT_ONCE: usize = 128;
+/// Bytes of a row that change at once, where its fixed part has as many: with these a record takes as much log as is usual.
+const CHANGED_BYTES: usize = 40;
 /// Size of the virtual log files.
 const VLF_BYTES: u64 = 64 << 20;
 /// After all LSNs that the lab gives pages.
@@ -63,12 +65,14 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
             let bytes = &mut buffer[..count * PAGE];
             data.read_exact(bytes).map_err(failed)?;
             let numbered = (start..).zip(bytes.chunks_exact(PAGE)).filter(|(number, _)| number % one_in == 0);
-            let change = |(number, page): (u32, &[u8])| Change::of_first_row(PageId::new(file_id(index), number), page);
+            let change = |(number, page): (u32, &[u8])| {
+                Change::of_first_row(PageId::new(file_id(index), number), page, CHANGED_BYTES)
+            };
             let mut changes: Vec<Change> = numbered.filter_map(change).collect();
             for _ in 0..2 * times {
                 let lsns = log.transaction(&changes, true, TIME);
                 for (change, lsn) in changes.iter_mut().zip(lsns) {
-                    (change.before, change.old) = (lsn, !change.old);
+                    (change.before, change.old) = (lsn, change.new());
                 }
                 records += changes.len() as u64;
             }

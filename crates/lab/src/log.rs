@@ -105,14 +105,19 @@ pub(crate) struct Change {
     /// Its LSN before.
     pub(crate) before: Lsn,
     pub(crate) offset: u16,
-    pub(crate) old: u8,
+    pub(crate) old: Vec<u8>,
     /// Context of the record: the kind of page.
     pub(crate) context: u8,
 }
 
 impl Change {
-    /// A change of the first row of a user's leaf page; none of other pages.
-    pub(crate) fn of_first_row(id: PageId, bytes: &[u8]) -> Option<Self> {
+    /// The bytes after it.
+    pub(crate) fn new(&self) -> Vec<u8> {
+        self.old.iter().map(|byte| !byte).collect()
+    }
+
+    /// A change of so many bytes at the most in the fixed part of the first row of a user's leaf page; none of other pages.
+    pub(crate) fn of_first_row(id: PageId, bytes: &[u8], most: usize) -> Option<Self> {
         let mut page = *bytes.first_chunk::<PAGE>()?;
         page::unprotect(&mut page);
         let word = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
@@ -126,7 +131,9 @@ impl Change {
         let row = usize::from(word(PAGE - 2));
         // Compressed rows have no bytes that are a value by themselves.
         let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
-        let old = page.get(row + 4).copied().filter(|_| is_user_leaf && row > 0 && !is_compressed)?;
+        let fixed_end = if page[1] == page_type::DATA { word(row.min(PAGE - 4) + 2) } else { word(14) };
+        let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
+        let old = page.get(row + 4..row + 4 + length).filter(|_| is_user_leaf && row > 0 && !is_compressed)?.to_vec();
         let before = Lsn(long(40), long(44), word(48));
         Some(Self { page: id, slot: 0, object: long(24), index: word(6), before, offset: 4, old, context })
     }
@@ -322,8 +329,8 @@ impl Log {
             put(&mut fixed, 0x24, &change.before.bytes());
             put(&mut fixed, 0x2E, &change.index.to_le_bytes());
             put(&mut fixed, 0x38, &change.offset.to_le_bytes());
-            put(&mut fixed, 0x3A, &1u16.to_le_bytes());
-            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&[change.old], &[!change.old]]));
+            put(&mut fixed, 0x3A, &(change.old.len() as u16).to_le_bytes());
+            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&change.old, &change.new()]));
             lsns.push(last);
         }
         if commits {
@@ -416,7 +423,7 @@ impl LogFile {
                 index: 256,
                 before: last[page],
                 offset: 4,
-                old: number as u8,
+                old: vec![number as u8],
                 context: 0,
             };
             let changes: Vec<Change> = pages.iter().map(change).collect();

@@ -10,23 +10,43 @@ use format::bytes::u32_at;
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
 use source::read_fully_at;
 
-/// Bytes in front of each record in a run: page, LSN, length.
+/// Bytes in front of each record in a run: its key, its length.
 const HEAD_BYTES: usize = LENGTH_AT + 4;
-const LENGTH_AT: usize = 6 + 10;
+const LENGTH_AT: usize = size_of::<u128>();
 /// Pages in memory come in pieces of this size, and as much is written to the file at once.
 const PIECE_BYTES: usize = 1 << 18;
 /// Written at once, and read at once of each run: less if there are many.
 const BUFFER_BYTES: usize = 64 << 10;
 const LEAST_BUFFER_BYTES: usize = 4 << 10;
 
-/// Where a record belongs: pages in order, each page's records by LSN.
-type Key = (PageId, Lsn);
+/// Where a record belongs: pages in order, each page's records by LSN; in one number, which is compared at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Key(u128);
+
+impl Key {
+    fn new((page, lsn): (PageId, Lsn)) -> Self {
+        let page = u128::from(page.file) << 32 | u128::from(page.page);
+        let lsn = u128::from(lsn.vlf) << 48 | u128::from(lsn.block) << 16 | u128::from(lsn.slot);
+        Self(page << 80 | lsn)
+    }
+
+    fn page(self) -> PageId {
+        PageId::new((self.0 >> 112) as u16, (self.0 >> 80) as u32)
+    }
+
+    fn lsn(self) -> Lsn {
+        Lsn { vlf: (self.0 >> 48) as u32, block: (self.0 >> 16) as u32, slot: self.0 as u16 }
+    }
+}
+
+/// A record in memory: its key, where it starts, its length.
+type Placed = (Key, usize, u32);
 
 /// Collects records in any order and gives them back by page and LSN.
 pub(crate) struct RecordStore {
     directory: Option<PathBuf>,
     memory_bytes: usize,
-    keys: Vec<(Key, usize, usize)>,
+    keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
     /// Where each run starts and ends.
@@ -38,12 +58,12 @@ impl RecordStore {
         Self { directory, memory_bytes, keys: Vec::new(), arena: Vec::new(), file: None, runs: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, key: Key, record: &[u8]) -> io::Result<()> {
-        let needed = self.arena.len() + record.len() + (self.keys.len() + 1) * size_of::<(Key, usize, usize)>();
+    pub(crate) fn push(&mut self, key: (PageId, Lsn), record: &[u8]) -> io::Result<()> {
+        let needed = self.arena.len() + record.len() + (self.keys.len() + 1) * size_of::<Placed>();
         if needed > self.memory_bytes && !self.keys.is_empty() {
             self.write_run()?;
         }
-        self.keys.push((key, self.arena.len(), record.len()));
+        self.keys.push((Key::new(key), self.arena.len(), record.len() as u32));
         self.arena.extend_from_slice(record);
         Ok(())
     }
@@ -57,14 +77,10 @@ impl RecordStore {
         let start = file.seek(SeekFrom::End(0))?;
         let mut out = io::BufWriter::with_capacity(BUFFER_BYTES, &mut file);
         let mut written = 0;
-        for ((page, lsn), at, length) in &self.keys {
-            let record = self.arena.get(*at..at + length).unwrap_or_default();
-            out.write_all(&page.page.to_le_bytes())?;
-            out.write_all(&page.file.to_le_bytes())?;
-            out.write_all(&lsn.vlf.to_le_bytes())?;
-            out.write_all(&lsn.block.to_le_bytes())?;
-            out.write_all(&lsn.slot.to_le_bytes())?;
-            out.write_all(&(record.len() as u32).to_le_bytes())?;
+        for (key, at, length) in &self.keys {
+            let record = self.arena.get(*at..at + *length as usize).unwrap_or_default();
+            out.write_all(&key.0.to_le_bytes())?;
+            out.write_all(&length.to_le_bytes())?;
             out.write_all(record)?;
             written += (HEAD_BYTES + record.len()) as u64;
         }
@@ -124,7 +140,7 @@ impl Run {
 /// Records by page and LSN.
 pub(crate) struct SortedRecords {
     /// Those in memory, the next one last.
-    keys: Vec<(Key, usize, usize)>,
+    keys: Vec<Placed>,
     arena: Vec<u8>,
     file: Option<File>,
     runs: Vec<Run>,
@@ -140,8 +156,8 @@ impl SortedRecords {
     /// The page of the next record.
     pub(crate) fn next_page(&mut self) -> io::Result<Option<PageId>> {
         self.catch_up()?;
-        let in_memory = self.keys.last().map(|((page, _), ..)| *page);
-        let in_runs = self.heads.peek().map(|Reverse(((page, _), _))| *page);
+        let in_memory = self.keys.last().map(|(key, ..)| key.page());
+        let in_runs = self.heads.peek().map(|Reverse((key, _))| key.page());
         Ok(match (in_memory, in_runs) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -165,20 +181,20 @@ impl SortedRecords {
             (one, _) => one.is_some(),
         };
         let key = if is_in_memory { in_memory } else { in_runs };
-        if key.is_none_or(|(next, _)| next != page) {
+        if key.is_none_or(|key| key.page() != page) {
             return Ok(None);
         }
         if is_in_memory {
-            let Some(((_, lsn), at, length)) = self.keys.pop() else { return Ok(None) };
-            return Ok(Some((lsn, self.arena.get(at..at + length).unwrap_or_default())));
+            let Some((key, at, length)) = self.keys.pop() else { return Ok(None) };
+            return Ok(Some((key.lsn(), self.arena.get(at..at + length as usize).unwrap_or_default())));
         }
-        let Some(Reverse(((_, lsn), index))) = self.heads.pop() else { return Ok(None) };
+        let Some(Reverse((key, index))) = self.heads.pop() else { return Ok(None) };
         let Some(run) = self.runs.get_mut(index) else { return Ok(None) };
         let length = u32_at(&run.buffer, run.start + LENGTH_AT).unwrap_or_default() as usize;
         let start = run.start + HEAD_BYTES;
         run.start = start + length;
         self.behind = Some(index);
-        Ok(Some((lsn, run.buffer.get(start..start + length).unwrap_or_default())))
+        Ok(Some((key.lsn(), run.buffer.get(start..start + length).unwrap_or_default())))
     }
 
     /// Makes the next record of a run whole in its buffer, and its key known.
@@ -196,10 +212,8 @@ impl SortedRecords {
             }
             run.at += wanted as u64;
         }
-        let Some(head) = run.buffer.get(run.start..run.start + HEAD_BYTES) else { return Ok(()) };
-        if let (Some(page), Some(lsn)) = (PageId::read(head, 0), Lsn::read(head, 6)) {
-            self.heads.push(Reverse(((page, lsn), index)));
-        }
+        let head = run.buffer.get(run.start..run.start + HEAD_BYTES).and_then(|head| head.first_chunk());
+        self.heads.extend(head.map(|key| Reverse((Key(u128::from_le_bytes(*key)), index))));
         Ok(())
     }
 }
@@ -405,6 +419,21 @@ mod tests {
             let first = |page| store.get(PageId::new(1, page)).map(|bytes| bytes[0]);
             assert_eq!([first(2), first(5), first(9), first(3)], [Some(3), Some(7), Some(99), None]);
         }
+    }
+
+    #[test]
+    fn keys_are_in_order_of_pages_and_then_of_lsns() {
+        let lsn = |vlf, block, slot| Lsn { vlf, block, slot };
+        let mut keys: Vec<(PageId, Lsn)> = Vec::new();
+        for page in [PageId::new(1, 7), PageId::new(1, u32::MAX), PageId::new(2, 0), PageId::new(u16::MAX, u32::MAX)] {
+            keys.extend(
+                [lsn(0, 0, 0), lsn(0, 0, u16::MAX), lsn(0, 1, 0), lsn(0, u32::MAX, 9), lsn(1, 0, 0)]
+                    .map(|lsn| (page, lsn)),
+            );
+            keys.push((page, lsn(u32::MAX, u32::MAX, u16::MAX)));
+        }
+        assert!(keys.is_sorted() && keys.iter().map(|key| Key::new(*key)).is_sorted());
+        assert!(keys.iter().all(|key| (Key::new(*key).page(), Key::new(*key).lsn()) == *key));
     }
 
     #[test]
