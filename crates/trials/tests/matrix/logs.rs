@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use check::{Options, Report, Silent};
+use format::allocation::PfsByte;
 use format::fields::{Field, Place, Structure, Width, instances};
 use format::log::{Block, Change, LogRecord, Operation, vlf};
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
@@ -190,7 +191,7 @@ impl InUse {
         let rows = live_rows(&in_memory(&crashed.truth.files));
         let folder = folder();
         let log = write(folder.path(), &crashed.log.1);
-        let sites = sites(&Log::open(&[log]).expect("a log"), &source, &crashed.log.1);
+        let sites = sites(&Log::open(&[log]).expect("a log"), &source, &crashed);
         let used = Self { crashed, source, rows, sites };
         let verdict = used.judge(folder.path(), &used.crashed.log.1);
         assert!(matches!(verdict, Verdict::Same), "{spec:?}: as it is, it is recovered");
@@ -227,8 +228,10 @@ fn write(folder: &Path, log: &[u8]) -> std::path::PathBuf {
 }
 
 /// The fields of a log's file header, of its VLFs, and of the blocks and records that recovery needs. Blocks without one after
-/// them are left out: where such a block is damaged, the log ends before it, as after a crash.
-fn sites(log: &Log, source: &MemoryFiles, file: &[u8]) -> BTreeMap<(String, String), Vec<Site>> {
+/// them are left out: where such a block is damaged, the log ends before it, as after a crash. So are records of pages that are
+/// free in the end, whatever they hold.
+fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String, String), Vec<Site>> {
+    let (file, truth) = (&crashed.log.1, &crashed.truth.files[0].1);
     let mut sites: BTreeMap<(String, String), Vec<Site>> = BTreeMap::new();
     let page: &PageBytes = file.first_chunk::<PAGE_BYTES>().expect("a page");
     for instance in instances(page).into_iter().filter(|instance| instance.field.structure == Structure::FileHeader) {
@@ -259,7 +262,7 @@ fn sites(log: &Log, source: &MemoryFiles, file: &[u8]) -> BTreeMap<(String, Stri
             if stored.is_some_and(|page| Page::new(&page).header().lsn() >= lsn) {
                 continue;
             }
-            if is_replaced(&record, &mut replaced) {
+            if is_replaced(&record, &mut replaced) || record.on_page().is_some_and(|at| is_free(truth, at.page.page)) {
                 continue;
             }
             let at = part.at + (record.bytes().as_ptr() as usize - first);
@@ -270,16 +273,34 @@ fn sites(log: &Log, source: &MemoryFiles, file: &[u8]) -> BTreeMap<(String, Stri
                 if *structure == Structure::LogRecord && !is_common {
                     continue;
                 }
-                let name = if *structure == Structure::LogRecord || *structure == Structure::LogPageRecord {
-                    &operation
-                } else {
-                    ""
+                let name = match structure {
+                    Structure::LogRecord | Structure::LogPageRecord => &operation,
+                    Structure::LogSetBits => map_of(&record),
+                    _ => "",
                 };
                 add(&mut sites, *structure, name, range.clone(), &protection);
             }
         }
     }
     sites
+}
+
+/// Whether a page of a file with one PFS page is free.
+fn is_free(file: &[u8], page: u32) -> bool {
+    /// Where the bytes of the PFS page start.
+    const BYTES_AT: usize = PAGE_BYTES + 100;
+    file.get(BYTES_AT + page as usize).is_some_and(|byte| !PfsByte(*byte).is_allocated())
+}
+
+/// The kind of the map that a record sets bits of.
+fn map_of(record: &LogRecord<'_>) -> &'static str {
+    const PFS: u8 = 11;
+    const DIFFERENTIAL: u8 = 24;
+    match record.context() {
+        PFS => " (PFS)",
+        DIFFERENTIAL => " (differential)",
+        _ => " (allocation)",
+    }
 }
 
 /// Whether a later record leaves nothing of what this one does: it makes the page anew, or sets the same byte. `replaced` are the
