@@ -72,7 +72,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
             for _ in 0..2 * times {
                 let lsns = log.transaction(&changes, true, TIME);
                 for (change, lsn) in changes.iter_mut().zip(lsns) {
-                    (change.before, change.old) = (lsn, change.new());
+                    (change.before, change.old) = (lsn, change.after());
                 }
                 records += changes.len() as u64;
             }

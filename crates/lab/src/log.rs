@@ -112,7 +112,7 @@ pub(crate) struct Change {
 
 impl Change {
     /// The bytes after it.
-    pub(crate) fn new(&self) -> Vec<u8> {
+    pub(crate) fn after(&self) -> Vec<u8> {
         self.old.iter().map(|byte| !byte).collect()
     }
 
@@ -330,7 +330,7 @@ impl Log {
             put(&mut fixed, 0x2E, &change.index.to_le_bytes());
             put(&mut fixed, 0x38, &change.offset.to_le_bytes());
             put(&mut fixed, 0x3A, &(change.old.len() as u16).to_le_bytes());
-            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&change.old, &change.new()]));
+            last = self.push(record(operation::MODIFY_ROW, number, &fixed, &[&change.old, &change.after()]));
             lsns.push(last);
         }
         if commits {
