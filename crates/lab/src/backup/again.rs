@@ -13,13 +13,7 @@ use crate::log::Part;
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
     // A checksum of unknown form, the size as estimated at the start, which restores the database has seen, and flags.
     ("SCIN", &[0x14, 0x5C, 0x60, 0xF4, 0x14C, 0x150, 0x154, 0x158]),
-    (
-        "SCIN",
-        &[
-            0x9C, 0xA0, 0xA4, 0xA8, 0xAC, 0xB0, 0xB4, 0xB8, 0xBC, 0xC0, 0xC4, 0x130, 0x134, 0x138, 0x13C, 0x140, 0x144,
-            0x148,
-        ],
-    ),
+    ("SCIN", &[0x130, 0x134, 0x138, 0x13C, 0x140, 0x144, 0x148]),
     (
         "SFGI",
         &[
@@ -179,8 +173,10 @@ pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(S
     real.log(&mut set.content);
     let device = if number(real.last("SFMB"), 8, 2) == 512 { SMALL } else { LARGE };
     let path = folder.join("written.bak");
-    let written = write_stripe(&mut [set], 0, &path, (None, device)).ok();
-    assert!(written.is_some(), "{}: not written", path.display());
+    let Ok((staged, _)) = write_stripe(&mut [set], 0, &path, (None, device)) else {
+        panic!("{}: not written", path.display());
+    };
+    staged.publish().unwrap();
     let written = std::fs::read(path).unwrap();
     assert_eq!(written.len(), real.bytes.len(), "bytes of the backup");
     let explained = |place: &str, field: usize| {
