@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use catalog::Database;
 use check::LogAudit;
@@ -50,6 +51,30 @@ pub(crate) fn of_log(
     let log = recover::open(&logs, database).ok()?;
     let memory = options.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
+}
+
+/// Compares the pages with the log on a thread of its own while the database is recovered, on one thread after the other if there
+/// is no other one. `recover` asks whether pages are newer than the log once it has made its own.
+pub(crate) fn beside<T>(
+    threads: u16,
+    audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,
+    recover: impl FnOnce(&mut dyn FnMut() -> bool) -> T,
+) -> (Option<Arc<LogAudit>>, T) {
+    thread::scope(|scope| {
+        let spawn = || thread::Builder::new().spawn_scoped(scope, &audit).ok();
+        let mut running = if threads == 1 { None } else { spawn() };
+        let mut done: Option<Option<Arc<LogAudit>>> = None;
+        let mut ask = || {
+            let found = done.get_or_insert_with(|| match running.take() {
+                Some(running) => running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                None => audit(),
+            });
+            found.as_ref().is_some_and(|audit| audit.has_newer_pages())
+        };
+        let recovered = recover(&mut ask);
+        ask();
+        (done.flatten(), recovered)
+    })
 }
 
 pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {

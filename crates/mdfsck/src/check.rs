@@ -30,11 +30,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let input = Input::open(&arguments.paths, &reading)?;
     let source = input.pages();
     let as_stored = catalog::load(source);
-    let log_audit = audit::of_check(arguments, source, &as_stored);
-    let mut recovered = match &log_audit {
-        Some(audit) if audit.has_newer_pages() => recover::Outcome::of_another_moment(),
-        _ => input.recover(&arguments.paths, &arguments.recovery, &as_stored)?,
-    };
+    let (log_audit, recovered) = audit::beside(
+        arguments.maxdop,
+        || audit::of_check(arguments, source, &as_stored),
+        |is_newer| input.recover(&arguments.paths, &arguments.recovery, &as_stored, is_newer),
+    );
+    let mut recovered = recovered?;
     let (pages, database) = recovered.view(source, as_stored);
     warn_about_files(pages, &database);
     let mut options = Options {

@@ -119,9 +119,10 @@ impl Input {
         paths: &[PathBuf],
         options: &RecoveryArguments,
         database: &Database,
+        is_newer: impl FnOnce() -> bool,
     ) -> Result<Outcome<'_>, Failure> {
         match self {
-            Self::Files(files) => recover::recover(paths, options, files.as_ref(), database),
+            Self::Files(files) => recover::recover(paths, options, files.as_ref(), database, is_newer),
             Self::Backups(backups) => recover::restore(backups, options, database),
         }
     }

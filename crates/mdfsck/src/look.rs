@@ -72,7 +72,7 @@ fn show_catalog(
 ) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &arguments.set, false)?;
     let as_stored = catalog::load(source.as_ref());
-    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored)?;
+    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);
     recover::warn_if_not_recovered(source, &database, "shown");
     output::print(|out| write(&database, out))?;

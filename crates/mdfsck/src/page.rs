@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         return Ok(0);
     }
     let as_stored = catalog::load(source);
-    let recovered = recover::recover(&arguments.database.paths, &arguments.database.recovery, source, &as_stored)?;
+    let recovered =
+        recover::recover(&arguments.database.paths, &arguments.database.recovery, source, &as_stored, || false)?;
     let after = recovered.pages.as_ref();
     let database = after.map(|pages| catalog::load(pages));
     match (after, &database) {

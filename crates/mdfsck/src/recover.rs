@@ -73,6 +73,7 @@ impl Outcome<'_> {
 }
 
 /// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.
+/// `is_newer` is asked once the pages are made: whether pages that the log does not change are newer than it.
 ///
 /// # Errors
 /// A log that was named and does not belong to the data files, or cannot be read; a temporary file that fails.
@@ -81,6 +82,7 @@ pub(crate) fn recover<'s>(
     options: &RecoveryArguments,
     source: &'s dyn PageSource,
     database: &Database,
+    is_newer: impl FnOnce() -> bool,
 ) -> Result<Outcome<'s>, Failure> {
     if source.backup().is_some() {
         return Ok(Outcome::default());
@@ -110,7 +112,11 @@ pub(crate) fn recover<'s>(
         return refused(Refusal::OtherDatabase, std::slice::from_ref(path), is_named, is_clean);
     }
     let settings = settings(options, database);
-    let recovery = match make(&logs, source, database, &settings) {
+    let made = make(&logs, source, database, &settings);
+    if is_newer() {
+        return Ok(Outcome::of_another_moment());
+    }
+    let recovery = match made {
         Ok(recovery) => recovery,
         Err(refusal) => return refused(refusal, &logs, is_named, is_clean),
     };

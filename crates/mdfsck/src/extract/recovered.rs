@@ -34,10 +34,12 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();
     let as_stored = catalog::load(source);
-    let recovered = match audit::of_log(&options.paths, &options.recovery, source, &as_stored) {
-        Some(audit) if audit.has_newer_pages() => Outcome::of_another_moment(),
-        _ => input.recover(&options.paths, &options.recovery, &as_stored)?,
-    };
+    let (_, recovered) = audit::beside(
+        0,
+        || audit::of_log(&options.paths, &options.recovery, source, &as_stored),
+        |is_newer| input.recover(&options.paths, &options.recovery, &as_stored, is_newer),
+    );
+    let recovered = recovered?;
     if let Some(reason) = doubt(&recovered, source, &as_stored) {
         report_doubts(&recovered);
         return Err(Failure {
