@@ -111,6 +111,9 @@ pub(crate) struct Losers<'a> {
     inserted: HashMap<TransactionId, (PageId, u16, u16), RandomState>,
     /// The INSERT_ROWS with the rows of each DELETE_SPLIT that is to be taken back.
     moved_by: BTreeMap<Lsn, Lsn>,
+    /// The last record of each, and those of which a record does not name the one before it: what it passes over would stay.
+    last: BTreeMap<TransactionId, Lsn>,
+    broken: BTreeSet<TransactionId>,
     /// Memory that it may use.
     memory_bytes: usize,
     /// Memory that it needs; beyond what it may use, it only counts.
@@ -127,6 +130,8 @@ impl<'a> Losers<'a> {
             on_page: HashMap::default(),
             inserted: HashMap::default(),
             moved_by: BTreeMap::new(),
+            last: BTreeMap::new(),
+            broken: BTreeSet::new(),
             memory_bytes,
             needed_bytes: 0,
             steps: 0,
@@ -149,6 +154,12 @@ impl<'a> Losers<'a> {
         }
         if loser.is_none() {
             return;
+        }
+        let before = self.last.insert(id, lsn).filter(|before| *before != record.previous_lsn());
+        if record.operation() == Operation::BEGIN_XACT {
+            self.broken.remove(&id);
+        } else if before.is_some() && !record.is_compensation() {
+            self.broken.insert(id);
         }
         self.needed_bytes += RECORD_BYTES;
         if self.needed_bytes > self.memory_bytes {
@@ -264,7 +275,7 @@ impl<'a> Losers<'a> {
                 continue;
             }
             let mut is_whole = !loser.made_a_chain;
-            if self.has_whole_chain(loser) {
+            if !self.broken.contains(id) && self.has_whole_chain(loser) {
                 let mut at = loser.last;
                 while let Some(record) = self.records.get(at).copied().filter(|record| record.deed != Deed::Begin) {
                     if let Err(page) = self.mark(&record, loser) {
@@ -427,6 +438,28 @@ mod tests {
             assert_eq!(kept, if block <= 100 { block as usize } else { 0 });
         }
         assert_eq!(found.needed_bytes, 1000 * RECORD_BYTES);
+    }
+
+    #[test]
+    fn a_record_that_passes_over_another_of_its_transaction_leaves_it_not_undone() {
+        for (named, is_whole) in [(2, true), (1, false)] {
+            let lsn = |block: u32| Lsn { vlf: 1, block, slot: 1 };
+            let (mut begin, plain) = (record(), record());
+            begin[0x16] = 128;
+            let links = |block: u32| [&plain[..4], &lsn(block).bytes(), &plain[14..]].concat();
+            let id = LogRecord::new(&plain).transaction();
+            let lost =
+                Loser { last: lsn(3), has_begin: true, is_structural: false, is_prepared: false, made_a_chain: false };
+            let losers: BTreeMap<TransactionId, Loser> = [(id, lost)].into();
+            let mut found = Losers::of(&losers, 100 * RECORD_BYTES);
+            for (block, bytes) in (1..).zip([begin, links(1), links(named)]) {
+                found.record(lsn(block), &LogRecord::new(&bytes));
+            }
+            let mut applied = Applied::default();
+            found.plan(false, &mut applied);
+            let undone = (applied.transactions_undone, applied.transactions_not_undone);
+            assert_eq!(undone, (u64::from(is_whole), u64::from(!is_whole)));
+        }
     }
 
     #[test]
