@@ -173,9 +173,7 @@ pub fn differences(real: &Path, files: &[PathBuf], folder: &Path) -> BTreeMap<(S
     real.log(&mut set.content);
     let device = if number(real.last("SFMB"), 8, 2) == 512 { SMALL } else { LARGE };
     let path = folder.join("written.bak");
-    let Ok((staged, _)) = write_stripe(&mut [set], 0, &path, (None, device)) else {
-        panic!("{}: not written", path.display());
-    };
+    let (staged, _) = write_stripe(&mut [set], 0, &path, (None, device)).map_err(drop).unwrap();
     staged.publish().unwrap();
     let written = std::fs::read(path).unwrap();
     assert_eq!(written.len(), real.bytes.len(), "bytes of the backup");
