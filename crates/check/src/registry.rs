@@ -241,6 +241,11 @@ impl Check {
         let number = key.trim_start_matches("Msg").trim().parse::<u16>().ok();
         ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
     }
+
+    /// Whether it only adds to another finding, which says what is wrong.
+    pub fn follows_from_another(&self) -> bool {
+        ["Another message", "See "].iter().any(|start| self.cause.starts_with(start))
+    }
 }
 
 /// Severity of every finding: CHECKDB raises all its errors at level 16.

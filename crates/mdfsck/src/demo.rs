@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use ::lab::Version;
 use ::lab::damage::{self, Kind};
+use catalog::Database;
 use check::{Finding, Names, Options, Report, Silent};
 use source::DataFiles;
 
@@ -25,6 +26,8 @@ const SEED: u64 = 42;
 const SHOWN: usize = 2;
 const WIDTH: usize = 96;
 
+/// Folder of the sound database.
+const SOUND: &str = "0-sound";
 /// Folder, kind, and why it matters.
 const DAMAGE: [(&str, Kind, &str); 5] = [
     ("1-bit-rot", Kind::BitRot, "A disk gives back a page that differs in one bit from what was written."),
@@ -40,16 +43,14 @@ const DAMAGE: [(&str, Kind, &str); 5] = [
 
 pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     let refused = |cause: io::Error| Failure::unable(format!("{}: {cause}", dir.display()));
-    let sound = dir.join("0-sound");
-    std::fs::create_dir_all(dir).map_err(refused)?;
-    if std::fs::read_dir(dir).map_err(refused)?.next().is_some() {
-        return Err(Failure::usage(format!("{}: is not empty", dir.display())));
-    }
-    std::fs::create_dir_all(&sound).map_err(refused)?;
+    let sound = dir.join(SOUND);
     let description = ::lab::orders::orders(Version::V904, SEED, BYTES);
+    std::fs::create_dir_all(dir).map_err(refused)?;
+    clear(dir, &format!("{}.mdf", description.name))?;
+    std::fs::create_dir_all(&sound).map_err(refused)?;
     let written = ::lab::write(&description, &sound).map_err(Failure::unable)?;
     let rows: u64 = written.tables.iter().map(|(_, rows)| rows).sum();
-    let (report, milliseconds) = check(&written.files)?;
+    let Checked { report, milliseconds, .. } = check(&written.files)?;
     output::print(|out| {
         writeln!(out, "A small order-entry database, made for this: {}", written.files[0].display())?;
         writeln!(out, "  {} tables, {rows} rows, {} pages of 8 KB", written.tables.len(), written.pages[0])?;
@@ -58,8 +59,8 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     for (name, kind, story) in DAMAGE {
         let files = lab::copy(&written.files, &dir.join(name))?;
         let done = damage::damage(&files, kind, SEED).map_err(Failure::unable)?;
-        let (report, milliseconds) = check(&files)?;
-        output::print(|out| show(&files[0], story, &done.what, (&report, milliseconds), out))?;
+        let checked = check(&files)?;
+        output::print(|out| show(&files[0], story, &done.what, &checked, out))?;
     }
     output::print(|out| {
         writeln!(out, "\nThe same in full:  mdfsck check {}", dir.join(DAMAGE[2].0).display())?;
@@ -69,37 +70,82 @@ pub(crate) fn run(dir: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn check(files: &[PathBuf]) -> Result<(Report, u128), Failure> {
+/// Removes what an earlier demo left. A folder with anything else is left alone.
+fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |cause: io::Error| Failure::unable(format!("{}: {cause}", path.display()))
+    };
+    let folders = |folder: &Path| -> Result<Vec<PathBuf>, Failure> {
+        let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        Ok(entries.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
+    };
+    let is_known = |path: &Path| {
+        let names = DAMAGE.iter().map(|(name, ..)| *name).chain([SOUND]);
+        path.is_dir() && path.file_name().is_some_and(|own| names.into_iter().any(|name| own == name))
+    };
+    let known = folders(dir)?;
+    let mut old = Vec::new();
+    for folder in &known {
+        if is_known(folder) {
+            old.extend(folders(folder)?);
+        }
+    }
+    let is_a_demo = known.iter().all(|folder| is_known(folder))
+        && old.iter().all(|path| path.is_file() && path.file_name().is_some_and(|own| own == file));
+    if !is_a_demo {
+        return Err(Failure::usage(format!(
+            "{}: exists and holds other files than those of a demo; name another folder: mdfsck demo FOLDER",
+            dir.display()
+        )));
+    }
+    old.iter().try_for_each(|path| std::fs::remove_file(path).map_err(failed(path)))
+}
+
+/// What a check gave.
+struct Checked {
+    report: Report,
+    database: Database,
+    milliseconds: u128,
+}
+
+fn check(files: &[PathBuf]) -> Result<Checked, Failure> {
     let source = DataFiles::open(files)?;
     let begin = Instant::now();
-    let report = check::run(&source, &catalog::load(&source), &Options::default(), &Silent);
-    Ok((report, begin.elapsed().as_millis()))
+    let database = catalog::load(&source);
+    let report = check::run(&source, &database, &Options::default(), &Silent);
+    Ok(Checked { report, database, milliseconds: begin.elapsed().as_millis() })
 }
 
 /// One damage: what happened, what the check reports, what that means.
-fn show(
-    file: &Path,
-    story: &str,
-    what: &str,
-    (report, milliseconds): (&Report, u128),
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
+    let Checked { report, database, milliseconds } = checked;
     writeln!(out, "\n{story}\n  {}: {what}", file.display())?;
     writeln!(out, "  checked in {milliseconds} ms: {} findings", report.findings.len())?;
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
-    // A repeated message says little.
+    // Causes come before what follows from them; a repeated message says little.
+    let mut order: Vec<Cow<'_, Finding>> = report.findings.iter().collect();
+    order.sort_by_key(|finding| finding.check.follows_from_another());
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
-    for finding in &report.findings {
+    for finding in order {
         if shown.len() < SHOWN && shown.iter().all(|other| other.check.msg != finding.check.msg) {
             shown.push(finding);
         }
     }
-    for finding in shown {
+    for finding in &shown {
+        let object = finding.owner.map(|owner| owner.object_id).filter(|object| database.objects.contains_key(object));
+        let object = object.map(|object| format!(" in {}", database.object_name(object))).unwrap_or_default();
         writeln!(out)?;
-        indent(&format!("Msg {}: {}", finding.check.msg, finding.text(&names)), "    ", out)?;
+        indent(&format!("Msg {}{object}: {}", finding.check.msg, finding.text(&names)), "    ", out)?;
         indent(&format!("= {}", finding.check.cause), "      ", out)?;
     }
-    Ok(())
+    match report.findings.len() - shown.len() {
+        0 => Ok(()),
+        more => {
+            let folder = file.parent().unwrap_or(file).display();
+            writeln!(out, "\n    ... and {more} more: mdfsck check {folder}")
+        }
+    }
 }
 
 /// Breaks text between words.

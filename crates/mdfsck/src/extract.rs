@@ -64,7 +64,7 @@ impl Targets {
         };
         for (_, target) in &files {
             if fs::symlink_metadata(target).is_ok() || is_input(&partial(target)) {
-                return Err(Failure::usage(format!("{}: exists and will not be overwritten", target.display())));
+                return Err(Failure::exists(target));
             }
         }
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 use source::ReadFaults;
 
@@ -25,6 +26,11 @@ impl Failure {
     /// It was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
         Self { status: Self::USAGE, text: text.to_string() }
+    }
+
+    /// What it was to write is there already.
+    pub(crate) fn exists(path: &Path) -> Self {
+        Self::usage(format!("{}: exists and will not be overwritten; name another folder", path.display()))
     }
 
     /// The reader of its output is gone, so there is nothing to report.

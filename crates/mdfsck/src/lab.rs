@@ -251,7 +251,7 @@ const MOST_LISTED: usize = 50;
 /// Writes a database into a folder, which is created if missing.
 fn write(description: &Description, folder: &Path) -> Result<Written, Failure> {
     fs::create_dir_all(folder).map_err(|cause| Failure::unable(format!("{}: {cause}", folder.display())))?;
-    ::lab::write(description, folder).map_err(Failure::unable)
+    ::lab::write(description, folder).map_err(unwritten)
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -296,7 +296,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     let mut write = |files: &[PathBuf], first: u8, options: BackupOptions<'_>, name: &str| {
         let sets: Vec<Set<'_>> =
             (0..arguments.sets).map(|number| Set { files, step: first + number, options }).collect();
-        ::lab::backup::backup(&sets, dir, name).map(|done| written.push(done)).map_err(Failure::unable)
+        ::lab::backup::backup(&sets, dir, name).map(|done| written.push(done)).map_err(unwritten)
     };
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
@@ -340,9 +340,8 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
         };
     }
     let written = write(&description, &arguments.dir)?;
-    let leave = |times| {
-        ::lab::in_use::leave_in_use(&description, &written, times, arguments.one_page_in).map_err(Failure::unable)
-    };
+    let leave =
+        |times| ::lab::in_use::leave_in_use(&description, &written, times, arguments.one_page_in).map_err(unwritten);
     let in_use = arguments.in_log.map(leave).transpose()?;
     output::print(|out| {
         for (file, pages) in written.files.iter().zip(&written.pages) {
@@ -404,8 +403,18 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
 fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
     match names.iter().find(|name| name.exists()) {
-        Some(name) => Err(refused(name, &"already exists")),
+        Some(name) => Err(Failure::exists(name)),
         None => Ok(names),
+    }
+}
+
+/// Why the lab wrote nothing: mostly that it is there already.
+fn unwritten(error: ::lab::LabError) -> Failure {
+    match error {
+        ::lab::LabError::Io { path, source } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            Failure::exists(&path)
+        }
+        error => Failure::unable(error),
     }
 }
 

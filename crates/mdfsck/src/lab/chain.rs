@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::crash::{row, tables, truth};
-use super::{refused, version};
+use super::{refused, unwritten, version};
 use crate::failure::Failure;
 use crate::output;
 
@@ -75,12 +75,11 @@ pub(super) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     std::fs::create_dir_all(dir).map_err(|cause| refused(dir, &cause))?;
     let description = dir.join("truth.json");
     if description.exists() {
-        return Err(refused(&description, &"already exists"));
+        return Err(Failure::exists(&description));
     }
     let options =
         ChainOptions { checksum: arguments.checksum, compressed: arguments.compressed, stripes: arguments.stripes };
-    let chain =
-        Workload::new(spec).and_then(|workload| workload.chain(&kinds, options, dir)).map_err(Failure::unable)?;
+    let chain = Workload::new(spec).and_then(|workload| workload.chain(&kinds, options, dir)).map_err(unwritten)?;
     let sets = chain.sets.iter().map(|set| {
         let names = set.files.iter().map(|file| file.file_name().unwrap_or_default().to_string_lossy());
         let mut line = truth(&set.truth);

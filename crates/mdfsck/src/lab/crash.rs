@@ -7,7 +7,7 @@ use ::lab::{PageVerify, Version};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{refused, version};
+use super::{refused, unwritten, version};
 use crate::failure::Failure;
 use crate::output;
 
@@ -106,9 +106,9 @@ pub(super) fn run(arguments: &CrashArguments) -> Result<u8, Failure> {
     let dir = &arguments.dir;
     let description = dir.join("truth.json");
     if description.exists() {
-        return Err(refused(&description, &"already exists"));
+        return Err(Failure::exists(&description));
     }
-    let files = crashed.write(dir).map_err(Failure::unable)?;
+    let files = crashed.write(dir).map_err(unwritten)?;
     let mut line = truth(&crashed.truth);
     if let Some(lost) = &lost {
         line["lost_write"] = json!({

@@ -142,8 +142,56 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             let output = mdfsck(folder, &["demo", "here"]);
             let stdout = text(&output.stdout);
             ensure(output.status.success() && stdout.contains("ms: 0 findings"), stdout.clone())?;
-            ensure(["8928", "8951", "8936", "8905"].iter().all(|msg| stdout.contains(&format!("Msg {msg}"))), stdout)?;
-            refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "not empty"])
+            ensure(
+                ["8939 in", "8951 in orders", "8936 in", "8905"]
+                    .iter()
+                    .all(|msg| stdout.contains(&format!("Msg {msg}"))),
+                stdout.clone(),
+            )?;
+            // Causes first, and nothing is left out silently.
+            ensure(!stdout.contains("Msg 8928"), stdout.clone())?;
+            ensure(stdout.contains("... and 2 more: mdfsck check here"), stdout)
+        }),
+        ("the demo runs again over its own folder, and over no other", |folder| {
+            let read = |name: &str| std::fs::read(folder.join("here").join(name).join("orders.mdf")).ok();
+            let names = ["0-sound", "1-bit-rot", "5-lost-extent"];
+            ensure(mdfsck(folder, &["demo", "here"]).status.success(), "first")?;
+            let first = names.map(read);
+            ensure(first.iter().all(Option::is_some), "files")?;
+            std::fs::write(folder.join("here/1-bit-rot/orders.mdf"), b"cut off").map_err(|error| error.to_string())?;
+            ensure(mdfsck(folder, &["demo", "here"]).status.success(), "again")?;
+            ensure(names.map(read) == first, "the same files")?;
+            let checked = mdfsck(folder, &["check", "here/0-sound"]);
+            ensure(checked.status.code() == Some(0), text(&checked.stdout))?;
+            for other in ["here/0-sound/mine.txt", "here/notes.txt"] {
+                std::fs::write(folder.join(other), b"mine").map_err(|error| error.to_string())?;
+                refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "holds other files", "mdfsck demo FOLDER"])?;
+                ensure(names.map(read) == first, "nothing is removed")?;
+                std::fs::remove_file(folder.join(other)).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }),
+        ("what is there already is said in one way and never overwritten", |folder| {
+            ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
+            ensure(mdfsck(folder, &["lab", "backup", "s", "-o", "b"]).status.success(), "lab backup")?;
+            ensure(mdfsck(folder, &["lab", "crash", "c"]).status.success(), "lab crash")?;
+            ensure(mdfsck(folder, &["lab", "chain", "k", "--transactions", "20"]).status.success(), "lab chain")?;
+            let backup = std::fs::read_dir(folder.join("b")).ok().and_then(|mut files| files.next()?.ok());
+            let backup = backup.map(|file| file.path().display().to_string()).ok_or("no backup")?;
+            let backup = backup.as_str();
+            ensure(mdfsck(folder, &["extract", backup, "-o", "e"]).status.success(), "extract")?;
+            let again: [&[&str]; 6] = [
+                &["lab", "new", "s", "--size", "9MB"],
+                &["lab", "damage", "s", "-o", "s", "--kind", "bit-rot"],
+                &["lab", "backup", "s", "-o", "b"],
+                &["lab", "crash", "c"],
+                &["lab", "chain", "k", "--transactions", "20"],
+                &["extract", backup, "-o", "e"],
+            ];
+            for arguments in again {
+                refused(&mdfsck(folder, arguments), 8, &["exists and will not be overwritten; name another folder"])?;
+            }
+            Ok(())
         }),
         ("a database of the lab is sound, and its damaged copy is not", |folder| {
             let lab = |arguments: &[&str]| mdfsck(folder, &[&["lab"], arguments].concat());
@@ -151,12 +199,12 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             ensure(lab(&new).status.success(), "lab new")?;
             let check = |name: &str| mdfsck(folder, &["check", "--exit-zero-on-incomplete", "--no-infomsgs", name]);
             ensure(check("s").status.code() == Some(0), text(&check("s").stdout))?;
-            refused(&lab(&new), 4, &["orders.mdf"])?;
+            refused(&lab(&new), 8, &["orders.mdf"])?;
             let done = lab(&["damage", "s", "-o", "d", "--kind", "key-order"]);
             ensure(text(&done.stdout).contains("expect Msg 2511"), text(&done.stdout))?;
             ensure(text(&check("d").stdout).contains("Msg 2511"), text(&check("d").stdout))?;
             ensure(check("s").status.code() == Some(0), "the original is untouched")?;
-            refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 4, &["already exists"])
+            refused(&lab(&["damage", "s", "-o", "s", "--kind", "bit-rot"]), 8, &["will not be overwritten"])
         }),
     ]
 }
