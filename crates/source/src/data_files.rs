@@ -64,6 +64,10 @@ impl DataFiles {
             return Err(OpenError::Log { path });
         }
         opened.sort_by(|(a, _), (b, _)| (a.file_id, &a.path).cmp(&(b.file_id, &b.path)));
+        // A folder and a file in it, a link beside its target.
+        opened.dedup_by(|(later, _), (first, _)| {
+            later.file_id == first.file_id && is_same_file(&later.path, &first.path)
+        });
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let reads = files.iter().map(|_| Reads::default()).collect();
         let this = Self { files, handles, direct: Vec::new(), reads };
@@ -127,6 +131,21 @@ impl DataFiles {
         };
         self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok(())
+    }
+}
+
+/// Whether two paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let identity = |path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        identity(one).is_some() && identity(one) == identity(other)
+    }
+    #[cfg(not(unix))]
+    {
+        let target = |path| fs::canonicalize(path).ok();
+        target(one).is_some() && target(one) == target(other)
     }
 }
 

@@ -36,10 +36,10 @@ fn main() {
         let missing = !backups.is_dir();
         let backups = backups.clone();
         let run = move || {
-            let folder = TempDir::new().map_err(|error| error.to_string())?;
+            let folder = TempDir::new()?;
             for (from, to) in BACKUPS {
-                let bytes = fs::read(backups.join(from)).map_err(|error| error.to_string())?;
-                fs::write(folder.path().join(to), bytes).map_err(|error| error.to_string())?;
+                let bytes = fs::read(backups.join(from))?;
+                fs::write(folder.path().join(to), bytes)?;
             }
             test(folder.path())
         };
@@ -88,10 +88,10 @@ const BACKUPS: [(&str, &str); 5] = [
 /// Runs a test in a folder of its own, which holds the sample database as `a.mdf` if there is one.
 fn trial(name: &'static str, test: Test, sample: Option<PathBuf>) -> Trial {
     Trial::test(name, move || {
-        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        let folder = TempDir::new()?;
         if let Some(sample) = sample {
-            let bytes = fs::read(sample).map_err(|error| error.to_string())?;
-            fs::write(folder.path().join("a.mdf"), bytes).map_err(|error| error.to_string())?;
+            let bytes = fs::read(sample)?;
+            fs::write(folder.path().join("a.mdf"), bytes)?;
         }
         test(folder.path())
     })
@@ -158,18 +158,40 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             ensure(mdfsck(folder, &["demo", "here"]).status.success(), "first")?;
             let first = names.map(read);
             ensure(first.iter().all(Option::is_some), "files")?;
-            std::fs::write(folder.join("here/1-bit-rot/orders.mdf"), b"cut off").map_err(|error| error.to_string())?;
+            std::fs::write(folder.join("here/1-bit-rot/orders.mdf"), b"cut off")?;
             ensure(mdfsck(folder, &["demo", "here"]).status.success(), "again")?;
             ensure(names.map(read) == first, "the same files")?;
             let checked = mdfsck(folder, &["check", "here/0-sound"]);
             ensure(checked.status.code() == Some(0), text(&checked.stdout))?;
             for other in ["here/0-sound/mine.txt", "here/notes.txt"] {
-                std::fs::write(folder.join(other), b"mine").map_err(|error| error.to_string())?;
+                std::fs::write(folder.join(other), b"mine")?;
                 refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "holds other files", "mdfsck demo FOLDER"])?;
                 ensure(names.map(read) == first, "nothing is removed")?;
-                std::fs::remove_file(folder.join(other)).map_err(|error| error.to_string())?;
+                std::fs::remove_file(folder.join(other))?;
             }
             Ok(())
+        }),
+        ("the same file twice is one file", |folder| {
+            ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
+            let once = mdfsck(folder, &["check", "s"]);
+            ensure(once.status.code() == Some(0), text(&once.stdout))?;
+            let mut ways =
+                vec![vec!["check", "s", "s/orders.mdf"], vec!["check", "s/orders.mdf", "./s/../s/orders.mdf"]];
+            if cfg!(unix) {
+                #[cfg(unix)]
+                std::os::unix::fs::symlink("orders.mdf", folder.join("s/link.mdf"))?;
+                ways.push(vec!["check", "s/link.mdf", "s/orders.mdf"]);
+            }
+            for way in ways {
+                let again = mdfsck(folder, &way);
+                ensure(
+                    again.status.code() == Some(0) && again.stdout == once.stdout,
+                    format!("{way:?}: {}", text(&again.stderr)),
+                )?;
+            }
+            // A copy is another file.
+            std::fs::copy(folder.join("s/orders.mdf"), folder.join("copy.mdf"))?;
+            refused(&mdfsck(folder, &["check", "s/orders.mdf", "copy.mdf"]), 4, &["both are file 1"])
         }),
         ("what is there already is said in one way and never overwritten", |folder| {
             ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
