@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use source::{OpenError, backup};
+use source::backup;
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     for path in &paths {
         match backup::media(path) {
             Ok(read) if read.sets.is_empty() => {
-                warn(OpenError::NoSet { path: path.clone() });
+                warn(backup::no_set(path));
                 status |= Failure::UNABLE;
             }
             Ok(read) => media.push(read),
@@ -40,6 +40,10 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
                 status |= Failure::UNABLE;
             }
         }
+    }
+    // Why none of the files is a backup was said.
+    if media.is_empty() && status != 0 {
+        return Ok(status);
     }
     if media.is_empty() {
         return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));

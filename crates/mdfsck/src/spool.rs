@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use source::{FileKind, OpenError, identify};
+use source::{Archive, FileKind, OpenError, identify};
 
 use crate::failure::{Failure, warn};
 use crate::size;
@@ -53,7 +53,10 @@ fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Fail
             None => {
                 // Identified by its first bytes, before anything is kept.
                 if !matches!(identify(bytes), FileKind::Backup(_)) {
-                    return Err(OpenError::StandardInput.into());
+                    return Err(match Archive::of(bytes) {
+                        Some(archive) => OpenError::Compressed { path: "-".into(), archive }.into(),
+                        None => OpenError::StandardInput.into(),
+                    });
                 }
                 warn(format!(
                     "standard input is kept in {} first, as a check reads its pages in another order",

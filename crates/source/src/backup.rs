@@ -42,7 +42,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::OpenError;
+use crate::identify::IDENTIFY_BYTES;
+use crate::{Archive, FileKind, OpenError, identify, read_fully_at};
 use media::Media;
 use pipe::{Pipe, Piped};
 use room::{Room, open_error};
@@ -70,6 +71,23 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
     };
     // Its length is unknown.
     BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
+}
+
+/// Why a file has no backup set: it is something else, or damaged.
+pub fn no_set(path: &Path) -> OpenError {
+    let mut start = vec![0; IDENTIFY_BYTES];
+    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default();
+    start.truncate(read);
+    let path = path.to_owned();
+    let what = match (identify(&start), Archive::of(&start)) {
+        (FileKind::Backup(_), _) => return OpenError::NoSet { path },
+        (FileKind::Data { .. }, _) => "a data file",
+        (FileKind::Log, _) => "a transaction log file",
+        (FileKind::Other, Some(archive)) => return OpenError::Compressed { path, archive },
+        (FileKind::Other, None) if start.is_empty() => "empty",
+        (FileKind::Other, None) => "something else",
+    };
+    OpenError::OtherThanBackup { path, what }
 }
 
 fn open(path: &Path, room: &Room) -> Result<Media, OpenError> {

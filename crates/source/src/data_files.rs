@@ -13,7 +13,7 @@ use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{FileKind, IDENTIFY_BYTES, identify};
+use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
 use crate::positioned::{read_fully_at, will_need};
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
@@ -296,7 +296,12 @@ pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<
         FileKind::Data { file_id, header_is_sound } => (file_id, header_is_sound),
         FileKind::Log => return Ok(None),
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
-        FileKind::Other => return Err(OpenError::NotADataFile { path }),
+        FileKind::Other => {
+            return Err(match Archive::of(start) {
+                Some(archive) => OpenError::Compressed { path, archive },
+                None => OpenError::NotADataFile { path },
+            });
+        }
     };
     let mut file = DataFile {
         path,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use format::Lsn;
 
+use crate::identify::Archive;
+
 /// The named files are not the data files, or the backup, of one database that can be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -71,6 +73,22 @@ pub enum OpenError {
     NotABackup {
         /// The path.
         path: PathBuf,
+    },
+    /// Compressed by another program.
+    #[error("{}: is compressed with {}: unpack it first; a backup in it can be checked so: {}", path.display(), archive.name, archive.pipe(path))]
+    Compressed {
+        /// The path.
+        path: PathBuf,
+        /// With what.
+        archive: &'static Archive,
+    },
+    /// Another file where backups are expected.
+    #[error("{}: is {what}, not a SQL Server backup", path.display())]
+    OtherThanBackup {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
     },
     /// A backup without a set that can be read.
     #[error("{}: no backup set can be read in it: it ends too early, or its configuration is damaged", path.display())]

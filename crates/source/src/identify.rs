@@ -27,6 +27,43 @@ pub enum FileKind {
     Other,
 }
 
+/// What other programs compress files with.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Archive {
+    /// Its name.
+    pub name: &'static str,
+    start: &'static [u8],
+    /// What writes its content to standard output.
+    command: &'static str,
+}
+
+/// The kinds that are known.
+const ARCHIVES: [Archive; 5] = [
+    Archive { name: "gzip", start: &[0x1F, 0x8B], command: "gunzip -c" },
+    Archive { name: "zstd", start: &[0x28, 0xB5, 0x2F, 0xFD], command: "zstd -dc" },
+    Archive { name: "xz", start: &[0xFD, b'7', b'z', b'X', b'Z', 0], command: "xz -dc" },
+    Archive { name: "7-Zip", start: &[b'7', b'z', 0xBC, 0xAF, 0x27, 0x1C], command: "7z x -so" },
+    Archive { name: "zip", start: b"PK\x03\x04", command: "unzip -p" },
+];
+
+impl Archive {
+    /// What a file that starts with these bytes is compressed with, if another program did that.
+    ///
+    /// ```
+    /// assert_eq!(source::Archive::of(b"PK\x03\x04...").map(|archive| archive.name), Some("zip"));
+    /// assert_eq!(source::Archive::of(b"TAPE"), None);
+    /// ```
+    pub fn of(start: &[u8]) -> Option<&'static Self> {
+        ARCHIVES.iter().find(|archive| start.starts_with(archive.start))
+    }
+
+    /// The command that checks a backup in it without a copy on disk.
+    pub(crate) fn pipe(&self, path: &std::path::Path) -> String {
+        let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { path.display().to_string() };
+        format!("{} {path} | mdfsck check -", self.command)
+    }
+}
+
 /// Identifies a file by its first four pages (fewer if it is shorter).
 pub fn identify(start: &[u8]) -> FileKind {
     if start.starts_with(b"MSSQLBAK") {

@@ -24,7 +24,7 @@ pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
 pub use error::{OpenError, ReadError, remedy};
 pub use faults::{FailedReads, ReadFaults};
-pub use identify::{FileKind, identify};
+pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use positioned::read_fully_at;
 pub use throttle::Throttled;

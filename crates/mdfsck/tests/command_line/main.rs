@@ -171,6 +171,32 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("a file that another program compressed is named as such, with the command that helps", |folder| {
+            let starts: [(&str, &[u8], &str); 5] = [
+                (
+                    "a.gz",
+                    &[0x1F, 0x8B, 8, 0],
+                    "gzip: unpack it first; a backup in it can be checked so: gunzip -c a.gz | mdfsck check -",
+                ),
+                ("a.zst", &[0x28, 0xB5, 0x2F, 0xFD], "zstd -dc a.zst | mdfsck check -"),
+                ("a.xz", b"\xFD7zXZ\0", "xz -dc a.xz | mdfsck check -"),
+                ("a.7z", b"7z\xBC\xAF\x27\x1C", "7z x -so a.7z | mdfsck check -"),
+                ("a.zip", b"PK\x03\x04", "unzip -p a.zip | mdfsck check -"),
+            ];
+            for (name, start, remedy) in starts {
+                std::fs::write(folder.join(name), [start, &[7; 9000]].concat())?;
+                for command in ["check", "info", "tables", "chain"] {
+                    refused(&mdfsck(folder, &[command, name]), 4, &[name, "is compressed with", remedy])?;
+                }
+                refused(&mdfsck(folder, &["extract", name, "-o", "e"]), 4, &[name, "is compressed with", remedy])?;
+            }
+            ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
+            refused(
+                &mdfsck(folder, &["chain", "s/orders.mdf"]),
+                4,
+                &["orders.mdf", "is a data file, not a SQL Server backup"],
+            )
+        }),
         ("the same file twice is one file", |folder| {
             ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
             let once = mdfsck(folder, &["check", "s"]);

@@ -189,7 +189,7 @@ pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<
             return Err(OpenError::EncryptedBackup { path: path() });
         }
         if label.sets.is_empty() {
-            return Err(OpenError::NoSet { path: path() });
+            return Err(super::no_set(&label.path));
         }
         if !positions.is_empty() && !label.sets.iter().any(|set| positions.contains(&set.position)) {
             return Err(OpenError::NoSuchSet { path: path(), sets: label.sets.len() });
