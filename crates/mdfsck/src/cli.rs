@@ -138,7 +138,8 @@ pub(crate) enum Command {
 
     /// Explain a check, a message or a limit
     ///
-    /// Says what must be true, what breaks it, and what to do; of a limit, what is not verified, why, and what to do.
+    /// Says what must be true, what breaks it, and what to do; of a message that no check gives, what it means, what to look at,
+    /// and what to do; of a limit, what is not verified, why, and what to do.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 

@@ -1,7 +1,6 @@
 //! `mdfsck explain`.
 
-use check::registry::Check;
-use check::registry::limits::Limit;
+use report::directory::{self, Entries};
 
 use crate::cli::ExplainArguments;
 use crate::failure::Failure;
@@ -21,24 +20,45 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
         })?;
         return Ok(0);
     }
-    let (mut checks, mut limits) = (Vec::new(), Vec::new());
-    for key in &arguments.keys {
-        let (found, limit) = (Check::find(key), Limit::find(key));
-        if found.is_empty() && limit.is_none() {
-            let text = format!(
-                "{key}: no check or limit has this id or message number; list them with 'mdfsck explain --all'"
-            );
-            return Err(Failure::usage(text));
-        }
-        checks.extend(found);
-        limits.extend(limit);
+    if arguments.keys.is_empty() {
+        output::print(|out| match arguments.json {
+            true => directory::write_list_json(out),
+            false => directory::write_list(out),
+        })?;
+        return Ok(0);
     }
-    output::print(|out| {
-        report::explain::write(&checks, out)?;
-        if !checks.is_empty() && !limits.is_empty() {
-            writeln!(out)?;
+    let mut entries = Entries::default();
+    for key in keys(&arguments.keys) {
+        let found = Entries::find(&key);
+        if found.is_empty() {
+            return Err(unknown(&key));
         }
-        report::limits::write(&limits, out)
+        entries.extend(found);
+    }
+    output::print(|out| match arguments.json {
+        true => entries.write_json(out),
+        false => entries.write(out),
     })?;
     Ok(0)
+}
+
+/// The keys; a pasted `Msg 8976, Level 16, State 1` without quotes is one.
+fn keys(words: &[String]) -> Vec<String> {
+    let is_pasted = words.first().is_some_and(|first| {
+        let first = first.trim_end_matches(':');
+        first.eq_ignore_ascii_case("msg") || first.eq_ignore_ascii_case("error")
+    });
+    if is_pasted { vec![words.join(" ")] } else { words.to_vec() }
+}
+
+fn unknown(key: &str) -> Failure {
+    let near = directory::near(key);
+    let offer = match near.split_last() {
+        Some((only, [])) => format!("; near it is {only}"),
+        Some((last, others)) => format!("; near it are {} and {last}", others.join(", ")),
+        None => String::new(),
+    };
+    Failure::usage(format!(
+        "{key}: no check, message or limit has this number or id{offer}; 'mdfsck explain' lists all"
+    ))
 }

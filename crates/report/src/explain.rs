@@ -109,7 +109,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
 }
 
 /// The message with readable placeholders instead of the template's.
-fn message(check: &Check) -> String {
+pub(crate) fn message(check: &Check) -> String {
     let mut text = String::new();
     let mut rest = check.template;
     while let Some((before, after)) = rest.split_once('{') {

@@ -9,6 +9,7 @@ pub(crate) mod catalog;
 pub(crate) mod checkpoints;
 pub(crate) mod cost;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod page;

@@ -79,7 +79,7 @@ fn facts(limit: &Limit) -> [(&'static str, String); 3] {
 }
 
 /// The reason with a readable placeholder instead of each `{}`.
-fn reason(limit: &Limit) -> String {
+pub(crate) fn reason(limit: &Limit) -> String {
     match limit.reason {
         "{}" => "two values disagree, or one is not known: the report names them".to_owned(),
         reason => reason.replace("{}", "<...>"),

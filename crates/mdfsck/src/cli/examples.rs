@@ -136,8 +136,10 @@ Examples:
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
+  mdfsck explain                          all numbers and ids
   mdfsck explain 8976
   mdfsck explain tree.child-unseen
+  mdfsck explain 'Error: 824, Severity: 24, State: 2.'
   mdfsck explain --all                    one line per check";
 
 pub(super) const CHAIN_EXAMPLES: &str = "\

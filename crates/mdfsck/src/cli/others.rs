@@ -291,11 +291,15 @@ pub(crate) struct ExtractArguments {
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// Check ID, message number, or limit ID
-    #[arg(value_name = "ID|MSG", required_unless_present = "all", conflicts_with = "all")]
+    /// Message number, check ID, or limit ID; by default all are listed
+    #[arg(value_name = "ID|MSG", conflicts_with = "all")]
     pub(crate) keys: Vec<String>,
 
-    /// List all checks and limits
+    /// Print JSON, one object per line
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) json: bool,
+
+    /// List all checks and limits with full sentences
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{audit, backup, catalog, checkpoints, events, lines, log};
+use super::{audit, backup, catalog, checkpoints, events, explain, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -23,6 +23,7 @@ enum AnyLine {
     Audit(audit::AuditLine),
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
+    Explain(explain::ExplainLine),
     Media(backup::Media<'static>),
     Chains(backup::Chains<'static>),
     Database(catalog::Database<'static>),
@@ -30,12 +31,13 @@ enum AnyLine {
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 5] = [
+const KINDS_OF_LINES: [(&str, &str); 6] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
     ("EventLine", " of `mdfsck events`"),
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
+    ("ExplainLine", " of `mdfsck explain`"),
 ];
 
 /// Lines that have no field `kind`, by the name of their type.

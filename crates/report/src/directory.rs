@@ -1,0 +1,297 @@
+//! All that `mdfsck explain` knows: checks, messages of SQL Server, limits. Its list, its JSON, and what is near an
+//! unknown key.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use check::registry::limits::{self, Limit};
+use check::registry::{self, Check, Repair};
+
+use crate::json::explain::{ExplainLine, ExplainedCheck, ExplainedLimit, ExplainedMessage, Listed};
+use crate::json::line;
+use crate::server_messages::{self, ServerMessage};
+use crate::text_table::{padded, width};
+
+/// Width of the list.
+const LIST_WIDTH: usize = 80;
+/// Keys that are offered instead of an unknown one.
+const OFFERED: usize = 5;
+/// Longer keys are compared by their start: the work is bounded.
+const LONGEST_KEY: usize = 64;
+
+/// What a key stands for.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// Checks with this id or number.
+    pub checks: Vec<&'static Check>,
+    /// Messages with this number.
+    pub messages: Vec<&'static ServerMessage>,
+    /// Limits with this id.
+    pub limits: Vec<&'static Limit>,
+}
+
+impl Entries {
+    /// Those of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an id, in any case.
+    pub fn find(key: &str) -> Self {
+        match number_of(key) {
+            Some(number) => Self {
+                checks: registry::ALL.iter().copied().filter(|check| check.msg == number).collect(),
+                messages: ServerMessage::find(number).into_iter().collect(),
+                limits: Vec::new(),
+            },
+            None => {
+                let id = key.trim().to_ascii_lowercase();
+                Self {
+                    checks: registry::ALL.iter().copied().filter(|check| check.id == id).collect(),
+                    messages: Vec::new(),
+                    limits: Limit::find(&id).into_iter().collect(),
+                }
+            }
+        }
+    }
+
+    /// Whether the key stands for nothing.
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty() && self.messages.is_empty() && self.limits.is_empty()
+    }
+
+    /// Adds those of another key.
+    pub fn extend(&mut self, other: Self) {
+        self.checks.extend(other.checks);
+        self.messages.extend(other.messages);
+        self.limits.extend(other.limits);
+    }
+
+    /// Writes the explanations.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        crate::explain::write(&self.checks, out)?;
+        if !self.checks.is_empty() && !self.messages.is_empty() {
+            writeln!(out)?;
+        }
+        server_messages::write(&self.messages, out)?;
+        if !self.limits.is_empty() && !(self.checks.is_empty() && self.messages.is_empty()) {
+            writeln!(out)?;
+        }
+        crate::limits::write(&self.limits, out)
+    }
+
+    /// Writes the explanations as JSON, one a line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        for check in &self.checks {
+            line(&ExplainLine::ExplainedCheck(explained_check(check)), out)?;
+        }
+        for message in &self.messages {
+            let ServerMessage { number, title, meaning, look_at, action } = message;
+            let explained = ExplainedMessage { number: *number, title, meaning, look_at, action };
+            line(&ExplainLine::ExplainedMessage(explained), out)?;
+        }
+        for limit in &self.limits {
+            let explained = ExplainedLimit {
+                id: limit.id,
+                kind_of: limit.kind.name(),
+                is_note: limit.is_note,
+                what: limit.what,
+                reason: crate::limits::reason(limit),
+                action: limit.action,
+            };
+            line(&ExplainLine::ExplainedLimit(explained), out)?;
+        }
+        Ok(())
+    }
+}
+
+fn explained_check(check: &'static Check) -> ExplainedCheck {
+    ExplainedCheck {
+        id: check.id,
+        number: check.msg,
+        message: crate::explain::message(check),
+        must_be_true: check.invariant,
+        cause: check.cause,
+        action: check.action,
+        repair: match check.repair {
+            Repair::None => None,
+            Repair::Rebuild | Repair::AllowDataLoss => check.repair.name(),
+        },
+        phase: check.phase.name(),
+        physical_only: check.physical_only,
+    }
+}
+
+/// The number in `8976`, `Msg 8976, Level 16, State 1`, `Error: 824, Severity: 24`.
+fn number_of(key: &str) -> Option<u16> {
+    let key = key.trim().to_ascii_lowercase();
+    let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(&key);
+    let rest = rest.trim_start_matches([':', ' ']);
+    let (digits, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
+}
+
+/// All that can be explained: those with a number by number, then limits by id.
+fn listed() -> Vec<Listed> {
+    let checks = registry::ALL.iter().map(|check| Listed {
+        number: Some(check.msg),
+        id: Some(check.id),
+        title: check.invariant.trim_end_matches('.').to_owned(),
+    });
+    let messages = server_messages::ALL.iter().map(|message| Listed {
+        number: Some(message.number),
+        id: None,
+        title: message.title.to_owned(),
+    });
+    let limits = limits::ALL.iter().map(|limit| Listed {
+        number: None,
+        id: Some(limit.id),
+        title: format!("{}: {}", limit.what, crate::limits::reason(limit)),
+    });
+    let mut all: Vec<Listed> = checks.chain(messages).chain(limits).collect();
+    all.sort_by_key(|entry| (entry.number.is_none(), entry.number, entry.id));
+    all
+}
+
+/// Writes the list of all that can be explained, a line each, cut to 80 columns.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_list(out: &mut dyn io::Write) -> io::Result<()> {
+    const NUMBER: usize = 5;
+    for entry in listed() {
+        let number = entry.number.map(|number| number.to_string()).unwrap_or_default();
+        let id = entry.id.map(|id| format!("{id}: ")).unwrap_or_default();
+        let text = cut(&format!("{id}{}", entry.title), LIST_WIDTH - NUMBER - 2);
+        writeln!(out, "{}  {text}", padded(&number, NUMBER))?;
+    }
+    Ok(())
+}
+
+/// Writes the list as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_list_json(out: &mut dyn io::Write) -> io::Result<()> {
+    listed().into_iter().try_for_each(|entry| line(&ExplainLine::Listed(entry), out))
+}
+
+/// `text`, or its first words and three dots, in at most `most` columns.
+fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let first = crate::text_table::wrap(text, most.saturating_sub(4)).into_iter().next().unwrap_or_default();
+    format!("{} ...", first.trim_end_matches([',', ':', ';']))
+}
+
+/// The numbers or ids nearest to one that is not known, the nearest first.
+pub fn near(key: &str) -> Vec<String> {
+    let mut near = match number_of(key) {
+        Some(number) => near_numbers(number),
+        None => near_ids(&key.trim().to_ascii_lowercase()),
+    };
+    near.truncate(OFFERED);
+    near
+}
+
+/// Numbers that a slip of the finger makes of `number`, or its neighbours.
+fn near_numbers(number: u16) -> Vec<String> {
+    let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
+    let text = number.to_string();
+    let is_slip = |other: &u16| distance(&text, &other.to_string()) == 1;
+    let mut near: Vec<u16> = known.iter().copied().filter(is_slip).collect();
+    near.sort_by_key(|other| (other.abs_diff(number), *other));
+    if near.is_empty() {
+        near.extend(known.range(..number).next_back());
+        near.extend(known.range(number..).next());
+    }
+    near.iter().map(u16::to_string).collect()
+}
+
+/// Ids that contain `key`, then those that differ from it in a few letters.
+fn near_ids(key: &str) -> Vec<String> {
+    let key: String = key.chars().take(LONGEST_KEY).collect();
+    if key.is_empty() {
+        return Vec::new();
+    }
+    let slips = (key.chars().count() / 3).max(2);
+    let mut near: Vec<(usize, &str)> = listed()
+        .iter()
+        .filter_map(|entry| entry.id)
+        .filter_map(|id| {
+            let rank = if id.contains(&key) { 0 } else { distance(&key, id) };
+            (rank <= slips).then_some((rank, id))
+        })
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().map(|(_, id)| id.to_owned()).collect()
+}
+
+/// Letters to insert, delete, change, or swap with the next one, to make `right` of `left`.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    // The rows of the last two letters: a swap looks back two.
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    let mut previous_letter = None;
+    for (row, letter) in left.chars().enumerate() {
+        let mut current = vec![row + 1];
+        let mut previous_other = None;
+        for (column, &other) in right.iter().enumerate() {
+            let of = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX - 1);
+            let mut best = (of(&last, column) + usize::from(letter != other))
+                .min(of(&last, column + 1) + 1)
+                .min(of(&current, column) + 1);
+            if column > 0 && previous_letter == Some(other) && previous_other == Some(letter) {
+                best = best.min(of(&before_last, column - 1) + 1);
+            }
+            current.push(best);
+            previous_other = Some(other);
+        }
+        before_last = std::mem::replace(&mut last, current);
+        previous_letter = Some(letter);
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_one_letter_away() {
+        for (left, right, expected) in [
+            ("8976", "8976", 0),
+            ("8967", "8976", 1),
+            ("897", "8976", 1),
+            ("89976", "8976", 1),
+            ("8975", "8976", 1),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("tree", "page", 3),
+        ] {
+            assert_eq!(distance(left, right), expected, "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_read_as_people_paste_it() {
+        for key in [
+            "8976",
+            " 8976 ",
+            "Msg 8976",
+            "MSG8976",
+            "msg 8976, Level 16, State 1",
+            "Error: 8976, Severity: 16",
+            "8976,",
+        ] {
+            assert_eq!(number_of(key), Some(8976), "{key}");
+        }
+        for key in ["", "tree", "8976x", "msg", "99999999999999"] {
+            assert_eq!(number_of(key), None, "{key}");
+        }
+    }
+}
