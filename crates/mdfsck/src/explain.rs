@@ -54,11 +54,9 @@ fn keys(words: &[String]) -> Vec<String> {
 fn unknown(key: &str) -> Failure {
     let near = directory::near(key);
     let offer = match near.split_last() {
-        Some((only, [])) => format!("; near it is {only}"),
-        Some((last, others)) => format!("; near it are {} and {last}", others.join(", ")),
-        None => String::new(),
+        Some((only, [])) => format!("; did you mean {only}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+        None => ";".to_owned(),
     };
-    Failure::usage(format!(
-        "{key}: no check, message or limit has this number or id{offer}; 'mdfsck explain' lists all"
-    ))
+    Failure::usage(format!("{key}: no check, message or limit has this number or id{offer} 'mdfsck explain' lists all"))
 }

@@ -126,10 +126,21 @@ fn explained_check(check: &'static Check) -> ExplainedCheck {
 /// The number in `8976`, `Msg 8976, Level 16, State 1`, `Error: 824, Severity: 24`.
 fn number_of(key: &str) -> Option<u16> {
     let key = key.trim().to_ascii_lowercase();
-    let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(&key);
-    let rest = rest.trim_start_matches([':', ' ']);
-    let (digits, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+    let text = without_word(&key);
+    let digits = digits(text);
+    let behind = text.get(digits.len()..).unwrap_or_default();
     if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
+}
+
+/// A key in small letters without the word before its number.
+fn without_word(key: &str) -> &str {
+    let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(key);
+    rest.trim_start_matches([':', ' '])
+}
+
+/// The digits at the start of a text.
+fn digits(text: &str) -> String {
+    text.chars().take_while(char::is_ascii_digit).collect()
 }
 
 /// All that can be explained: those with a number by number, then limits by id.
@@ -188,21 +199,28 @@ fn cut(text: &str, most: usize) -> String {
 
 /// The numbers or ids nearest to one that is not known, the nearest first.
 pub fn near(key: &str) -> Vec<String> {
-    let mut near = match number_of(key) {
-        Some(number) => near_numbers(number),
-        None => near_ids(&key.trim().to_ascii_lowercase()),
+    let key: String = key.trim().to_ascii_lowercase().chars().take(LONGEST_KEY).collect();
+    let behind_word = without_word(&key);
+    let mut near = match behind_word.starts_with(|c: char| c.is_ascii_digit()) {
+        true => near_numbers(&digits(behind_word)),
+        false => near_ids(&key),
     };
     near.truncate(OFFERED);
     near
 }
 
-/// Numbers that a slip of the finger makes of `number`, or its neighbours.
-fn near_numbers(number: u16) -> Vec<String> {
+/// Numbers that begin with `digits` or that a slip of the finger makes of them; otherwise their neighbours.
+fn near_numbers(digits: &str) -> Vec<String> {
     let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
-    let text = number.to_string();
-    let is_slip = |other: &u16| distance(&text, &other.to_string()) == 1;
-    let mut near: Vec<u16> = known.iter().copied().filter(is_slip).collect();
-    near.sort_by_key(|other| (other.abs_diff(number), *other));
+    let number: u16 = digits.parse().unwrap_or(u16::MAX);
+    let mut near: Vec<_> = known
+        .iter()
+        .map(|&other| (other, other.to_string()))
+        .filter(|(_, text)| distance(digits, text) <= 1)
+        .map(|(other, text)| (!text.starts_with(digits), other.abs_diff(number), other))
+        .collect();
+    near.sort_unstable();
+    let mut near: Vec<u16> = near.into_iter().map(|(_, _, other)| other).collect();
     if near.is_empty() {
         near.extend(known.range(..number).next_back());
         near.extend(known.range(number..).next());
@@ -212,7 +230,6 @@ fn near_numbers(number: u16) -> Vec<String> {
 
 /// Ids that contain `key`, then those that differ from it in a few letters.
 fn near_ids(key: &str) -> Vec<String> {
-    let key: String = key.chars().take(LONGEST_KEY).collect();
     if key.is_empty() {
         return Vec::new();
     }
@@ -221,7 +238,7 @@ fn near_ids(key: &str) -> Vec<String> {
         .iter()
         .filter_map(|entry| entry.id)
         .filter_map(|id| {
-            let rank = if id.contains(&key) { 0 } else { distance(&key, id) };
+            let rank = if id.contains(key) { 0 } else { distance(key, id) };
             (rank <= slips).then_some((rank, id))
         })
         .collect();

@@ -68,7 +68,7 @@ mod tests {
         for message in ALL {
             assert!(!message.title.is_empty() && !message.title.ends_with('.'), "{}", message.number);
             for text in [message.meaning, message.look_at, message.action] {
-                assert!(text.trim() == text && text.ends_with('.'), "{}: {text:?}", message.number);
+                assert!(text.trim() == text && text.ends_with(['.', '?']), "{}: {text:?}", message.number);
             }
         }
     }

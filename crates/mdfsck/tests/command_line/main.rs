@@ -4,6 +4,7 @@
 
 mod backups;
 mod database;
+mod explain;
 #[cfg(feature = "lab")]
 mod logs;
 
@@ -18,12 +19,13 @@ use tempfile::TempDir;
 
 use backups::with_backups;
 use database::with_database;
+use explain::explanations;
 
 type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let alone = without_database().into_iter().chain(with_lab());
+    let alone = without_database().into_iter().chain(explanations()).chain(with_lab());
     let mut trials: Vec<Trial> = alone.map(|(name, test)| trial(name, test, None)).collect();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
@@ -300,11 +302,6 @@ fn without_database() -> Vec<(&'static str, Test)> {
                 ensure(output.status.code() == Some(0) && !output.stdout.is_empty(), format!("{arguments:?}"))?;
             }
             Ok(())
-        }),
-        ("explain knows messages and ids, and says when it does not", |folder| {
-            let output = mdfsck(folder, &["explain", "8976"]);
-            ensure(text(&output.stdout).contains("tree.child-unseen"), "8976")?;
-            refused(&mdfsck(folder, &["explain", "1"]), 8, &["1"])
         }),
     ]
 }

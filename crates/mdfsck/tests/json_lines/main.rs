@@ -289,6 +289,11 @@ fn events(lines: &mut Lines) {
     assert!(lines.of_kind("error").any(|line| line["text"].as_str().unwrap().contains("is cut off at byte")));
 }
 
+fn explanations(lines: &mut Lines) {
+    assert_eq!(lines.run(&["explain", "--json"], &[]), 0);
+    assert_eq!(lines.run(&["explain", "--json", "8976", "2570", "823", "tree.compressed-entries"], &[]), 0);
+}
+
 #[test]
 fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     let mut lines = Lines::new();
@@ -300,6 +305,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     backups(&mut lines);
     logs(&mut lines);
     events(&mut lines);
+    explanations(&mut lines);
     let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert_eq!(met, lines.schema.kinds());
     let is_database = |line: &Value| line["kind"].is_null() && line["database"].is_string();
