@@ -69,7 +69,7 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
                 ("897", &["8970"]),
                 ("8976x", &["did you mean 8976"]),
                 // No slip: its neighbours.
-                ("4500", &["3859 or 5102"]),
+                ("4500", &["3859 or 5171"]),
                 ("99999", &["did you mean 9726?"]),
                 ("tree", &["tree.chain-linkage"]),
                 ("tree.chlid-unseen", &["did you mean tree.child-unseen"]),
