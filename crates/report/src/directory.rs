@@ -72,7 +72,8 @@ impl Entries {
             writeln!(out)?;
         }
         server_messages::write(&self.messages, out)?;
-        if !self.limits.is_empty() && !(self.checks.is_empty() && self.messages.is_empty()) {
+        let is_first = self.checks.is_empty() && self.messages.is_empty();
+        if !self.limits.is_empty() && !is_first {
             writeln!(out)?;
         }
         crate::limits::write(&self.limits, out)
