@@ -760,7 +760,7 @@ pub static ALL: &[ServerMessage] = &[
         "repair in emergency mode failed",
         "Log and damage could not be brought into any consistent state.",
         REPAIR_NOT_DONE,
-        "Restore. Without a backup, 'mdfsck extract' and 'mdfsck page' show what is left on pages that can be read.",
+        "Restore. Without a backup, 'mdfsck tables' and 'mdfsck page' show what can still be read.",
     ),
     row(7910, "repair allocated a page", "A page that is in use was marked as allocated.", REPAIRED, AFTER_REPAIR),
     row(
@@ -980,7 +980,7 @@ pub static ALL: &[ServerMessage] = &[
         "a NULL column has a length",
         "A variable-length column is marked NULL in a row that still has bytes for it.",
         "Page and slot ('mdfsck page FILE:PAGE'). Servers write such rows, so mdfsck does not call them damage.",
-        "Update the column of that row to NULL, or to a value and back, then check again.",
+        "Nothing, if it is the only message; an update of the row writes it anew.",
     ),
     row(
         7963,
