@@ -210,7 +210,7 @@ pub static ALL: &[ServerMessage] = &[
         2536,
         "DBCC results for an object",
         "It begins the results of a database or a table.",
-        "The lines behind it.",
+        "The lines after it.",
         NOTHING,
     ),
     row(2538, "extents and pages of a file", "CHECKALLOC counts the extents and pages of each file.", COUNTS, NOTHING),
@@ -453,7 +453,7 @@ pub static ALL: &[ServerMessage] = &[
         "DBCC ended abnormally",
         "The check stopped early: what it did not report is not sound, but unknown.",
         "The error state: 0 or 3, damage of metadata (8930); 1, an internal error (8967); 2, a failed repair in emergency mode; 4, an \
-         assertion or access violation; 5, unknown. The messages and dumps before it tell more.",
+         assertion or access violation; 5, unknown. The messages and dumps before it say more.",
         "Run 'mdfsck check' on the files or a backup: it goes on where DBCC has to stop. Restore if it finds damage.",
     ),
     row(
@@ -588,7 +588,7 @@ pub static ALL: &[ServerMessage] = &[
     row(
         5278,
         "a page is newer than the snapshot",
-        "DBCC read a page with an LSN behind the end of the log of its snapshot. It may be a fault of the snapshot, or a page of another \
+        "DBCC read a page with an LSN after the end of the log of its snapshot. It may be a fault of the snapshot, or a page of another \
          moment.",
         "Page and LSN in the message.",
         "Run it again. If it stays, 'mdfsck audit' compares every page with the log.",
@@ -845,7 +845,7 @@ pub static ALL: &[ServerMessage] = &[
         7923,
         "the table that the next lines are about",
         "CHECKALLOC begins the list of a table.",
-        "The lines behind it.",
+        "The lines after it.",
         NOTHING,
     ),
     row(
