@@ -292,6 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn findings_that_only_add_to_another_say_so() {
+        let following: Vec<&str> =
+            ALL.iter().filter(|check| check.follows_from_another()).map(|check| check.id).collect();
+        let expected = [
+            "allocation.interval-unchecked",
+            "allocation.extent-owner",
+            "iam.invalid",
+            "page.unprocessed",
+            "index.row-missing-detail",
+            "index.row-surplus-detail",
+            "lob.owner",
+            "partition.wrong-detail",
+        ];
+        assert_eq!(following, expected);
+    }
+
+    #[test]
     fn a_check_is_found_by_id_and_by_number() {
         assert_eq!(Check::find("8976").len(), 1);
         assert_eq!(Check::find("Msg 8976"), Check::find("tree.child-unseen"));

@@ -27,7 +27,8 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
 }
 
-/// The same; the catalog names another folder, and so many log files. Also returns the rowsets of the tables, in the order of the tables.
+/// Like [`write`], but the catalog says that the files are in the folder `listed`, and names `log_files` log files. Also returns
+/// the rowsets of the tables, in the order of the tables.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,

@@ -13,6 +13,14 @@ const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
 pub(crate) const CLEAN: u32 = 0x4000_0000;
 
+/// Places in the boot page's record.
+pub(crate) const STATUS: usize = 0x24;
+pub(crate) const CHECKPOINT_LSN: usize = 0x15C;
+/// Where redo starts; from [`FIRST_WITH_REDO_LSN`] on.
+pub(crate) const REDO_LSN: usize = 0x174;
+/// 2012.
+pub(crate) const FIRST_WITH_REDO_LSN: u16 = 706;
+
 /// 2024-01-02 10:00, as a datetime.
 pub(crate) const CREATED: [u8; 8] = [0xC0, 0xCB, 0xA4, 0x00, 0xEB, 0xB0, 0x00, 0x00];
 
@@ -67,7 +75,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x02, &facts.boot_length.to_le_bytes());
     put(0x04, &facts.number.to_le_bytes());
     put(0x06, &facts.number.to_le_bytes());
-    put(0x24, &(SIMPLE | CLEAN | verify).to_le_bytes());
+    put(STATUS, &(SIMPLE | CLEAN | verify).to_le_bytes());
     put(0x28, &boot.last_object.to_le_bytes());
     put(0x2C, &CREATED);
     put(0x34, &[0x20; 256]);
@@ -76,10 +84,10 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x138, &7u16.to_le_bytes());
     put(0x13A, &facts.compatibility.to_le_bytes());
     put(0x13C, &2000u64.to_le_bytes());
-    put(0x15C, &checkpoint);
+    put(CHECKPOINT_LSN, &checkpoint);
     put(0x166, &2u16.to_le_bytes());
-    if facts.number >= 706 {
-        put(0x174, &checkpoint);
+    if facts.number >= FIRST_WITH_REDO_LSN {
+        put(REDO_LSN, &checkpoint);
     }
     put(0x188, &description.collation.to_le_bytes());
     put(0x190, &0x6100_0000u32.to_le_bytes());

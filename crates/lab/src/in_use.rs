@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::database::Written;
 use crate::description::Description;
 use crate::disk::{LabError, file_id};
-use crate::fixed::{CLEAN, log_header};
+use crate::fixed::{CHECKPOINT_LSN, CLEAN, FIRST_WITH_REDO_LSN, REDO_LSN, STATUS, log_header};
 use crate::ids::{PAGE, PageId};
 use crate::log::{Change, HEADER_PAGE, Log, LogForm, part_header};
 use crate::page::{self, Lsn, PageVerify};
@@ -21,14 +21,9 @@ const CHANGED_BYTES: usize = 40;
 const VLF_BYTES: u64 = 64 << 20;
 /// After all LSNs that the lab gives pages.
 const FIRST_SEQUENCE: u32 = 1000;
-/// The boot page, its record, and fields in it.
+/// The boot page, and the start of its record.
 const BOOT_PAGE: u64 = 9;
 const RECORD: usize = 96;
-const STATUS: usize = RECORD + 0x24;
-const CHECKPOINT_LSN: usize = RECORD + 0x15C;
-const REDO_LSN: usize = RECORD + 0x174;
-/// 2012.
-const FIRST_WITH_REDO_LSN: u16 = 706;
 
 /// A database that was in use.
 #[derive(Clone, Debug)]
@@ -101,8 +96,8 @@ fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabE
         _ => PageVerify::None,
     };
     page::unprotect(&mut boot);
-    boot[STATUS + 3] &= !((CLEAN >> 24) as u8);
-    let mut put = |at: usize| boot[at..at + 10].copy_from_slice(&checkpoint.bytes());
+    boot[RECORD + STATUS + 3] &= !((CLEAN >> 24) as u8);
+    let mut put = |at: usize| boot[RECORD + at..RECORD + at + 10].copy_from_slice(&checkpoint.bytes());
     put(CHECKPOINT_LSN);
     if version >= FIRST_WITH_REDO_LSN {
         put(REDO_LSN);

@@ -116,7 +116,7 @@ impl Change {
         self.old.iter().map(|byte| !byte).collect()
     }
 
-    /// A change of so many bytes at the most in the fixed part of the first row of a user's leaf page; none of other pages.
+    /// A change of up to `most` bytes in the fixed part of the first row of a user's leaf page; `None` for other pages.
     pub(crate) fn of_first_row(id: PageId, bytes: &[u8], most: usize) -> Option<Self> {
         let mut page = *bytes.first_chunk::<PAGE>()?;
         page::unprotect(&mut page);

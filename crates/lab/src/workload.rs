@@ -59,8 +59,8 @@ pub struct Spec {
     pub log_files: u16,
     /// Checkpoints are taken now and then; without them all of the log is to be redone.
     pub has_checkpoints: bool,
-    /// Every so many transactions of users one has a name, as with BEGIN TRANSACTION WITH MARK: `mark 1` to `mark 3`, and the
-    /// same again. 0 is none.
+    /// Every transaction of a user with a number divisible by this has a mark, as BEGIN TRANSACTION WITH MARK gives it: `mark 1`,
+    /// `mark 2`, `mark 3`, and these again. With 0 none has one.
     pub marked_each: u64,
 }
 

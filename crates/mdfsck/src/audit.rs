@@ -53,8 +53,8 @@ pub(crate) fn of_log(
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 
-/// Compares the pages with the log on a thread of its own while the database is recovered, on one thread after the other if there
-/// is no other one. `recover` asks whether pages are newer than the log once it has made its own.
+/// Runs `audit` on another thread while `recover` runs on this one; with one thread, or if no other can be started, `audit` runs
+/// when `recover` asks for its result. What it asks, once its pages are made, is whether pages are newer than the log.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

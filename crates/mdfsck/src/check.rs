@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         if granted < least.saturating_add(recovered.kept_bytes()) {
             recovered.keep_at_most(granted.saturating_sub(least))?;
         }
-        refuse_small_grant(granted, least + recovered.kept_bytes(), &options)?;
+        refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
         options.memory_bytes = Some(granted - recovered.kept_bytes());
     }
     let source = recovered.pages_or(source);

@@ -76,23 +76,30 @@ fn clear(dir: &Path, file: &str) -> Result<(), Failure> {
         let path = path.to_owned();
         move |cause: io::Error| Failure::unable(format!("{}: {cause}", path.display()))
     };
-    let folders = |folder: &Path| -> Result<Vec<PathBuf>, Failure> {
-        let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
-        Ok(entries.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
+    let entries = |folder: &Path| -> Result<Vec<PathBuf>, Failure> {
+        let found = std::fs::read_dir(folder).and_then(|found| found.collect::<io::Result<Vec<_>>>());
+        Ok(found.map_err(failed(folder))?.iter().map(std::fs::DirEntry::path).collect())
+    };
+    // What a link leads to is not the demo's.
+    let is_own = |path: &Path, is_kind: fn(&std::fs::Metadata) -> bool| {
+        std::fs::symlink_metadata(path).is_ok_and(|metadata| is_kind(&metadata))
     };
     let is_known = |path: &Path| {
         let names = DAMAGE.iter().map(|(name, ..)| *name).chain([SOUND]);
-        path.is_dir() && path.file_name().is_some_and(|own| names.into_iter().any(|name| own == name))
+        is_own(path, std::fs::Metadata::is_dir)
+            && path.file_name().is_some_and(|own| names.into_iter().any(|name| own == name))
     };
-    let known = folders(dir)?;
+    let known = entries(dir)?;
     let mut old = Vec::new();
     for folder in &known {
         if is_known(folder) {
-            old.extend(folders(folder)?);
+            old.extend(entries(folder)?);
         }
     }
     let is_a_demo = known.iter().all(|folder| is_known(folder))
-        && old.iter().all(|path| path.is_file() && path.file_name().is_some_and(|own| own == file));
+        && old
+            .iter()
+            .all(|path| is_own(path, std::fs::Metadata::is_file) && path.file_name().is_some_and(|own| own == file));
     if !is_a_demo {
         return Err(Failure::usage(format!(
             "{}: exists and holds other files than those of a demo; name another folder: mdfsck demo FOLDER",

@@ -178,7 +178,7 @@ pub(crate) struct NewArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     in_log: Option<u32>,
 
-    /// With --in-log: only one page in so many
+    /// With --in-log: change only one page in N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1,
           requires = "in_log")]
     one_page_in: u32,

@@ -73,7 +73,7 @@ impl Outcome<'_> {
 }
 
 /// Recovers the database in memory, with the log that was named in `paths`, or else with the one beside the data files.
-/// `is_newer` is asked once the pages are made: whether pages that the log does not change are newer than it.
+/// `is_newer` is asked once the pages are made: whether the audit found pages that are newer than the log.
 ///
 /// # Errors
 /// A log that was named and does not belong to the data files, or cannot be read; a temporary file that fails.

@@ -115,12 +115,15 @@ impl Recovery {
         let mut to_fill = heaps.iter().copied().peekable();
         let mut filled: BTreeMap<PageId, u8> = BTreeMap::new();
         loop {
-            let next = [redo.next_page()?, undo.next_page()?, to_fill.peek().copied()];
+            let to_redo = redo.next_page()?;
+            let next = [to_redo, undo.next_page()?, to_fill.peek().copied()];
             let Some(page) = next.into_iter().flatten().min() else { break };
             to_fill.next_if_eq(&page);
             let mut making = Making::new(source, page, &analysis);
             let mut is_changed = false;
-            if lacking.is_none() && making.stored_lsn > analysis.end && newer.len() < MAX_NEWER {
+            // As with the table: of pages that the log changes from where redo starts.
+            let is_newer = lacking.is_none() && to_redo == Some(page) && making.stored_lsn > analysis.end;
+            if is_newer && newer.len() < MAX_NEWER {
                 newer.push((page, making.stored_lsn));
             }
             while let Some((lsn, bytes)) = redo.next_of(page)? {

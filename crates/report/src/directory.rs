@@ -151,7 +151,7 @@ fn listed() -> Vec<Listed> {
         id: Some(check.id),
         title: check.invariant.trim_end_matches('.').to_owned(),
     });
-    let messages = server_messages::ALL.iter().map(|message| Listed {
+    let messages = server_messages::all().into_iter().map(|message| Listed {
         number: Some(message.number),
         id: None,
         title: message.title.to_owned(),

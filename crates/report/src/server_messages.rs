@@ -1,13 +1,29 @@
-//! Messages of SQL Server that no check gives, for people: what they mean, what to look at, what to do.
+//! Messages of SQL Server that no check gives, for people: what they mean, what to look at, what to do. A file for each family
+//! has them by number.
 
 use std::io;
 
-pub use table::ALL;
-
 use crate::text_table::wrap;
 
-#[path = "server_messages/table.rs"]
-mod table;
+mod advice;
+mod broker;
+mod catalog;
+mod columnstore;
+mod dbcc;
+mod engine;
+mod filestream;
+mod repair;
+
+/// The families.
+static FAMILIES: [&[ServerMessage]; 7] = [
+    engine::MESSAGES,
+    dbcc::MESSAGES,
+    repair::MESSAGES,
+    catalog::MESSAGES,
+    columnstore::MESSAGES,
+    filestream::MESSAGES,
+    broker::MESSAGES,
+];
 
 /// Width of explanations.
 const WIDTH: usize = 100;
@@ -30,8 +46,25 @@ pub struct ServerMessage {
 impl ServerMessage {
     /// The row of a number.
     pub fn find(number: u16) -> Option<&'static Self> {
-        ALL.binary_search_by_key(&number, |message| message.number).ok().and_then(|place| ALL.get(place))
+        FAMILIES.iter().copied().flatten().find(|message| message.number == number)
     }
+}
+
+/// All of them, by number.
+pub fn all() -> Vec<&'static ServerMessage> {
+    let mut all: Vec<&ServerMessage> = FAMILIES.iter().copied().flatten().collect();
+    all.sort_by_key(|message| message.number);
+    all
+}
+
+const fn row(
+    number: u16,
+    title: &'static str,
+    meaning: &'static str,
+    look_at: &'static str,
+    action: &'static str,
+) -> ServerMessage {
+    ServerMessage { number, title, meaning, look_at, action }
 }
 
 /// Writes the explanations of `messages`, one after another.
@@ -63,9 +96,11 @@ mod tests {
 
     #[test]
     fn numbers_ascend_and_every_row_is_whole() {
-        assert!(ALL.is_sorted_by_key(|message| message.number));
-        assert!(ALL.windows(2).all(|pair| pair[0].number != pair[1].number));
-        for message in ALL {
+        for family in FAMILIES {
+            assert!(family.is_sorted_by_key(|message| message.number));
+        }
+        assert!(all().windows(2).all(|pair| pair[0].number < pair[1].number), "each number once");
+        for message in all() {
             assert!(!message.title.is_empty() && !message.title.ends_with('.'), "{}", message.number);
             for text in [message.meaning, message.look_at, message.action] {
                 assert!(text.trim() == text && text.ends_with(['.', '?']), "{}: {text:?}", message.number);

@@ -76,16 +76,17 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
 /// Why a file has no backup set: it is something else, or damaged.
 pub fn no_set(path: &Path) -> OpenError {
     let mut start = vec![0; IDENTIFY_BYTES];
-    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)).unwrap_or_default();
-    start.truncate(read);
+    let read = File::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
     let path = path.to_owned();
+    let Ok(read) = read else { return OpenError::NoSet { path } };
+    start.truncate(read);
     let what = match (identify(&start), Archive::of(&start)) {
         (FileKind::Backup(_), _) => return OpenError::NoSet { path },
-        (FileKind::Data { .. }, _) => "a data file",
-        (FileKind::Log, _) => "a transaction log file",
+        (FileKind::Data { .. }, _) => ": it is a data file",
+        (FileKind::Log, _) => ": it is a transaction log file",
         (FileKind::Other, Some(archive)) => return OpenError::Compressed { path, archive },
-        (FileKind::Other, None) if start.is_empty() => "empty",
-        (FileKind::Other, None) => "something else",
+        (FileKind::Other, None) if start.is_empty() => ": it is empty",
+        (FileKind::Other, None) => ", or its start is damaged",
     };
     OpenError::OtherThanBackup { path, what }
 }

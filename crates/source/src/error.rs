@@ -1,7 +1,7 @@
 //! Why a database could not be opened or a page not read. Each message names file, place, cause and remedy in one line.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use format::Lsn;
 
@@ -83,11 +83,11 @@ pub enum OpenError {
         archive: &'static Archive,
     },
     /// Another file where backups are expected.
-    #[error("{}: is {what}, not a SQL Server backup", path.display())]
+    #[error("{}: is not a SQL Server backup{what}", path.display())]
     OtherThanBackup {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// What it is, as the end of the message.
         what: &'static str,
     },
     /// A backup without a set that can be read.
@@ -342,11 +342,15 @@ fn listed(names: &[String]) -> String {
 
 /// Paths as they stand in a command.
 fn arguments(paths: &[PathBuf]) -> String {
-    let quoted = |path: &PathBuf| match path.display().to_string() {
+    paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
+}
+
+/// A path as it stands in a command.
+pub(crate) fn argument(path: &Path) -> String {
+    match path.display().to_string() {
         text if text.contains(char::is_whitespace) => format!("\"{text}\""),
         text => text,
-    };
-    paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What to do about a file that the system does not let be read, as the end of a message; empty where the cause says it.

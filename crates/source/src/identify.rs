@@ -1,10 +1,14 @@
 //! What a file is, by its content, never by its name.
 
+use std::path::Path;
+
 use format::file_header::FileHeader;
 use format::log::vlf;
 use format::page::PAGE_BYTES;
 use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
+
+use crate::error::argument;
 
 /// Bytes that [`identify`] needs: the first four pages.
 pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
@@ -58,8 +62,8 @@ impl Archive {
     }
 
     /// The command that checks a backup in it without a copy on disk.
-    pub(crate) fn pipe(&self, path: &std::path::Path) -> String {
-        let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { path.display().to_string() };
+    pub(crate) fn pipe(&self, path: &Path) -> String {
+        let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { argument(path) };
         format!("{} {path} | mdfsck check -", self.command)
     }
 }

@@ -294,4 +294,36 @@ mod tests {
         assert_eq!(LogRecord::new(&count_delta(5, 0x50, 8)).change(), None, "a kind that is not known");
         assert_eq!(LogRecord::new(&count_delta(0, 0x50, 8)[..0x70]).change(), None, "a record that is cut off");
     }
+
+    /// A FORMAT_PAGE record of a data page with these elements.
+    fn format_page(elements: &[&[u8]]) -> Vec<u8> {
+        const FIXED: u16 = 84;
+        let mut bytes = vec![0; FIXED.into()];
+        bytes[2..4].copy_from_slice(&FIXED.to_le_bytes());
+        (bytes[0x16], bytes[0x17]) = (Operation::FORMAT_PAGE.0, 2);
+        bytes[0x37] = 1;
+        if !elements.is_empty() {
+            bytes.extend((elements.len() as u16).to_le_bytes());
+            for element in elements {
+                bytes.extend((element.len() as u16).to_le_bytes());
+            }
+            for element in elements {
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+                bytes.extend_from_slice(element);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_page_of_an_index_build_is_in_its_format_page_record() {
+        let images = |bytes: &[u8]| match LogRecord::new(bytes).change() {
+            Some(Change::Format(page)) => Some((page.start.to_vec(), page.end.to_vec())),
+            _ => None,
+        };
+        let whole = format_page(&[b"rows, from the header on", b"slots"]);
+        assert_eq!(images(&whole), Some((b"rows, from the header on".to_vec(), b"slots".to_vec())));
+        assert_eq!(images(&format_page(&[])), Some((Vec::new(), Vec::new())), "an empty page");
+        assert_eq!(images(&whole[..whole.len() - 3]), None, "half of a page is none");
+    }
 }

@@ -13,7 +13,7 @@ use super::{Stop, TableTruth, Truth, Values, Workload};
 use crate::backup::live::{self, LiveKind, LiveSet};
 use crate::backup::tape::put;
 use crate::disk::LabError;
-use crate::fixed::guid;
+use crate::fixed::{STATUS, guid};
 use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
@@ -226,7 +226,6 @@ struct Copied {
 impl Engine<'_> {
     /// The database keeps its log until it is backed up.
     fn use_full_recovery(&mut self) {
-        const STATUS: usize = 0x24;
         const SIMPLE: u8 = 8;
         self.pool.frame(BOOT_PAGE).records[0][STATUS] &= !SIMPLE;
         self.pool.flush(BOOT_PAGE);

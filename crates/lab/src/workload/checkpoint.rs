@@ -4,16 +4,12 @@ use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
 use super::journal::Step;
 use crate::backup::tape::put;
-use crate::fixed::CLEAN;
+use crate::fixed::{CHECKPOINT_LSN, CLEAN, FIRST_WITH_REDO_LSN, REDO_LSN, STATUS};
 use crate::ids::PageId;
 use crate::log::operation;
 use crate::page::Lsn;
 
 pub(super) const BOOT_PAGE: PageId = PageId::new(1, 9);
-/// Fields of the boot page's record.
-const STATUS: usize = 0x24;
-const CHECKPOINT_LSN: usize = 0x15C;
-const REDO_LSN: usize = 0x174;
 /// Counters in rows of sysallocunits and sysrowsets.
 const PAGES_DATA: u32 = 0x35;
 const PAGES_USED: u32 = 0x2D;
@@ -144,7 +140,7 @@ impl Engine<'_> {
 
     /// The boot page's checkpoint is written without a record.
     fn set_boot_lsns(&mut self, checkpoint: Lsn, redo: Lsn) {
-        let has_redo = self.version >= 706;
+        let has_redo = self.version >= FIRST_WITH_REDO_LSN;
         let record = &mut self.pool.frame(BOOT_PAGE).records[0];
         put(record, CHECKPOINT_LSN, &checkpoint.bytes());
         if has_redo {

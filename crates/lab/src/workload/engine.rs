@@ -30,8 +30,9 @@ pub(super) struct Engine<'a> {
     pub(super) version: u16,
     /// Whether a run takes checkpoints of its own.
     pub(super) has_checkpoints: bool,
-    /// Every so many transactions of users one is marked; 0 is none. How many began so far.
+    /// See [`Spec::marked_each`](super::Spec::marked_each).
     pub(super) marked_each: u64,
+    /// Transactions of users that began so far.
     pub(super) begun: u64,
     /// The last BEGIN_CKPT record.
     pub(super) checkpoint: Lsn,

@@ -41,7 +41,7 @@ pub(super) struct Written {
 pub(super) struct Journal {
     form: LogForm,
     vlf_bytes: u64,
-    /// Of all log files: they have them in turn.
+    /// The VLFs of all log files, which take turns.
     vlfs: Vec<Vlf>,
     /// Ids of these files.
     files: Vec<u16>,
@@ -64,7 +64,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// An empty log of so many VLFs of this size, in files with these ids.
+    /// An empty log of `vlfs` VLFs with `vlf_bytes` bytes each, in files with these ids.
     pub(super) fn new(form: LogForm, first_sequence: u32, (vlfs, vlf_bytes): (u32, u64), files: Vec<u16>) -> Self {
         let room = (vlf_bytes - HEADER_PAGE) as usize;
         let empty = Vlf { sequence: 0, uses: 0, blocks: vec![0; room] };

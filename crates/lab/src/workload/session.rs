@@ -23,7 +23,7 @@ const MOST_IN_ROW: usize = 8000;
 const ROLLBACKS: u64 = 30;
 
 impl Engine<'_> {
-    /// Runs so many transactions; others may be open at the end.
+    /// Runs this number of transactions; others may be open at the end.
     pub(super) fn run(&mut self, transactions: u64) -> Step {
         let mut ended = 0;
         while ended < transactions {

@@ -16,7 +16,7 @@ use crate::build::{BuiltRowset, table_seed, unit_kind};
 use crate::database::write_tables;
 use crate::description::Description;
 use crate::disk::LabError;
-use crate::fixed::{log_file_id, log_header, log_suffix};
+use crate::fixed::{CHECKPOINT_LSN, log_file_id, log_header, log_suffix};
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
 use crate::keys::KeyOrder;
 use crate::log::{HEADER_PAGE, LogForm, MOST_BYTES, SECTOR};
@@ -36,7 +36,7 @@ const MOST_LOG_FILES: u16 = 4;
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
 /// Place of the checkpoint's LSN on the boot page.
-const CHECKPOINT_LSN: usize = 0x1BC;
+const CHECKPOINT: usize = 96 + CHECKPOINT_LSN;
 const BOOT_PAGE: usize = 9;
 /// The number of a new transaction.
 const FIRST_TRANSACTION: u32 = 0x400;
@@ -104,7 +104,7 @@ impl Base {
             *page = Arc::from(frame.bytes());
         }
         let boot = pages.first().and_then(|pages| pages.get(BOOT_PAGE));
-        let sequence = boot.and_then(|page| page[CHECKPOINT_LSN..].first_chunk::<4>().copied()).unwrap_or_default();
+        let sequence = boot.and_then(|page| page[CHECKPOINT..].first_chunk::<4>().copied()).unwrap_or_default();
         let first_sequence = u32::from_le_bytes(sequence);
         let mut this = Self { description, names, pages, rowsets: Vec::new(), tables: Vec::new(), first_sequence };
         this.find_rowsets(built);

@@ -216,7 +216,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 if may_read { command.uid(NOBODY).gid(NOBODY).output() } else { command.output() }
             };
             if run(&["--version"]).is_err() {
-                // The program lies where nobody else may start it.
+                // Other users may not enter the folder that the program is in.
                 return Ok(());
             }
             let words = [log, "Permission denied", "as a user who may read it"];

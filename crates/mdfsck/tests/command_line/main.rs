@@ -171,6 +171,14 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 ensure(names.map(read) == first, "nothing is removed")?;
                 std::fs::remove_file(folder.join(other))?;
             }
+            // What a link leads to is not the demo's.
+            #[cfg(unix)]
+            {
+                std::fs::rename(folder.join("here/0-sound"), folder.join("mine"))?;
+                std::os::unix::fs::symlink(folder.join("mine"), folder.join("here/0-sound"))?;
+                refused(&mdfsck(folder, &["demo", "here"]), 8, &["here", "holds other files"])?;
+                ensure(names.map(read) == first, "nothing is removed through a link")?;
+            }
             Ok(())
         }),
         ("a file that another program compressed is named as such, with the command that helps", |folder| {
@@ -193,11 +201,13 @@ fn with_lab_databases() -> Vec<(&'static str, Test)> {
                 refused(&mdfsck(folder, &["extract", name, "-o", "e"]), 4, &[name, "is compressed with", remedy])?;
             }
             ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;
-            refused(
-                &mdfsck(folder, &["chain", "s/orders.mdf"]),
-                4,
-                &["orders.mdf", "is a data file, not a SQL Server backup"],
-            )
+            let data_file = ["orders.mdf", "is not a SQL Server backup: it is a data file"];
+            refused(&mdfsck(folder, &["chain", "s/orders.mdf"]), 4, &data_file)?;
+            std::fs::write(folder.join("notes.txt"), b"mine")?;
+            let other = ["notes.txt", "is not a SQL Server backup, or its start is damaged"];
+            refused(&mdfsck(folder, &["chain", "notes.txt"]), 4, &other)?;
+            std::fs::copy(folder.join("a.gz"), folder.join("a b.gz"))?;
+            refused(&mdfsck(folder, &["check", "a b.gz"]), 4, &["gunzip -c \"a b.gz\" | mdfsck check -"])
         }),
         ("the same file twice is one file", |folder| {
             ensure(mdfsck(folder, &["lab", "new", "s", "--size", "9MB"]).status.success(), "lab new")?;

@@ -19,7 +19,7 @@ use crate::subject::{check_pages, folder};
 
 /// Trials that share a database.
 const TRIALS_PER_PAIR: u64 = 10;
-/// Of eight trials so many plant damage.
+/// Trials in eight that plant damage.
 const PLANTED_OF_EIGHT: usize = 3;
 /// How often a page is sought that can be damaged.
 const TRIES: usize = 200;

@@ -1,0 +1,168 @@
+//! Service Broker.
+
+use super::advice::{AFTER_REPAIR, NOTHING, REPAIRED};
+use super::{ServerMessage, row};
+
+const BROKER_LOOK: &str = "The Service Broker object that the message names (sys.services, sys.service_contracts, sys.service_queues, \
+                           sys.conversation_endpoints), and damage reported before this line.";
+const BROKER_MEND: &str = "Restore if messages matter; otherwise end the conversations with cleanup, or drop and create the object again. \
+                           REPAIR_ALLOW_DATA_LOSS drops what has lost its counterpart.";
+const BROKER_COUNT: &str = "The figure; it is 0 or small where Service Broker is not in use.";
+
+/// By number.
+pub(super) static MESSAGES: &[ServerMessage] = &[
+    row(9605, "conversation priorities analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9667, "services analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9668, "service queues analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9669, "conversation endpoints analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9670, "remote service bindings analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(
+        9671,
+        "repair removed messages from the transmission queue",
+        "Messages of a conversation that does not exist were deleted.",
+        REPAIRED,
+        AFTER_REPAIR,
+    ),
+    row(
+        9672,
+        "repair removed messages from a queue",
+        "Messages of a conversation that does not exist were deleted.",
+        REPAIRED,
+        AFTER_REPAIR,
+    ),
+    row(
+        9673,
+        "repair disabled the activation of a queue",
+        "Procedure or user of the activation is missing.",
+        "The activation of the queue in sys.service_queues.",
+        "Set the activation again with ALTER QUEUE, then check.",
+    ),
+    row(9674, "conversation groups analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9675, "message types analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(9676, "service contracts analyzed", "A figure of the Service Broker checks.", BROKER_COUNT, NOTHING),
+    row(
+        9677,
+        "a contract refers to a missing message type",
+        "Its message type is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9678,
+        "a service refers to a missing contract",
+        "Its contract is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(9679, "a service refers to a missing queue", "Its queue is not in the catalog.", BROKER_LOOK, BROKER_MEND),
+    row(
+        9680,
+        "a conversation refers to a missing group",
+        "Its conversation group is not there.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9681,
+        "a conversation refers to a missing contract",
+        "Its contract is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9682,
+        "a conversation refers to a missing service",
+        "Its service is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9683,
+        "a conversation group refers to a missing service",
+        "Its service is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(9684, "repair dropped a service", "The service had lost what it needs.", REPAIRED, AFTER_REPAIR),
+    row(9685, "repair dropped a contract", "The contract had lost what it needs.", REPAIRED, AFTER_REPAIR),
+    row(9686, "repair dropped a conversation", "The conversation had lost what it needs.", REPAIRED, AFTER_REPAIR),
+    row(9687, "repair dropped a conversation group", "The group had lost what it needs.", REPAIRED, AFTER_REPAIR),
+    row(
+        9705,
+        "messages of an invalid conversation",
+        "A queue holds messages whose conversation is not there.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9706,
+        "a queue refers to an invalid procedure",
+        "The procedure that the queue activates is not there.",
+        BROKER_LOOK,
+        "Create the procedure or set the activation again with ALTER QUEUE.",
+    ),
+    row(
+        9707,
+        "a queue refers to an invalid user",
+        "The user that the activation runs as is not there.",
+        BROKER_LOOK,
+        "Create the user or set the activation again with ALTER QUEUE.",
+    ),
+    row(
+        9708,
+        "messages of an invalid conversation group",
+        "A queue holds messages whose conversation group is not there.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9709,
+        "messages of an invalid type",
+        "A queue holds messages whose type is not there.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9710,
+        "a conversation refers to an invalid group",
+        "Its conversation group is not there, or does not know it.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9711,
+        "the transmission queue refers to an invalid conversation",
+        "It holds messages whose conversation is not there.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9712,
+        "a remote binding refers to an invalid contract",
+        "Its contract is not in the catalog.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9713,
+        "a message type refers to an invalid XML schema",
+        "Its XML schema collection is not in the catalog.",
+        BROKER_LOOK,
+        "Create the collection and alter the message type, or restore.",
+    ),
+    row(
+        9716,
+        "a conversation group counts its conversations wrong",
+        "It announces another number of conversations than it has.",
+        BROKER_LOOK,
+        BROKER_MEND,
+    ),
+    row(
+        9725,
+        "repair removed an XML schema from a message type",
+        "Messages of this type are not validated now.",
+        "The message type in sys.service_message_types.",
+        "Create the collection and alter the message type, then check.",
+    ),
+    row(9726, "repair dropped a remote service binding", "The binding had lost what it needs.", REPAIRED, AFTER_REPAIR),
+];
