@@ -1,8 +1,10 @@
 //! Messages of SQL Server that no check gives, for people: what they mean, what to look at, what to do. A file for each family
 //! has them by number.
 
+use std::fmt::Write as _;
 use std::io;
 
+use crate::explain::escaped;
 use crate::text_table::wrap;
 
 mod advice;
@@ -14,16 +16,24 @@ mod engine;
 mod filestream;
 mod repair;
 
-/// The families.
-static FAMILIES: [&[ServerMessage]; 7] = [
-    engine::MESSAGES,
-    dbcc::MESSAGES,
-    repair::MESSAGES,
-    catalog::MESSAGES,
-    columnstore::MESSAGES,
-    filestream::MESSAGES,
-    broker::MESSAGES,
+/// The families, with their headings in docs/messages.md.
+static FAMILIES: [(&str, &[ServerMessage]); 7] = [
+    ("Errors of the engine, of backup and restore", engine::MESSAGES),
+    ("What DBCC says of its own run", dbcc::MESSAGES),
+    ("Repair", repair::MESSAGES),
+    ("The catalog", catalog::MESSAGES),
+    ("Columnstore indexes", columnstore::MESSAGES),
+    ("FILESTREAM", filestream::MESSAGES),
+    ("Service Broker", broker::MESSAGES),
 ];
+
+/// The start of docs/messages.md.
+const PREFACE: &str = "# Messages of SQL Server that no check gives
+
+Generated from `crates/report/src/server_messages` by `mdfsck explain --all --messages --markdown`; do not edit.
+
+Messages that a DBA meets in the error log, in the output of DBCC, or from RESTORE. Those of the checks are in [checks.md](checks.md).
+";
 
 /// Width of explanations.
 const WIDTH: usize = 100;
@@ -46,13 +56,33 @@ pub struct ServerMessage {
 impl ServerMessage {
     /// The row of a number.
     pub fn find(number: u16) -> Option<&'static Self> {
-        FAMILIES.iter().copied().flatten().find(|message| message.number == number)
+        rows().find(|message| message.number == number)
     }
+}
+
+fn rows() -> impl Iterator<Item = &'static ServerMessage> {
+    FAMILIES.iter().flat_map(|(_, rows)| rows.iter())
+}
+
+/// The text of docs/messages.md.
+pub fn markdown() -> String {
+    let mut text = PREFACE.to_owned();
+    for (title, rows) in FAMILIES {
+        let _ = write!(text, "\n## {title}\n");
+        for message in rows {
+            let ServerMessage { number, title, meaning, look_at, action } = message;
+            let _ = write!(text, "\n### {number}: {}\n\n", escaped(title));
+            for (name, fact) in [("What it means", meaning), ("What to look at", look_at), ("What to do", action)] {
+                let _ = writeln!(text, "- **{name}**: {}", escaped(fact));
+            }
+        }
+    }
+    text
 }
 
 /// All of them, by number.
 pub fn all() -> Vec<&'static ServerMessage> {
-    let mut all: Vec<&ServerMessage> = FAMILIES.iter().copied().flatten().collect();
+    let mut all: Vec<&ServerMessage> = rows().collect();
     all.sort_by_key(|message| message.number);
     all
 }
@@ -96,7 +126,7 @@ mod tests {
 
     #[test]
     fn numbers_ascend_and_every_row_is_whole() {
-        for family in FAMILIES {
+        for (_, family) in FAMILIES {
             assert!(family.is_sorted_by_key(|message| message.number));
         }
         assert!(all().windows(2).all(|pair| pair[0].number < pair[1].number), "each number once");
@@ -106,6 +136,17 @@ mod tests {
                 assert!(text.trim() == text && text.ends_with(['.', '?']), "{}: {text:?}", message.number);
             }
         }
+    }
+
+    #[test]
+    fn docs_are_those_of_the_families() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/messages.md");
+        let found = std::fs::read_to_string(path).unwrap_or_default().replace("\r\n", "\n");
+        assert!(
+            found == markdown(),
+            "docs/messages.md differs from the families; regenerate it with\n  \
+             cargo run -- explain --all --messages --markdown > docs/messages.md"
+        );
     }
 
     #[test]

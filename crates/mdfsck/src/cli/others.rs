@@ -307,7 +307,11 @@ pub(crate) struct ExplainArguments {
     #[arg(long, requires = "all")]
     pub(crate) limits: bool,
 
-    /// Print full explanations as Markdown, as in docs/checks.md, or docs/limits.md with --limits
+    /// With --markdown: messages of SQL Server that no check gives
+    #[arg(long, requires = "markdown", conflicts_with = "limits")]
+    pub(crate) messages: bool,
+
+    /// Print full explanations as Markdown, as in docs/checks.md; docs/limits.md with --limits, docs/messages.md with --messages
     #[arg(long, requires = "all")]
     pub(crate) markdown: bool,
 }

@@ -6,6 +6,8 @@ mod backups;
 mod database;
 mod explain;
 #[cfg(feature = "lab")]
+mod guides;
+#[cfg(feature = "lab")]
 mod logs;
 
 use std::fs;
@@ -133,6 +135,7 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
 #[cfg(feature = "lab")]
 fn with_lab() -> Vec<(&'static str, Test)> {
     let mut all = logs::with_logs();
+    all.extend(guides::guides());
     all.extend(with_lab_databases());
     all
 }

@@ -1,0 +1,157 @@
+//! Every command that the guides show is one that runs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::Failed;
+
+use super::{Test, ensure, mdfsck, text};
+
+/// Bits of the exit status that a command of a guide may have: the sample may be damaged or incomplete, but is always there to
+/// be read, and no command is wrong.
+const MAY_HAVE: i32 = 1 | 16;
+
+/// Places on other machines, and what stands for them in the sample.
+const PLACES: [(&str, &str); 7] = [
+    (r"D:\Backups", "backups"),
+    (r"D:\Data", "data"),
+    (r"D:\mdfsck\", "results/"),
+    (" /backups", " backups"),
+    ("orders.bak", "backups/full.bak"),
+    (" NUMBER", " 8939"),
+    (" ID", " counts.rows-fewer"),
+];
+
+const GUIDES: [(&str, &str); 7] = [
+    ("README.md", include_str!("../../../../docs/guides/README.md")),
+    ("corrupt.md", include_str!("../../../../docs/guides/corrupt.md")),
+    ("schedule.md", include_str!("../../../../docs/guides/schedule.md")),
+    ("snapshots.md", include_str!("../../../../docs/guides/snapshots.md")),
+    ("not-verified.md", include_str!("../../../../docs/guides/not-verified.md")),
+    ("from-dbcc.md", include_str!("../../../../docs/guides/from-dbcc.md")),
+    ("json.md", include_str!("../../../../docs/guides/json.md")),
+];
+
+pub(crate) fn guides() -> Vec<(&'static str, Test)> {
+    vec![
+        ("every command of the guides runs", every_command_runs),
+        ("the guides name only numbers, ids and files that exist", what_they_name_exists),
+    ]
+}
+
+fn every_command_runs(folder: &Path) -> Result<(), Failed> {
+    let sample: [&[&str]; 3] = [
+        &["lab", "new", "data", "--size", "9MB"],
+        &["lab", "backup", "data", "-o", "backups"],
+        &["lab", "crash", "snap", "--transactions", "40"],
+    ];
+    for command in sample {
+        let made = mdfsck(folder, command);
+        ensure(made.status.success(), format!("{command:?}: {}", text(&made.stderr)))?;
+    }
+    // The truth of the lab is not part of a snapshot.
+    fs::remove_dir_all(folder.join("snap/truth"))?;
+    fs::remove_file(folder.join("snap/truth.json"))?;
+    fs::create_dir(folder.join("results"))?;
+    let (mut count, mut failed) = (0, String::new());
+    for (guide, content) in GUIDES {
+        // The files that one command wrote are in the way of another.
+        for command in commands(content) {
+            if command.starts_with("lab ") {
+                continue;
+            }
+            count += 1;
+            let output = run(folder, &command)?;
+            let status = output.status.code().unwrap_or(-1);
+            let is_empty = command.contains("jq") && output.stdout.is_empty() && expects(&command);
+            if status & !MAY_HAVE != 0 || is_empty {
+                failed += &format!("{guide}: mdfsck {command}: {status}\n{}", text(&output.stderr));
+            }
+        }
+    }
+    ensure(failed.is_empty(), failed)?;
+    ensure(count > 60, format!("only {count} commands were found"))
+}
+
+/// Whether the sample has what the filter of a command looks for: it has no findings, and all of it can be verified.
+fn expects(command: &str) -> bool {
+    !command.contains("finding") && !command.contains("not_verified")
+}
+
+/// Runs what comes after `mdfsck `: with its pipe if the shell and the other program are there, and else without.
+fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
+    let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if pipe.is_some() && has("bash") && has("jq") {
+        let program = Path::new(env!("CARGO_BIN_EXE_mdfsck")).parent().ok_or("no folder")?;
+        let path = std::env::join_paths(
+            [program.to_owned()]
+                .into_iter()
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        )?;
+        let line = format!("mdfsck {command}");
+        return Ok(Command::new("bash")
+            .args(["-o", "pipefail", "-c", &line])
+            .env("PATH", path)
+            .current_dir(folder)
+            .output()?);
+    }
+    Ok(mdfsck(folder, &own.split_whitespace().collect::<Vec<_>>()))
+}
+
+/// What follows `mdfsck ` in blocks of code and in code within the text, with the places of the sample.
+fn commands(guide: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut language = None;
+    for line in guide.lines() {
+        if let Some(fence) = line.trim_start().strip_prefix("```") {
+            language = language.is_none().then_some(fence);
+            continue;
+        }
+        match language {
+            None => {
+                let code = line.split('`').skip(1).step_by(2);
+                found.extend(code.filter_map(|code| code.strip_prefix("mdfsck ")).map(str::to_owned));
+            }
+            Some("sh" | "bat") => found.extend(line.trim_start().strip_prefix("mdfsck ").map(str::to_owned)),
+            Some("powershell") => {
+                let own = line.split_once("-Argument '").or_else(|| line.split_once("mdfsck "));
+                let end = |rest: &str| rest.split([':', '|', '\''].as_slice()).next().unwrap_or_default().to_owned();
+                // A drive has a colon, too.
+                let rest = own.map(|(_, rest)| placed(rest));
+                found.extend(rest.map(|rest| end(&rest)).filter(|rest| rest.starts_with("check")));
+            }
+            Some("python") => {
+                let list = line.split_once("[\"mdfsck\", ").and_then(|(_, rest)| rest.split_once(']'));
+                found.extend(list.map(|(list, _)| list.replace(['"', ','], "")));
+            }
+            Some(_) => {}
+        }
+    }
+    found.iter().map(|command| placed(command).trim().to_owned()).collect()
+}
+
+fn placed(command: &str) -> String {
+    PLACES.iter().fold(command.to_owned(), |command, (from, to)| command.replace(from, to))
+}
+
+fn what_they_name_exists(folder: &Path) -> Result<(), Failed> {
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
+    for (guide, content) in GUIDES {
+        for target in content.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            ensure(guides.join(file).is_file(), format!("{guide}: {target} does not exist"))?;
+        }
+        // Ids of limits and checks, and numbers of messages in parentheses or lists.
+        let code = content.split('`').skip(1).step_by(2);
+        let ids = code.filter(|code| {
+            let word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            code.split_once('.').is_some_and(|(family, name)| word(family) && word(name) && !name.ends_with("md"))
+        });
+        for id in ids.filter(|id| !["orders.bak", "finding.id", "finding.text", "dbo.orders"].contains(id)) {
+            ensure(mdfsck(folder, &["explain", id]).status.success(), format!("{guide}: no id {id}"))?;
+        }
+    }
+    Ok(())
+}
