@@ -1,88 +1,109 @@
 //! `mdfsck bench`: what a check costs, over a matrix of configurations.
 //!
-//! Cells take turns, so that a machine that slows down affects all of them alike.
+//! Cells take turns, so that a machine that slows down affects all of them alike. A cell that cannot run is marked with the
+//! reason, and the others go on.
 
-mod baseline;
+mod charts;
+mod figures;
 mod html;
+mod machine;
 mod matrix;
 mod measure;
+mod raw;
+mod results;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tempfile::TempDir;
-
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use source::{DataFiles, PageSource};
+use tempfile::TempDir;
 
 use crate::cli::BenchArguments;
 use crate::failure::{Failure, warn};
-use crate::output;
+use crate::output::{self, Target};
 use matrix::Cell;
 pub(crate) use matrix::{Cache, Configuration, configuration};
 use measure::Measured;
-
-/// Columns of the results.
-const HEADS: [&str; 12] = [
-    "cell",
-    "median s",
-    "mean s",
-    "deviation",
-    "fastest",
-    "slowest",
-    "GB/s",
-    "processor s",
-    "read wait s",
-    "queue wait s",
-    "peak MB",
-    "spilled MB",
-];
-
-/// The figures of a cell, in the order of [`HEADS`].
-fn figures(cell: &Measured) -> [String; 12] {
-    let (fastest, slowest) = cell.spread();
-    let (mean, deviation) = cell.mean(|run| run.seconds);
-    [
-        cell.cell.name(),
-        format!("{:.3}", cell.median(|run| run.seconds)),
-        format!("{mean:.3}"),
-        format!("{:.1} %", 100.0 * deviation / mean.max(1e-9)),
-        format!("{fastest:.3}"),
-        format!("{slowest:.3}"),
-        format!("{:.3}", cell.throughput() / 1e9),
-        format!("{:.2}", cell.median(|run| run.cpu_seconds)),
-        format!("{:.3}", cell.median(|run| run.read_wait_seconds)),
-        format!("{:.3}", cell.median(|run| run.idle_seconds)),
-        format!("{:.0}", cell.median(|run| run.memory_peak) / f64::from(1 << 20)),
-        format!("{:.1}", cell.median(|run| run.spilled_bytes) / 1e6),
-    ]
-}
+use raw::RawRead;
+use results::{Results, Subject};
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
-    let baseline = arguments.against.as_deref().map(baseline::load).transpose()?;
+    let baseline = arguments.against.as_deref().map(results::load).transpose()?;
+    // What cannot be written is said before hours of measuring.
+    let saved = arguments.save.as_deref().map(results::target).transpose()?;
+    let target = |path: &Option<PathBuf>| path.as_deref().map(Target::at).transpose();
+    let [json, csv, html] = [target(&arguments.json)?, target(&arguments.csv)?, target(&arguments.html)?];
     let (files, _kept) = database(arguments)?;
-    let mut measured: Vec<Measured> =
-        cells(arguments).into_iter().map(|cell| Measured { cell, runs: Vec::new() }).collect();
-    let rounds = usize::from(arguments.repeat.max(1));
-    for round in 0..rounds {
-        for cell in &mut measured {
-            warn(format!("round {} of {rounds}: {}", round + 1, cell.cell.name()));
-            cell.runs.push(measure::run(&cell.cell, &files)?);
+    let mut results = Results::new(&files, arguments.repeat);
+    measure(cells(arguments), &files, &mut results);
+    let compared = arguments.against.as_deref().zip(baseline.as_ref());
+    // The table first: whatever happens to the files, it is there.
+    print(&results, baseline.as_ref())?;
+    write(saved, || results.json())?;
+    write(json, || results.json())?;
+    write(csv, || figures::csv(&results, baseline.as_ref()))?;
+    write(html, || Ok(html::page(&title(arguments, &files), &results, compared)))?;
+    if let Some((name, then)) = compared {
+        for difference in results.differences(then) {
+            warn(format!("the baseline {name} differs: {difference}"));
         }
     }
-    same_findings(&measured)?;
-    let results = results(&files, &measured);
-    if let Some(name) = &arguments.save {
-        baseline::save(name, &results)?;
-    }
-    write(arguments.json.as_deref(), || Ok(format!("{results:#}\n")))?;
-    write(arguments.csv.as_deref(), || csv(&measured))?;
-    write(arguments.html.as_deref(), || Ok(html::page(&title(arguments, &files), &measured)))?;
+    same_findings(&results.cells)?;
+    let failed = results.cells.iter().filter(|cell| cell.error.is_some()).count();
+    Ok(match failed {
+        0 => 0,
+        all if all == results.cells.len() => Failure::UNABLE | Failure::INCOMPLETE,
+        _ => Failure::INCOMPLETE,
+    })
+}
+
+/// The table, and what was measured on what.
+fn print(results: &Results, baseline: Option<&Results>) -> Result<(), Failure> {
     output::print(|out| {
-        let change = |cell: &Measured| Some(change_text(baseline::change(baseline.as_ref()?, cell)));
-        let rows = measured.iter().map(|cell| (figures(cell).to_vec(), change(cell)));
-        report::statistics::write_figures(&HEADS, rows, out)
-    })?;
-    Ok(0)
+        report::statistics::write_figures(&figures::heads(), figures::rows(results, baseline), out)?;
+        writeln!(out)?;
+        report::statistics::write_facts(results.facts(), out)
+    })
+}
+
+/// Runs all cells in turns, and between them reads the files alone.
+fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
+    for cell in &cells {
+        let is_there = results.raw.iter().any(|raw| (raw.cache, raw.threads) == (cell.cache, cell.maxdop));
+        if !is_there {
+            results.raw.push(RawRead { cache: cell.cache, threads: cell.maxdop, bytes: 0, seconds: Vec::new() });
+        }
+    }
+    results.cells = cells.into_iter().map(|cell| Measured { cell, runs: Vec::new(), error: None }).collect();
+    let rounds = results.repeat;
+    for round in 1..=rounds {
+        // What cannot be read is said of the cells, which read it too.
+        results.raw.retain_mut(|raw| raw.round(files).is_ok());
+        for measured in results.cells.iter_mut().filter(|measured| measured.error.is_none()) {
+            let name = measured.cell.name();
+            warn(format!("round {round} of {rounds}: {name}"));
+            match measure::run(&measured.cell, files) {
+                Ok((run, about)) => {
+                    results.database.learn(&about, run.rows);
+                    measured.runs.push(run);
+                }
+                Err(failure) => {
+                    warn(format!("{name}: could not run: {}", failure.text));
+                    measured.runs.clear();
+                    measured.error = Some(failure.text);
+                }
+            }
+        }
+    }
+}
+
+impl Subject {
+    /// Takes what a check says of the database in its first line.
+    fn learn(&mut self, about: &Json, rows: u64) {
+        self.name = about["database"].as_str().map(str::to_owned);
+        self.db_version = about["db_version"].as_u64();
+        self.rows = self.rows.max(Some(rows));
+    }
 }
 
 /// What was built for the measurement.
@@ -107,16 +128,6 @@ fn title(arguments: &BenchArguments, files: &[PathBuf]) -> String {
     format!("mdfsck bench: {}{count}", built(arguments).unwrap_or(first))
 }
 
-fn change_text(change: Option<baseline::Change>) -> String {
-    match change {
-        None => "not in the baseline".to_owned(),
-        Some(change) => {
-            let noise = if change.is_outside_noise { "" } else { " (within noise)" };
-            format!("{:+.1} %{noise}", (change.ratio - 1.0) * 100.0)
-        }
-    }
-}
-
 /// The data files to check; files built for the measurement are deleted with the folder.
 fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>), Failure> {
     #[cfg(feature = "lab")]
@@ -126,8 +137,15 @@ fn database(arguments: &BenchArguments) -> Result<(Vec<PathBuf>, Option<TempDir>
     Ok((files(&arguments.paths)?, None))
 }
 
-/// The data files themselves: a folder means those in it.
+/// The files themselves: a folder means the data files in it. Backups are checked as they are named.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage("-: a bench reads its files several times; standard input can be read only once"));
+    }
+    if paths.iter().any(|path| source::is_backup(path)) {
+        source::open(paths, &[], false)?;
+        return Ok(paths.to_vec());
+    }
     Ok(DataFiles::open(paths)?.files().iter().map(|file| file.path.clone()).collect())
 }
 
@@ -140,8 +158,11 @@ fn cells(arguments: &BenchArguments) -> Vec<Cell> {
     for &cache in &arguments.cache {
         for &memory in &memories {
             for &configuration in &arguments.configurations {
-                for &maxdop in &arguments.maxdop {
-                    cells.push(Cell { configuration, maxdop, memory, cache });
+                for maxdop in arguments.maxdop.iter().map(|&maxdop| threads(maxdop)) {
+                    let cell = Cell { configuration, maxdop, memory, cache };
+                    if !cells.contains(&cell) {
+                        cells.push(cell);
+                    }
                 }
             }
         }
@@ -149,10 +170,15 @@ fn cells(arguments: &BenchArguments) -> Vec<Cell> {
     cells
 }
 
+/// Threads for a degree of parallelism: 0 is one per processor, as for a check.
+fn threads(maxdop: u16) -> u16 {
+    if maxdop == 0 { u16::try_from(machine::processors()).unwrap_or(u16::MAX) } else { maxdop }
+}
+
 /// The answer does not depend on the way: cells of one depth must have the same findings.
 fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     for physical in [false, true] {
-        let of_depth = measured.iter().filter(|cell| cell.cell.configuration.name.starts_with("physical") == physical);
+        let of_depth = measured.iter().filter(|cell| cell.cell.configuration.is_physical() == physical);
         let mut findings: Vec<u64> = of_depth.flat_map(|cell| cell.runs.iter().map(|run| run.findings)).collect();
         findings.dedup();
         if findings.len() > 1 {
@@ -164,27 +190,8 @@ fn same_findings(measured: &[Measured]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn results(files: &[PathBuf], measured: &[Measured]) -> Json {
-    json!({
-        "kind": "bench",
-        "v": 1,
-        "version": env!("CARGO_PKG_VERSION"),
-        "files": files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-        "processors": std::thread::available_parallelism().map_or(0, usize::from),
-        "cells": measured.iter().map(Measured::to_json).collect::<Vec<_>>(),
-    })
-}
-
-fn csv(measured: &[Measured]) -> Result<String, Failure> {
-    let quoted = |cells: &mut dyn Iterator<Item = String>| cells.collect::<Vec<_>>().join(",") + "\n";
-    let mut text = quoted(&mut HEADS.iter().map(|head| (*head).to_owned()));
-    for cell in measured {
-        text.push_str(&quoted(&mut figures(cell).into_iter()));
-    }
-    Ok(text)
-}
-
-fn write(path: Option<&Path>, text: impl FnOnce() -> Result<String, Failure>) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    output::save(path, &text()?)
+fn write(target: Option<Target>, text: impl FnOnce() -> Result<String, Failure>) -> Result<(), Failure> {
+    let Some(target) = target else { return Ok(()) };
+    let text = text()?;
+    target.write(|out| out.write_all(text.as_bytes()))
 }

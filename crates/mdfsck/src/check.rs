@@ -197,12 +197,12 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
     if granted >= least {
         return Ok(());
     }
-    Err(Failure::usage(format!(
-        "--memory {}: this check needs {} at least ({} threads; fewer need less, see --maxdop)",
-        size::text(granted),
-        size::text(least),
-        options.threads()
-    )))
+    let threads = match options.threads() {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads; fewer need less, see --maxdop"),
+    };
+    let (granted, least) = (size::text(granted), size::text(least));
+    Err(Failure::usage(format!("--memory {granted}: this check needs {least} at least ({threads})")))
 }
 
 /// `--nice`: the lowest priority of the system.

@@ -76,14 +76,6 @@ impl Target {
     }
 }
 
-/// Writes text to the file at `path`, whole or not at all.
-///
-/// # Errors
-/// Those of [`Target::at`] and [`Target::write`].
-pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    Target::at(path)?.write(|out| out.write_all(text.as_bytes()))
-}
-
 /// The regular file that `path` names, following links, or will name; `None` if it is something else.
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();

@@ -19,7 +19,9 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 
 /// A size for people, rounded up, so that the printed size is enough.
 pub(crate) fn text(bytes: u64) -> String {
-    let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("KB", 10));
+    // With two digits at least, unless one says it exactly.
+    let is_plain = |shift: u32| bytes >> shift >= 10 || bytes >> shift > 0 && bytes.is_multiple_of(1 << shift);
+    let (name, shift) = UNITS.into_iter().take(4).find(|(_, shift)| is_plain(*shift)).unwrap_or(("KB", 10));
     format!("{} {name}", bytes.div_ceil(1 << shift))
 }
 
@@ -41,6 +43,9 @@ mod tests {
     fn what_a_text_says_is_enough() {
         assert_eq!(text(100 << 20), "100 MB");
         assert_eq!(text((100 << 20) + 1), "101 MB");
-        assert_eq!(text(5000), "5 KB");
+        assert_eq!(
+            [text(5000), text(1 << 20), text(2 << 30), text((2 << 30) + 1)],
+            ["5 KB", "1 MB", "2 GB", "2049 MB"]
+        );
     }
 }

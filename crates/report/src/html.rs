@@ -1,18 +1,77 @@
-//! What pages with charts share: one file each, without scripts, that needs nothing from the network.
+//! What pages with charts share: one file each, without scripts, that needs nothing from the network, and that fits a phone and
+//! a dark screen.
 
-/// The style sheet.
-pub const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;margin:2.5em auto;max-width:80em;padding:0 2em;color:#1d2733;background:#fff}\
-h1{font-size:1.7em;margin:0}h2{font-size:1.2em;margin:2.2em 0 .4em}h3{font-size:1em;margin:1.6em 0 0;font-weight:600}\
-p{color:#5a6673;margin:.2em 0 1em}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
-.card{background:#f4f7fa;border-radius:.6em;padding:.9em 1.4em;min-width:11em}\
-.card b{display:block;font-size:1.9em;line-height:1.2;font-weight:650}.card span{color:#5a6673;font-size:.9em}\
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em}tr:hover td{background:#f4f7fa}\
-td,th{padding:.3em .9em;text-align:right;border-bottom:1px solid #e3e8ee;white-space:nowrap}\
-td:first-child,th:first-child{text-align:left;padding-left:0}th{color:#5a6673;font-weight:500}\
-figure{display:inline-block;margin:.6em 2em 0 0;vertical-align:top}figcaption{font-size:.85em;color:#5a6673}\
-.row{display:flex;flex-wrap:wrap;gap:0 1em}.row figure{margin:.4em 0 0}\
-text{font:12px system-ui,sans-serif;fill:#5a6673}.value{fill:#1d2733;text-anchor:middle}";
+use std::fmt::Write;
+
+/// The style sheet: colors have names, which a dark screen gives other values.
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1d2733;--soft:#5a6673;--line:#e3e8ee;--card:#f4f7fa;--page:#fff;\
+--blue:#0072b2;--green:#00805c;--red:#c2500a;--then:#9aa5b1}\
+@media(prefers-color-scheme:dark){:root{--ink:#e6ebf0;--soft:#a7b2bd;--line:#313c47;--card:#1c252d;--page:#11171c;\
+--blue:#56b4e9;--green:#2fbf93;--red:#ff8a4c;--then:#6b7784}}\
+*{box-sizing:border-box}\
+body{font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:84em;padding:2em 1.2em;color:var(--ink);background:var(--page)}\
+h1{font-size:1.7em;line-height:1.2;margin:0;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 .4em}\
+h3{font-size:1em;margin:1.6em 0 0;font-weight:600}\
+p{color:var(--soft);margin:.2em 0 1em}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
+.card{background:var(--card);border-radius:.6em;padding:.9em 1.4em;min-width:11em}\
+.card b{display:block;font-size:1.7em;line-height:1.25;font-weight:650}.card span{color:var(--soft);font-size:.9em}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em}\
+tr:hover td{background:var(--card)}\
+td,th{padding:.3em .9em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
+td:first-child,th:first-child{text-align:left;padding-left:0}th{color:var(--soft);font-weight:500}\
+dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.15em 1.2em;margin:1em 0}dt{color:var(--soft)}\
+dd{margin:0;overflow-wrap:anywhere}\
+figure{margin:.6em 0 0;max-width:40em;overflow-x:auto}figcaption{font-size:.9em;color:var(--soft)}\
+figure.wide{max-width:none}.wide svg{min-width:46em}svg{display:block;width:100%;height:auto}\
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24em),1fr));gap:1em 2.5em}\
+.row{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:.2em 1.5em}.row figure{max-width:20em}\
+text{font:12px system-ui,sans-serif;fill:var(--soft)}.ink{fill:var(--ink)}.bad{fill:var(--red)}.end{text-anchor:end}\
+.axis{stroke:var(--line)}.blue{fill:var(--blue);stroke:var(--blue)}.green{fill:var(--green);stroke:var(--green)}\
+.change{stroke:var(--red);stroke-dasharray:4 3}.spread{stroke:var(--ink)}";
+
+/// The start of a page, up to its heading.
+pub fn head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width,initial-scale=1'>\
+         <title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+    )
+}
+
+/// A table that scrolls where it is wider than the page.
+pub fn table<'h>(
+    heads: impl IntoIterator<Item = &'h str>,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
+) -> String {
+    let mut html = String::from("<div class=scroll><table><tr>");
+    for head in heads {
+        let _ = write!(html, "<th>{}", escape(head));
+    }
+    for row in rows {
+        html.push_str("<tr>");
+        for cell in row {
+            let _ = write!(html, "<td>{}", escape(&cell));
+        }
+    }
+    html + "</table></div>"
+}
+
+/// A chart under its caption. It is as wide as the page has room for; `is_wide` for one that scrolls before it gets too
+/// small to be read.
+pub fn figure(caption: &str, is_wide: bool, width: f64, height: f64, content: &str) -> String {
+    let class = if is_wide { " class=wide" } else { "" };
+    format!(
+        "<figure{class}><figcaption>{}</figcaption><svg viewBox='0 0 {width:.0} {height:.0}' role=img>{content}</svg></figure>",
+        escape(caption)
+    )
+}
+
+/// The steps of an axis from zero that has room for `most`: their distance, and the end of the axis.
+pub fn axis(most: f64, steps: f64) -> (f64, f64) {
+    let step = tick(most / steps);
+    (step, (most / step).ceil() * step)
+}
 
 /// Text as HTML shows it, in an attribute too.
 pub fn escape(text: &str) -> String {
@@ -21,7 +80,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A round step of an axis, at least as large: 1, 2 or 5 times a power of ten.
-pub fn tick(least: f64) -> f64 {
+fn tick(least: f64) -> f64 {
     let power = 10f64.powf(least.max(1e-6).log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|tick| *tick >= least).unwrap_or(10.0 * power)
 }
@@ -31,6 +90,27 @@ pub fn short(value: f64) -> String {
     match value {
         value if value == 0.0 || value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
+        value if value >= 0.1 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_at_a_round_step() {
+        for (most, expected) in [(0.83, (0.5, 1.0)), (1.0, (0.5, 1.0)), (7.0, (2.0, 8.0)), (0.0, (1e-6, 0.0))] {
+            let (step, end) = axis(most, 4.0);
+            assert!((step - expected.0).abs() < 1e-9 && (end - expected.1).abs() < 1e-9, "{most}: {step} {end}");
+        }
+        assert_eq!([0.0, 0.004, 0.25, 12.34, 123.4].map(short), ["0", "0.004", "0.25", "12.3", "123"]);
+    }
+
+    #[test]
+    fn what_a_cell_holds_stays_in_it() {
+        let html = table(["a<b"], [["</td><script>".to_owned()]]);
+        assert!(html.contains("<th>a&lt;b") && !html.contains("<script"));
     }
 }

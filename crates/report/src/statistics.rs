@@ -66,27 +66,32 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     if counters.is_empty() { Ok(()) } else { writeln!(out, "system: {}", counters.join(", ")) }
 }
 
-/// Writes figures in the columns `heads`, the first of which has names, and an optional remark for each row.
+/// Writes measurements under their heads: four columns that identify them, figures, and a remark.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_figures(
     heads: &[&str],
-    rows: impl Iterator<Item = (Vec<String>, Option<String>)>,
+    rows: impl Iterator<Item = Vec<String>>,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let mut table = TextTable::new(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    let mut lines = vec![heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>()];
-    let mut has_remarks = false;
-    for (mut cells, remark) in rows {
-        has_remarks |= remark.is_some();
-        cells.extend(remark);
-        lines.push(cells);
-    }
-    if let (true, Some(heads)) = (has_remarks, lines.first_mut()) {
-        heads.push("against".to_owned());
-    }
-    lines.into_iter().for_each(|cells| table.row(cells));
+    let mut table = TextTable::new(&[1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+    let rows: Vec<Vec<String>> = rows.collect();
+    // Without any remark, there is no column for it.
+    let has_remarks = rows.iter().any(|row| row.last().is_some_and(|remark| !remark.is_empty()));
+    let shown = heads.len() - usize::from(!has_remarks);
+    table.row(heads.iter().take(shown).copied());
+    rows.into_iter().for_each(|row| table.row(row));
+    table.write(0, out)
+}
+
+/// Writes facts beside their names.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[]);
+    facts.into_iter().for_each(|(name, value)| table.row([name.to_owned(), value]));
     table.write(0, out)
 }
 

@@ -1,5 +1,8 @@
 //! What is measured: every configuration at every degree of parallelism, memory grant and cache state.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::size;
 
 /// How a check is configured.
@@ -25,7 +28,8 @@ pub(crate) const CONFIGURATIONS: [Configuration; 8] = [
 ];
 
 /// Whether the files are in the system's cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Cache {
     /// They are.
     Warm,
@@ -43,7 +47,7 @@ impl Cache {
 }
 
 /// One cell of the matrix.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) configuration: Configuration,
     pub(crate) maxdop: u16,
@@ -52,11 +56,37 @@ pub(crate) struct Cell {
     pub(crate) cache: Cache,
 }
 
+/// By its name.
+impl Serialize for Configuration {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Configuration {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        configuration(&name).map_err(|error| D::Error::custom(format!("{name}: {error}")))
+    }
+}
+
+impl Configuration {
+    /// Whether it leaves out what PHYSICAL_ONLY leaves out.
+    pub(crate) fn is_physical(self) -> bool {
+        self.name.starts_with("physical")
+    }
+}
+
 impl Cell {
     /// Identifies the cell in results and baselines.
     pub(crate) fn name(&self) -> String {
-        let memory = self.memory.map_or_else(|| "default".to_owned(), size::text);
-        format!("{} dop {} memory {memory} {}", self.configuration.name, self.maxdop, self.cache.name())
+        let (memory, cache) = (self.memory_text(), self.cache.name());
+        format!("{} dop {} memory {memory} {cache}", self.configuration.name, self.maxdop)
+    }
+
+    /// The memory grant in words.
+    pub(crate) fn memory_text(&self) -> String {
+        self.memory.map_or_else(|| "default".to_owned(), size::text)
     }
 
     /// Arguments of `mdfsck check`, without the files.

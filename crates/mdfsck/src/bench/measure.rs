@@ -1,17 +1,22 @@
 //! Runs a cell in its own process, so that runs do not affect each other, and reads what it cost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::matrix::{Cache, Cell};
+use super::matrix::Cell;
+use super::raw;
 use crate::failure::Failure;
 
+/// A check below this is too small to measure: to start a process takes some hundredths of a second.
+const SMALLEST_SECONDS: f64 = 0.1;
+
 /// What one run cost.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Run {
     pub(crate) seconds: f64,
     pub(crate) bytes: f64,
@@ -21,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) spilled_bytes: f64,
     pub(crate) memory_peak: f64,
     pub(crate) findings: u64,
+    /// Rows of tables that the check saw.
+    pub(crate) rows: u64,
     /// All counters of the run, by name: sums over its phases, and those of the system.
     pub(crate) counters: BTreeMap<String, f64>,
     /// (seconds, bytes, processor seconds, memory, spilled), totals since the start.
@@ -34,9 +41,14 @@ pub(super) fn median(values: &[f64]) -> f64 {
 }
 
 /// The runs of a cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
+    #[serde(flatten)]
     pub(crate) cell: Cell,
     pub(crate) runs: Vec<Run>,
+    /// Why it could not run.
+    #[serde(default)]
+    pub(crate) error: Option<String>,
 }
 
 impl Measured {
@@ -77,36 +89,25 @@ impl Measured {
         self.runs.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
-    /// The saved form.
-    pub(crate) fn to_json(&self) -> Json {
-        let run = |run: &Run| {
-            json!({
-                "seconds": run.seconds, "bytes": run.bytes, "cpu_seconds": run.cpu_seconds,
-                "read_wait_seconds": run.read_wait_seconds, "idle_seconds": run.idle_seconds,
-                "spilled_bytes": run.spilled_bytes, "memory_peak": run.memory_peak, "findings": run.findings,
-                "counters": run.counters, "series": run.series,
-            })
-        };
+    /// The checks were so short that starting them counts more than what they do.
+    pub(crate) fn is_too_small(&self) -> bool {
+        !self.runs.is_empty() && self.median(|run| run.seconds) < SMALLEST_SECONDS
+    }
+
+    /// Every counter of the runs: its mean and its standard deviation.
+    pub(crate) fn counters(&self) -> Json {
         let mean = |name: &String| {
             let (mean, deviation) = self.mean(|run| run.counters.get(name).copied().unwrap_or_default());
             (name.clone(), json!({"mean": mean, "deviation": deviation}))
         };
         let names = self.runs.iter().flat_map(|run| run.counters.keys()).collect::<BTreeSet<_>>();
-        json!({
-            "cell": self.cell.name(),
-            "configuration": self.cell.configuration.name,
-            "maxdop": self.cell.maxdop,
-            "memory": self.cell.memory,
-            "cache": self.cell.cache.name(),
-            "counters": names.into_iter().map(mean).collect::<serde_json::Map<_, _>>(),
-            "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
-        })
+        Json::Object(names.into_iter().map(mean).collect())
     }
 }
 
-/// Runs a cell once.
-pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<Run, Failure> {
-    prepare(cell.cache, files)?;
+/// Runs a cell once. Returns what it cost, and what the check said of the database.
+pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<(Run, Json), Failure> {
+    raw::prepare(cell.cache, files)?;
     let program =
         std::env::current_exe().map_err(|error| Failure::unable(format!("cannot start another mdfsck: {error}")))?;
     let output = Command::new(program).args(cell.arguments()).args(files).stdin(Stdio::null()).output();
@@ -118,9 +119,14 @@ pub(crate) fn run(cell: &Cell, files: &[PathBuf]) -> Result<Run, Failure> {
     };
     let (Some(statistics), Some(summary)) = (line("statistics"), line("summary")) else {
         let error = String::from_utf8_lossy(&output.stderr);
-        return Err(Failure::usage(format!("{}: {}", cell.name(), error.trim())));
+        // The last line says why it ended.
+        let reason = error
+            .lines()
+            .last()
+            .map_or("the check ended without a word", |line| line.trim().trim_start_matches("mdfsck: "));
+        return Err(Failure::unable(reason));
     };
-    Ok(read(&statistics, &summary))
+    Ok((read(&statistics, &summary), line("run").unwrap_or_default()))
 }
 
 fn read(statistics: &Json, summary: &Json) -> Run {
@@ -140,6 +146,7 @@ fn read(statistics: &Json, summary: &Json) -> Run {
         spilled_bytes: number(&statistics["spilled_bytes"]),
         memory_peak: number(&statistics["memory_peak"]),
         findings: summary["findings"].as_u64().unwrap_or_default(),
+        rows: summary["rows"].as_u64().unwrap_or_default(),
         counters: counters(statistics),
         series: series.iter().map(sample).collect(),
     }
@@ -160,32 +167,6 @@ fn counters(statistics: &Json) -> BTreeMap<String, f64> {
         }
     }
     counters
-}
-
-/// Brings the files into the cache, or out of it.
-fn prepare(cache: Cache, files: &[PathBuf]) -> Result<(), Failure> {
-    for path in files {
-        let file = File::open(path).map_err(|error| Failure::unable(format!("{}: {error}", path.display())))?;
-        match cache {
-            Cache::Warm => {
-                let read = std::io::copy(&mut &file, &mut std::io::sink());
-                read.map_err(|error| Failure::unable(format!("{}: {error}", path.display())))?;
-            }
-            Cache::Cold => drop_from_cache(&file, path)?,
-        }
-    }
-    Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn drop_from_cache(file: &File, path: &Path) -> Result<(), Failure> {
-    let dropped = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-    dropped.map_err(|error| Failure::unable(format!("{}: cannot be dropped from the cache: {error}", path.display())))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn drop_from_cache(_file: &File, _path: &Path) -> Result<(), Failure> {
-    Err(Failure::usage("--cache cold: this system does not let a program drop files from its cache"))
 }
 
 #[cfg(test)]

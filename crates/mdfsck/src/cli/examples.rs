@@ -118,6 +118,9 @@ Examples:
   mdfsck lint --json /data/sales | jq .rule";
 
 pub(super) const BENCH_EXAMPLES: &str = "\
+Exit status: 0 everything was measured, 4 a file cannot be read or written, or runs of one depth found different things, 8 wrong \
+usage, 16 a cell could not run: it is marked with the reason, and the others are measured.
+
 Examples:
   mdfsck bench sales.mdf
   mdfsck bench --maxdop 1,2,4,8 --configurations full,physical --html bench.html /data/sales

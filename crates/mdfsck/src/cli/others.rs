@@ -44,7 +44,8 @@ pub(crate) struct LintArguments {
 
 #[derive(Args)]
 pub(crate) struct BenchArguments {
-    /// Data files of one database, or the folder that holds them; with --size, a folder to build a database in and keep it
+    /// Data files of one database, the folder that holds them, or a backup; with --size, a folder to build a database in and
+    /// keep it
     #[arg(value_name = "PATH")]
     #[cfg_attr(feature = "lab", arg(required_unless_present = "size"))]
     #[cfg_attr(not(feature = "lab"), arg(required = true))]
@@ -54,7 +55,7 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     pub(crate) build: crate::lab::Build,
 
-    /// Degrees of parallelism
+    /// Degrees of parallelism (0 = one thread per processor)
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2")]
     pub(crate) maxdop: Vec<u16>,
 
@@ -72,7 +73,7 @@ pub(crate) struct BenchArguments {
     pub(crate) cache: Vec<crate::bench::Cache>,
 
     /// Runs per cell
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) repeat: u16,
 
     /// Write all figures to FILE as JSON

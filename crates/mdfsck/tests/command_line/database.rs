@@ -291,25 +291,6 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 8, &["99999"])
                 .or_else(|_| refused(&mdfsck(folder, &["page", "1:99999", "a.mdf"]), 4, &["99999"]))
         }),
-        ("bench measures, keeps a baseline and compares with it", |folder| {
-            let arguments = ["bench", "--repeat", "2", "--configurations", "full,physical/both", "--maxdop", "1,2"];
-            let first = ["--save", "before", "--html", "b.html", "--csv", "b.csv", "--json", "b.json", "a.mdf"];
-            let output = mdfsck(folder, &[&arguments[..], &first].concat());
-            ensure(output.status.code() == Some(0), text(&output.stderr))?;
-            ensure(text(&output.stdout).lines().count() == 5, text(&output.stdout))?;
-            let results: serde_json::Value = serde_json::from_str(&fs::read_to_string(folder.join("b.json"))?)?;
-            let cells = results["cells"].as_array().map(Vec::len);
-            ensure(cells == Some(4) && fs::read_to_string(folder.join("b.csv"))?.lines().count() == 5, "cells")?;
-            let page = fs::read_to_string(folder.join("b.html"))?;
-            ensure(page.contains("<svg") && !page.contains("http"), "a page that needs nothing else")?;
-            let output = mdfsck(folder, &[&arguments[..], &["--against", "before", "a.mdf"]].concat());
-            ensure(text(&output.stdout).lines().next().is_some_and(|line| line.ends_with("against")), "heads")?;
-            // A deviation and a change for each cell.
-            ensure(text(&output.stdout).matches(" %").count() == 8, text(&output.stdout))?;
-            let output = mdfsck(folder, &["bench", "--against", "never", "a.mdf"]);
-            refused_by_usage(&output, &["never", "--save"])?;
-            refused_by_usage(&mdfsck(folder, &["bench", "--html", "a.mdf", "--repeat", "1", "a.mdf"]), &["a.mdf"])
-        }),
         ("lint names the index on a computed column, and why it costs", |folder| {
             let output = mdfsck(folder, &["lint", "a.mdf"]);
             let stdout = text(&output.stdout);

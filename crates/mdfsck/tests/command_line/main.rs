@@ -3,6 +3,10 @@
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
 mod backups;
+#[cfg(feature = "lab")]
+mod bench;
+#[cfg(feature = "lab")]
+mod browser;
 mod database;
 mod explain;
 #[cfg(feature = "lab")]
@@ -49,6 +53,8 @@ fn main() {
         };
         trials.push(Trial::test(name, run).with_ignored_flag(missing));
     }
+    #[cfg(feature = "lab")]
+    trials.extend(bench::in_a_browser());
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
     let missing = !northwind.is_file();
@@ -136,6 +142,7 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), Failed> {
 fn with_lab() -> Vec<(&'static str, Test)> {
     let mut all = logs::with_logs();
     all.extend(guides::guides());
+    all.extend(bench::measurements());
     all.extend(with_lab_databases());
     all
 }

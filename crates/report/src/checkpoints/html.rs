@@ -7,7 +7,7 @@ use events::{Clock, Moment};
 
 use super::tables::{Table, heading, totals};
 use super::{CheckpointReport, Group, duration_ms};
-use crate::html::{STYLE, escape, short, tick};
+use crate::html::{axis, escape, figure, head, short};
 
 /// Databases that have charts, those with the longest checkpoints first; the table has all.
 const MAX_CHARTS: usize = 40;
@@ -28,9 +28,7 @@ const DAY: i64 = 24 * HOUR;
 impl CheckpointReport {
     /// The page.
     pub fn html(&self) -> String {
-        let mut html = format!(
-            "<!doctype html><html lang=en><meta charset=utf-8><title>Checkpoints</title><style>{STYLE}</style><h1>Checkpoints</h1>"
-        );
+        let mut html = head("Checkpoints");
         for (heading, groups) in self.sources() {
             section(&heading, totals(groups), &mut html);
         }
@@ -66,17 +64,8 @@ fn section(title: &str, table: Table, html: &mut String) {
     if table.rows.is_empty() {
         return;
     }
-    let _ = write!(html, "<h2>{}</h2><table><tr>", escape(title));
-    for head in table.heads {
-        let _ = write!(html, "<th>{head}");
-    }
-    for row in table.rows {
-        html.push_str("<tr>");
-        for cell in row {
-            let _ = write!(html, "<td>{}", escape(&cell));
-        }
-    }
-    html.push_str("</table>");
+    let table = crate::html::table(table.heads.iter().copied(), table.rows);
+    let _ = write!(html, "<h2>{}</h2>{table}", escape(title));
 }
 
 /// Durations over time: for each column of pixels a line from the shortest to the longest checkpoint that began there.
@@ -97,16 +86,15 @@ fn durations(group: &Group) -> String {
         }
     }
     let longest = group.checkpoints.iter().map(duration_ms).fold(1e-3, f64::max);
-    let step = tick(longest / 4.0);
-    let top = (longest / step).ceil() * step;
+    let (step, top) = axis(longest, 4.0);
     let y = |ms: f64| 10.0 + HEIGHT * (1.0 - ms.max(0.0) / top);
-    let mut svg = format!("<svg width={} height={}>", LEFT + WIDTH as f64 + 16.0, HEIGHT + 40.0);
+    let mut svg = String::new();
     for part in 0..=(top / step).round() as u32 {
         let value = step * f64::from(part);
         let (line, text) = (y(value), y(value) + 4.0);
         let _ = write!(
             svg,
-            "<path d='M{LEFT} {line:.1}h{WIDTH}' stroke=#e3e8ee /><text x=0 y={text:.1}>{} ms</text>",
+            "<path d='M{LEFT} {line:.1}h{WIDTH}' class=axis /><text x=0 y={text:.1}>{} ms</text>",
             short(value)
         );
     }
@@ -115,7 +103,7 @@ fn durations(group: &Group) -> String {
         let (x, from, to) = (LEFT + x as f64, y(duration_ms(most)), y(duration_ms(least)));
         let _ = write!(
             svg,
-            "<path d='M{x:.1} {:.1}V{:.1}' stroke=#0072B2 stroke-width=3 stroke-linecap=round><title>{}: {:.1} ms</title></path>",
+            "<path d='M{x:.1} {:.1}V{:.1}' class=blue stroke-width=3 stroke-linecap=round><title>{}: {:.1} ms</title></path>",
             from,
             to.max(from + 0.1),
             most.began.rounded(),
@@ -127,20 +115,20 @@ fn durations(group: &Group) -> String {
             let x = LEFT + column(*change) as f64;
             let _ = write!(
                 svg,
-                "<path d='M{x:.1} 10v{HEIGHT}' stroke=#D55E00 stroke-dasharray='4 3'><title>change: {}</title></path>",
+                "<path d='M{x:.1} 10v{HEIGHT}' class=change><title>change: {}</title></path>",
                 change.rounded()
             );
         }
     }
     let _ = write!(
         svg,
-        "<text x={LEFT} y={low}>{}</text><text x={right} y={low} text-anchor=end>{}</text></svg>",
+        "<text x={LEFT} y={low}>{}</text><text x={right} y={low} class=end>{}</text>",
         first.began.rounded(),
         last.began.rounded(),
         low = HEIGHT + 34.0,
         right = LEFT + WIDTH as f64,
     );
-    format!("<figure>{svg}<figcaption>duration of checkpoints by when they began</figcaption></figure>")
+    figure("Duration of checkpoints by when they began", true, LEFT + WIDTH as f64 + 16.0, HEIGHT + 40.0, &svg)
 }
 
 /// Checkpoints per hour: a row for each day, a column for each hour, darker where there were more.
@@ -154,7 +142,7 @@ fn heat_map(group: &Group) -> String {
     let most = hours.values().map(|totals| totals.count).max().unwrap_or(1).max(1);
     let (left, head) = (84, 18);
     let height = head + (day(last) - from + 1) * CELL;
-    let mut svg = format!("<svg width={} height={height}>", left + 24 * CELL);
+    let mut svg = String::new();
     for hour in (0..24).step_by(3) {
         let _ = write!(svg, "<text x={} y=12>{hour:02}:00</text>", left + hour * CELL);
     }
@@ -167,7 +155,7 @@ fn heat_map(group: &Group) -> String {
         }
         let _ = write!(
             svg,
-            "<rect x={x} y={y} width={size} height={size} rx=3 fill=#0072B2 fill-opacity={shade:.2}><title>{}: {} checkpoints, \
+            "<rect x={x} y={y} width={size} height={size} rx=3 class=blue stroke=none fill-opacity={shade:.2}><title>{}: {} checkpoints, \
              {:.1} ms on average, {:.1} ms at most</title></rect>",
             text.get(..16).unwrap_or_default(),
             totals.count,
@@ -178,9 +166,9 @@ fn heat_map(group: &Group) -> String {
             shade = 0.12 + 0.88 * totals.count as f64 / most as f64,
         );
     }
-    svg.push_str("</svg>");
     let omitted = if from > day(first) { format!("; the last {MAX_DAYS} days") } else { String::new() };
-    format!("<figure>{svg}<figcaption>checkpoints per hour, {most} at most{omitted}</figcaption></figure>")
+    let caption = format!("Checkpoints per hour, {most} at most{omitted}");
+    figure(&caption, false, (left + 24 * CELL) as f64, height as f64, &svg)
 }
 
 #[cfg(test)]
@@ -222,7 +210,7 @@ mod tests {
     fn charts_have_what_they_show() {
         let html = report("Sales", &[(0, 10), (9000, 9200), (7_200_000, 7_200_050)]).html();
         // Three columns of the chart, two hours of the heat map, a line for the change.
-        assert_eq!(html.matches("stroke=#0072B2").count(), 3);
+        assert_eq!(html.matches("class=blue stroke-width=3").count(), 3);
         assert_eq!(html.matches("fill-opacity").count(), 2);
         assert_eq!(html.matches("<title>change: 2016-07-09 03:00:05.000").count(), 1);
         for text in [

@@ -1,0 +1,264 @@
+//! The results of a run of `bench`: as written, as saved under a name, and compared with what was saved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use events::{Clock, Moment};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::machine::Machine;
+use super::matrix::Cell;
+use super::measure::Measured;
+use super::raw::RawRead;
+use crate::failure::Failure;
+use crate::output::Target;
+use crate::size;
+
+/// Folder of baselines, in the current folder.
+const FOLDER: &str = ".mdfsck-bench";
+/// The version of the form that is written and read.
+const FORM: u32 = 1;
+/// 1970-01-01 as a [`Moment`].
+const MOMENT_OF_1970: i64 = 116_444_736_000_000_000;
+
+/// What was measured, on what, and when. Results saved before some of it was kept are without it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Results {
+    kind: String,
+    v: u32,
+    pub(crate) version: String,
+    #[serde(default)]
+    pub(crate) date: Option<String>,
+    #[serde(default)]
+    pub(crate) machine: Machine,
+    #[serde(default)]
+    pub(crate) database: Subject,
+    files: Vec<String>,
+    processors: usize,
+    /// Rounds: runs of each cell that could run.
+    #[serde(default)]
+    pub(crate) repeat: u16,
+    #[serde(default)]
+    pub(crate) raw: Vec<RawRead>,
+    pub(crate) cells: Vec<Measured>,
+}
+
+/// The database that was checked.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Subject {
+    pub(crate) name: Option<String>,
+    pub(crate) db_version: Option<u64>,
+    /// Of all files.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) rows: Option<u64>,
+}
+
+impl Subject {
+    /// In words.
+    pub(crate) fn text(&self) -> String {
+        let version = self.db_version.and_then(|version| format::version::product(u16::try_from(version).ok()?));
+        let parts = [
+            self.name.clone(),
+            version.map(str::to_owned),
+            self.bytes.map(size::text),
+            self.rows.map(|rows| format!("{rows} rows")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How a cell compares with its baseline.
+pub(crate) struct Change {
+    /// Time now, divided by the time then.
+    pub(crate) ratio: f64,
+    /// No run of one is as fast as a run of the other.
+    pub(crate) is_outside_noise: bool,
+}
+
+impl Change {
+    /// By how many percent the time changed.
+    pub(crate) fn percent(&self) -> f64 {
+        (self.ratio - 1.0) * 100.0
+    }
+
+    /// In words.
+    pub(crate) fn text(&self) -> String {
+        let noise = if self.is_outside_noise { "" } else { " (within noise)" };
+        format!("{:+.1} %{noise}", self.percent())
+    }
+}
+
+impl Results {
+    /// Nothing measured yet.
+    pub(crate) fn new(files: &[PathBuf], repeat: u16) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
+        let ticks = i64::try_from(now).ok().and_then(|now| now.checked_mul(1000 * Moment::MILLISECOND));
+        let date = ticks
+            .and_then(|ticks| ticks.checked_add(MOMENT_OF_1970))
+            .map(|ticks| Moment(ticks).iso(Clock::Utc).replacen(".000Z", "Z", 1));
+        let bytes = files.iter().map(|file| file.metadata().map(|metadata| metadata.len())).sum::<Result<u64, _>>();
+        Self {
+            kind: "bench".to_owned(),
+            v: FORM,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            date,
+            machine: Machine::this(files.first().map(PathBuf::as_path)),
+            database: Subject { bytes: bytes.ok(), ..Subject::default() },
+            files: files.iter().map(|path| path.display().to_string()).collect(),
+            processors: super::machine::processors(),
+            repeat,
+            raw: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// As JSON, with what follows from the runs of each cell.
+    pub(crate) fn json(&self) -> Result<String, Failure> {
+        let unwritten = |error| Failure::unable(format!("the results cannot be written as JSON: {error}"));
+        let mut json = serde_json::to_value(self).map_err(unwritten)?;
+        let cells = json.get_mut("cells").and_then(Json::as_array_mut).into_iter().flatten();
+        for (json, cell) in cells.zip(&self.cells).filter_map(|(json, cell)| Some((json.as_object_mut()?, cell))) {
+            json.insert("cell".to_owned(), cell.cell.name().into());
+            json.insert("too_small".to_owned(), cell.is_too_small().into());
+            json.insert("speed_up".to_owned(), self.speed_up(cell).into());
+            json.insert("counters".to_owned(), cell.counters());
+        }
+        Ok(format!("{json:#}\n"))
+    }
+
+    /// What was measured and on what, by name.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("database", self.database.text()), ("files", self.files.join(", "))];
+        facts.extend(self.machine.facts());
+        facts.extend(self.date.clone().map(|date| ("date", date)));
+        facts.push(("version", format!("mdfsck {}", self.version)));
+        facts.push(("runs", format!("{} of each cell", self.repeat)));
+        facts
+    }
+
+    /// Reading alone, in the cache state of a cell and with as many threads.
+    pub(crate) fn raw(&self, cell: &Cell) -> Option<&RawRead> {
+        let of_cell = |raw: &&RawRead| (raw.cache, raw.threads) == (cell.cache, cell.maxdop);
+        self.raw.iter().find(of_cell).filter(|raw| !raw.seconds.is_empty())
+    }
+
+    /// How many times as fast as the same with the fewest threads.
+    pub(crate) fn speed_up(&self, cell: &Measured) -> Option<f64> {
+        let is_like = |other: &&Measured| Cell { maxdop: cell.cell.maxdop, ..other.cell } == cell.cell;
+        let seconds = |cell: &Measured| cell.median(|run| run.seconds);
+        let measured = |cell: &&Measured| !cell.runs.is_empty() && !cell.is_too_small();
+        let fewest = self.cells.iter().filter(is_like).filter(measured).min_by_key(|other| other.cell.maxdop)?;
+        measured(&cell).then(|| seconds(fewest) / seconds(cell))
+    }
+
+    /// The cell of these results that is like `cell`. What was saved with 0 threads had one per processor.
+    pub(crate) fn like(&self, cell: &Cell) -> Option<&Measured> {
+        let threads = |maxdop: u16| if maxdop == 0 { self.processors } else { usize::from(maxdop) };
+        let is_like = |other: &&Measured| {
+            let other = other.cell;
+            threads(other.maxdop) == usize::from(cell.maxdop) && Cell { maxdop: cell.maxdop, ..other } == *cell
+        };
+        self.cells.iter().find(is_like).filter(|cell| !cell.runs.is_empty())
+    }
+
+    /// How a cell has changed since these results; `None` if they do not have it, or it did not run.
+    pub(crate) fn change(&self, now: &Measured) -> Option<Change> {
+        let then = self.like(&now.cell).filter(|_| !now.runs.is_empty())?;
+        let ((then_fastest, then_slowest), (fastest, slowest)) = (then.spread(), now.spread());
+        Some(Change {
+            ratio: now.median(|run| run.seconds) / then.median(|run| run.seconds).max(1e-9),
+            is_outside_noise: fastest > then_slowest || slowest < then_fastest,
+        })
+    }
+
+    /// Why these results and `then` should not be compared, one reason each.
+    pub(crate) fn differences(&self, then: &Self) -> Vec<String> {
+        let (now_bytes, then_bytes) = (self.database.bytes, then.database.bytes);
+        let sizes = now_bytes.zip(then_bytes).filter(|(now, then)| now != then);
+        let database = sizes.map(|(now, then)| format!("database {}, now {}", size::text(then), size::text(now)));
+        database.into_iter().chain(self.machine.differences(&then.machine)).collect()
+    }
+}
+
+fn path(name: &str) -> Result<PathBuf, Failure> {
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) && name != "..";
+    if !is_plain {
+        return Err(Failure::usage(format!(
+            "{name}: the name of a baseline has letters, digits, '-', '_' and '.' only"
+        )));
+    }
+    Ok(Path::new(FOLDER).join(format!("{name}.json")))
+}
+
+/// Where results are saved under a name.
+pub(crate) fn target(name: &str) -> Result<Target, Failure> {
+    let path = path(name)?;
+    fs::create_dir_all(FOLDER).map_err(|error| Failure::unable(format!("{FOLDER}: cannot be made: {error}")))?;
+    Target::at(&path)
+}
+
+/// The results saved under a name.
+pub(crate) fn load(name: &str) -> Result<Results, Failure> {
+    let path = path(name)?;
+    let place = path.display();
+    let text = fs::read_to_string(&path)
+        .map_err(|cause| Failure::usage(format!("{place}: no such baseline ({cause}); make one with --save {name}")))?;
+    let read: Result<Results, String> = serde_json::from_str(&text).map_err(|error| error.to_string());
+    let read = read.and_then(|results| match (results.kind.as_str(), results.v) {
+        ("bench", FORM) => Ok(results),
+        ("bench", v) => Err(format!("its form {v} is newer than this mdfsck")),
+        (kind, _) => Err(format!("its kind is '{kind}'")),
+    });
+    read.map_err(|cause| {
+        Failure::usage(format!("{place}: not a baseline that can be read ({cause}); make it again with --save {name}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `--save` wrote it before machine, database and raw reads were kept.
+    const OLD: &str = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a.mdf"], "processors": 2, "cells": [
+        {"cell": "full dop 0 memory default warm", "configuration": "full", "maxdop": 0, "memory": null, "cache": "warm",
+         "counters": {}, "runs": [{"seconds": 0.25, "bytes": 100.0, "cpu_seconds": 0.2, "read_wait_seconds": 0.0,
+         "idle_seconds": 0.0, "spilled_bytes": 0.0, "memory_peak": 1.0, "findings": 0, "counters": {}, "series": []}]}]}"#;
+
+    fn cell(maxdop: u16) -> Cell {
+        Cell {
+            configuration: super::super::configuration("full").unwrap(),
+            maxdop,
+            memory: None,
+            cache: super::super::Cache::Warm,
+        }
+    }
+
+    #[test]
+    fn what_was_saved_before_is_still_read() {
+        let old: Results = serde_json::from_str(OLD).unwrap();
+        assert!(old.machine == Machine::default() && old.raw.is_empty());
+        assert!(old.like(&cell(2)).is_some() && old.like(&cell(1)).is_none());
+        let mut now = old.cells[0].clone();
+        (now.cell, now.runs[0].seconds) = (cell(2), 0.5);
+        let change = old.change(&now).unwrap();
+        assert!(change.ratio == 2.0 && change.is_outside_noise && change.text() == "+100.0 %");
+        assert!(old.differences(&old).is_empty());
+    }
+
+    #[test]
+    fn speed_up_is_against_the_fewest_threads() {
+        let mut results: Results = serde_json::from_str(OLD).unwrap();
+        let with = |maxdop, seconds| {
+            let mut measured = results.cells[0].clone();
+            (measured.cell, measured.runs[0].seconds) = (cell(maxdop), seconds);
+            measured
+        };
+        results.cells = vec![with(4, 0.25), with(1, 1.0), with(8, 0.01)];
+        let speed_ups: Vec<Option<f64>> = results.cells.iter().map(|cell| results.speed_up(cell)).collect();
+        // What is too small to measure has none.
+        assert_eq!(speed_ups, [Some(4.0), Some(1.0), None]);
+    }
+}
