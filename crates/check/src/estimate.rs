@@ -22,7 +22,7 @@ use crate::units::Units;
 pub struct Estimate {
     /// Bytes that would be read.
     pub read_bytes: u64,
-    /// Memory that would be used, in bytes, if nothing is damaged: never more than the grant.
+    /// Memory that would be used, in bytes, if nothing is damaged: never more than the grant, never less than the least.
     pub memory_bytes: u64,
     /// Memory below which the run is refused, in bytes.
     pub minimum_memory_bytes: u64,
@@ -53,7 +53,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
         }
     }
     let budget = needs.bytes_for_facts(options);
-    estimate.memory_bytes = needs.bytes_with(facts.min(budget));
+    estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
     // A thread writes out all it has when its share of three quarters is full.
     estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
     estimate

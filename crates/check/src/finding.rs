@@ -298,10 +298,8 @@ impl Finding {
             "database" => names.database.to_owned(),
             "database_id" => names.database_id.to_string(),
             "command" => names.command.to_owned(),
-            "other_owner_short" => match self.value("other_owner") {
-                Some(Value::Owner(owner)) => owner.text_short(),
-                _ => String::new(),
-            },
+            "other_owner_au" => self.other().map_or_else(String::new, Owner::text_au),
+            "other_owner_short" => self.other().map_or_else(String::new, Owner::text_short),
             name => match self.value(name) {
                 Some(Value::Number(number)) if hex => format!("{number:x}"),
                 Some(Value::Number(number)) => number.to_string(),
@@ -312,6 +310,13 @@ impl Finding {
             },
         };
         let _ = text.write_str(&inserted);
+    }
+
+    fn other(&self) -> Option<&Owner> {
+        match self.value("other_owner") {
+            Some(Value::Owner(owner)) => Some(owner),
+            _ => None,
+        }
     }
 
     /// The evidence called `name`.

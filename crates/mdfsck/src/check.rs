@@ -5,10 +5,12 @@ use std::io;
 use catalog::Database;
 use check::{NotVerified, Options, Report, Scope};
 use format::version;
+use report::errorlog::Statement;
 use report::{Format, View};
 use source::{PageSource, Throttled};
 
 use crate::cli::{CheckArguments, RecoveryArguments};
+use crate::error_log::{self, ErrorLog};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
 use crate::output::Target;
@@ -66,12 +68,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
         options.memory_bytes = Some(granted - recovered.kept_bytes());
     }
-    let source = recovered.pages_or(source);
     if arguments.estimate_only {
-        return estimate(source, &database, &options, arguments);
+        return estimate(source, &mut recovered, &database, &options, arguments);
     }
+    let source = recovered.pages_or(source);
     // Opened before the run, so that a path that cannot be written does not cost a night.
     let out = Target::open(arguments.output.as_deref(), source)?;
+    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
     let report = {
         let listener = progress::listener(arguments.progress);
         match arguments.io_limit {
@@ -94,7 +97,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if source.backup().is_some() && !report.findings.is_empty() {
         warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
-    if format == Format::TableResults {
+    if matches!(format, Format::TableResults(_)) {
         report_what_has_no_row(&report, view);
     }
     if arguments.stats {
@@ -102,7 +105,14 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         let _ = report::statistics::write(&report, &mut io::stderr().lock());
     }
     // If results could not be shown, the exit status still has them.
-    Ok(status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::report, |()| 0))
+    let status = status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::report, |()| 0);
+    if error_log.is_some() || arguments.log {
+        let who = error_log::who();
+        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
+        let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
+        error_log::write(error_log, arguments.log, &lines, status);
+    }
+    Ok(status)
 }
 
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
@@ -222,14 +232,25 @@ fn yield_to_others() {
 /// `--estimate-only`.
 fn estimate(
     source: &dyn PageSource,
+    recovered: &mut recover::Outcome<'_>,
     database: &Database,
     options: &Options,
     arguments: &CheckArguments,
 ) -> Result<u8, Failure> {
     let out = Target::open(arguments.output.as_deref(), source)?;
-    let estimate = check::estimate(source, database, options);
+    let mut estimate = check::estimate(recovered.pages_or(source), database, options);
+    // Recovered pages need memory too; --memory is accepted with what of them cannot go to temporary files.
+    estimate.memory_bytes += recovered.kept_bytes();
+    recovered.keep_at_most(0)?;
+    estimate.minimum_memory_bytes += recovered.kept_bytes();
+    let source = recovered.pages_or(source);
     let name = check::database_name(source, database);
-    out.write(|out| report::estimate::write(arguments.format(), estimate, &options.scope, &name, out))?;
+    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: None };
+    let format = arguments.format();
+    out.write(|out| report::estimate::write((format, view), estimate, &options.scope, &name, out))?;
+    if matches!(format, Format::TableResults(_)) {
+        warn(report::estimate::needs(estimate));
+    }
     Ok(report_read_faults(&source.read_faults()))
 }
 

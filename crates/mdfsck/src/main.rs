@@ -8,6 +8,7 @@ mod checkpoints;
 mod cli;
 #[cfg(feature = "lab")]
 mod demo;
+mod error_log;
 mod event_files;
 mod events;
 mod explain;

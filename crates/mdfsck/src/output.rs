@@ -35,7 +35,7 @@ impl Target {
     /// If the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::Stdout) };
-        refuse_database_files(path, inputs)?;
+        refuse_database_files("--output", path, inputs)?;
         Self::at(path)
     }
 
@@ -137,21 +137,21 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     Ok(())
 }
 
-fn unwritable(path: &Path, cause: &io::Error) -> Failure {
+pub(crate) fn unwritable(path: &Path, cause: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {cause}", path.display()))
 }
 
 /// An existing file that is an input, or any data, log or backup file, is never overwritten.
-fn refuse_database_files(path: &Path, inputs: &dyn PageSource) -> Result<(), Failure> {
+pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &dyn PageSource) -> Result<(), Failure> {
     let same = |input: &Path| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
     if inputs.files().iter().any(|file| same(&file.path)) {
-        return Err(Failure::usage(format!("--output {}: is one of the files to be checked", path.display())));
+        return Err(Failure::usage(format!("{option} {}: is one of the files to be checked", path.display())));
     }
     Ok(())
 }
 
 /// A data, log or backup file is never overwritten, whatever its name.
-fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     // Identified by content, so that hard links to inputs and logs beside them are safe too. Only regular files are
     // read: a pipe would not end.
     if fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {

@@ -1,34 +1,35 @@
-//! What a run would need, in the form of CHECKDB's message 5281.
+//! What a run would need: CHECKDB's message 5281, and what else this program takes.
 
 use std::io;
 
 use check::{Estimate, Scope};
 
 use crate::json::lines::{self, Line};
-use crate::message::{self, Message};
+use crate::message;
 use crate::text_table::printable;
-use crate::{Format, tableresults};
+use crate::{Format, View, tableresults};
 
-/// Writes an estimate.
+/// Writes an estimate. TABLERESULTS has no row for [`needs`], so the caller must report it elsewhere.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(
-    format: Format,
+    (format, view): (Format, View),
     estimate: Estimate,
     scope: &Scope,
     database: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let lines = lines(estimate, scope.command(), database);
+    let space = message::estimated(scope.command(), database, kilobytes(estimate.temp_bytes));
     match format {
         Format::Text => {
-            for line in lines.iter().chain([&message::completed()]) {
-                writeln!(out, "{}", printable(&line.text))?;
+            writeln!(out, "{}\n{}", printable(&space.text), needs(estimate))?;
+            if !view.no_infomsgs {
+                writeln!(out, "{}", message::completed().text)?;
             }
             Ok(())
         }
-        Format::TableResults => tableresults::write_messages(&lines, out),
+        Format::TableResults(columns) => tableresults::write_messages(columns, &[space], out),
         Format::Json => {
             let line = Line::Estimate(lines::Estimate {
                 database,
@@ -43,12 +44,13 @@ pub fn write(
     }
 }
 
-fn lines(estimate: Estimate, command: &str, database: &str) -> [Message; 4] {
-    let line = |what: &str, bytes: u64| message::estimated(what, command, database, bytes.div_ceil(1024));
-    [
-        line("TEMPDB space", estimate.temp_bytes),
-        line("memory", estimate.memory_bytes),
-        line("least memory", estimate.minimum_memory_bytes),
-        line("reading", estimate.read_bytes),
-    ]
+/// What DBCC's line does not say, in one line.
+pub fn needs(estimate: Estimate) -> String {
+    let Estimate { memory_bytes, minimum_memory_bytes, read_bytes, .. } = estimate;
+    let [memory, least, read] = [memory_bytes, minimum_memory_bytes, read_bytes].map(kilobytes);
+    format!("Estimated memory (in KB) needed = {memory}, at least {least} (--memory); reading (in KB) = {read}.")
+}
+
+fn kilobytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1024)
 }

@@ -118,7 +118,9 @@ pub(crate) fn message(check: &Check) -> String {
         match place.strip_suffix(":x").unwrap_or(place) {
             "owner" => text.push_str("Object ID <n>, index ID <n>, partition ID <n>, alloc unit ID <n> (type <type>)"),
             "owner_lower" | "owner_au" | "owner_short" => text.push_str("<object, index, partition, alloc unit>"),
-            "other_owner" | "other_owner_short" => text.push_str("<other object, index, partition, alloc unit>"),
+            "other_owner" | "other_owner_au" | "other_owner_short" => {
+                text.push_str("<other object, index, partition, alloc unit>")
+            }
             name => {
                 let _ = write!(text, "<{}>", name.replace('_', " "));
             }

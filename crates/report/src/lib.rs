@@ -12,6 +12,7 @@ pub mod chains;
 pub mod checkpoints;
 pub mod columns;
 pub mod directory;
+pub mod errorlog;
 pub mod estimate;
 pub mod events;
 pub mod explain;
@@ -42,6 +43,7 @@ use std::io;
 use check::{Finding, Group, Report};
 
 pub use message::identity_behind;
+pub use tableresults::Columns;
 
 /// How a report is shown. Never affects what is counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +62,7 @@ pub enum Format {
     /// One JSON object per line.
     Json,
     /// CSV with the columns of WITH TABLERESULTS.
-    TableResults,
+    TableResults(Columns),
 }
 
 /// Writes `report` to `out`.
@@ -71,7 +73,7 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
     match format {
         Format::Text => text::write(report, view, out),
         Format::Json => json::write(report, view, out),
-        Format::TableResults => tableresults::write(report, view, out),
+        Format::TableResults(columns) => tableresults::write(columns, report, view, out),
     }
 }
 

@@ -88,21 +88,25 @@ pub(crate) fn found_in_database(report: &Report) -> Message {
 /// The minimum repair level, if repair is possible. `table` is the qualified name of CHECKTABLE's argument.
 pub(crate) fn repair_level(report: &Report, repair: Repair, table: Option<&str>) -> Option<Message> {
     let level = repair.name()?;
-    let Options { scope, no_index, .. } = &report.options;
-    let target = match (scope, table) {
-        (Scope::Tables(_), Some(table)) => format!("{}.{table}", report.database.name),
-        _ => report.database.name.clone(),
-    };
-    let no_index = if *no_index { ", noindex" } else { "" };
-    let command = scope.command();
-    let text =
-        format!("{level} is the minimum repair level for the errors found by DBCC {command} ({target}{no_index}).");
+    let (command, target) = (report.options.scope.command(), target(report, table));
+    let text = format!("{level} is the minimum repair level for the errors found by DBCC {command} ({target}).");
     Some(message(8958, text))
 }
 
+/// What stands in the brackets of the statement: the database, or the table of it, and NOINDEX.
+pub(crate) fn target(report: &Report, table: Option<&str>) -> String {
+    let Options { scope, no_index, .. } = &report.options;
+    let database = &report.database.name;
+    let no_index = if *no_index { ", noindex" } else { "" };
+    match (scope, table) {
+        (Scope::Tables(_), Some(table)) => format!("{database}.{table}{no_index}"),
+        _ => format!("{database}{no_index}"),
+    }
+}
+
 /// What a run would need. SQL Server keeps its facts in tempdb; here that is the space for temporary files.
-pub(crate) fn estimated(what: &str, command: &str, database: &str, kilobytes: u64) -> Message {
-    message(5281, format!("Estimated {what} (in KB) needed for {command} on database {database} = {kilobytes}."))
+pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Message {
+    message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
 /// Current and highest value of an identity column, in CHECKIDENT's words.

@@ -1,12 +1,12 @@
-//! CSV with the rows and columns of DBCC's WITH TABLERESULTS, SQL Server 2012 and later
-//! (docs/format/checkdb.md#tableresults).
+//! CSV with the rows and columns of DBCC's WITH TABLERESULTS (docs/format/checkdb.md#tableresults). NULL is an empty cell.
 //!
 //! Lines without a row in DBCC's result have none here: headings, the minimum repair level and the last line. What was
 //! not verified has none either, so the caller must report it elsewhere.
 
+use std::borrow::Cow;
 use std::io;
 
-use check::registry::LEVEL;
+use check::registry::{self, LEVEL};
 use check::{ErrorCounts, Finding, Group, Report, Scope};
 use format::{AllocUnitId, PageId};
 
@@ -14,31 +14,39 @@ use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::{Gate, View};
 
-const COLUMNS: [&str; 23] = [
-    "Error",
-    "Level",
-    "State",
-    "MessageText",
-    "RepairLevel",
-    "Status",
-    "DbId",
-    "DbFragId",
-    "ObjectId",
-    "IndexId",
-    "PartitionId",
-    "AllocUnitId",
-    "RidDbId",
-    "RidPruId",
-    "File",
-    "Page",
-    "Slot",
-    "RefDbId",
-    "RefPruId",
-    "RefFile",
-    "RefPage",
-    "RefSlot",
-    "Allocation",
-];
+/// The columns of a release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Columns {
+    /// SQL Server 2012 and later.
+    #[default]
+    Newer,
+    /// SQL Server 2005, 2008 and 2008 R2.
+    Older,
+}
+
+impl Columns {
+    fn names(self) -> Vec<&'static str> {
+        let of_row = ["Error", "Level", "State", "MessageText", "RepairLevel", "Status", "DbId"];
+        let newer: [&[&str]; 3] = [
+            &of_row,
+            &["DbFragId", "ObjectId", "IndexId", "PartitionId", "AllocUnitId", "RidDbId", "RidPruId"],
+            &["File", "Page", "Slot", "RefDbId", "RefPruId", "RefFile", "RefPage", "RefSlot", "Allocation"],
+        ];
+        let older: [&[&str]; 3] = [
+            &of_row,
+            &["Id", "IndId", "PartitionId", "AllocUnitId"],
+            &["File", "Page", "Slot", "RefFile", "RefPage", "RefSlot", "Allocation"],
+        ];
+        match self {
+            Self::Newer => newer,
+            Self::Older => older,
+        }
+        .concat()
+    }
+}
+
+/// Messages that name a page's parent as their reference.
+const NAME_PARENT: [u16; 2] = [8976, 8980];
 
 /// Level of summaries and counts.
 const INFORMATIONAL: u8 = 10;
@@ -47,20 +55,20 @@ const INFORMATIONAL: u8 = 10;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write(columns: Columns, report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let gate = Gate::new(view);
-    let mut rows = Rows { report, gate, csv: csv::Writer::from_writer(out) };
-    rows.csv.write_record(COLUMNS).map_err(io_error)?;
+    let mut rows = Rows { report, gate, columns, csv: csv::Writer::from_writer(out) };
+    rows.csv.write_record(columns.names()).map_err(io_error)?;
     rows.run(&Listing::of(report), view)?;
     rows.csv.flush()
 }
 
 /// Writes rows for informational messages that belong to no object.
-pub(crate) fn write_messages(messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
+pub(crate) fn write_messages(columns: Columns, messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(COLUMNS).map_err(io_error)?;
+    csv.write_record(columns.names()).map_err(io_error)?;
     for message in messages {
-        let cells = informational(message, 0).cells(0);
+        let cells = informational(message, 0).cells(columns, 0);
         csv.write_record(&cells).map_err(io_error)?;
     }
     csv.flush()
@@ -95,6 +103,7 @@ fn io_error(error: csv::Error) -> io::Error {
 struct Rows<'a> {
     report: &'a Report,
     gate: Gate,
+    columns: Columns,
     csv: csv::Writer<&'a mut dyn io::Write>,
 }
 
@@ -139,13 +148,31 @@ impl Rows<'_> {
     }
 
     fn findings(&mut self, group: &Group) -> io::Result<()> {
+        // 8928 gets the parent from the message that says so of the same page, which follows it.
+        let mut waiting: Vec<Cow<'_, Finding>> = Vec::new();
         for finding in self.gate.pass(self.report, group) {
-            self.finding(&finding)?;
+            if waiting.last().is_some_and(|before| before.page != finding.page || before.owner != finding.owner) {
+                self.page_of_findings(&waiting)?;
+                waiting.clear();
+            }
+            waiting.push(finding);
+        }
+        self.page_of_findings(&waiting)
+    }
+
+    /// The findings of one page and owner.
+    fn page_of_findings(&mut self, findings: &[Cow<'_, Finding>]) -> io::Result<()> {
+        let names_parent = |finding: &&Cow<'_, Finding>| NAME_PARENT.contains(&finding.check.msg);
+        let parent = findings.iter().find(names_parent).map(|finding| (finding.ref_page, finding.ref_slot));
+        for finding in findings {
+            let own = (finding.ref_page, finding.ref_slot);
+            let is_unprocessed = finding.check == &registry::PAGE_UNPROCESSED;
+            self.finding(finding, if is_unprocessed { parent.unwrap_or(own) } else { own })?;
         }
         Ok(())
     }
 
-    fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+    fn finding(&mut self, finding: &Finding, (ref_page, ref_slot): (Option<PageId>, Option<u16>)) -> io::Result<()> {
         let owner = finding.owner.unwrap_or(check::Owner {
             object_id: 0,
             index_id: 0,
@@ -168,8 +195,8 @@ impl Rows<'_> {
             row_database: database,
             page: finding.page.unwrap_or(PageId::NONE),
             slot: finding.slot.unwrap_or_default(),
-            ref_page: finding.ref_page.unwrap_or(PageId::NONE),
-            ref_slot: finding.ref_slot.unwrap_or_default(),
+            ref_page: ref_page.unwrap_or(PageId::NONE),
+            ref_slot: ref_slot.unwrap_or_default(),
         })
     }
 
@@ -178,7 +205,7 @@ impl Rows<'_> {
     }
 
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
-        self.csv.write_record(row.cells(self.report.database.id)).map_err(io_error)
+        self.csv.write_record(row.cells(self.columns, self.report.database.id)).map_err(io_error)
     }
 }
 
@@ -202,32 +229,31 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn cells(&self, database: u16) -> [String; COLUMNS.len()] {
+    fn cells(&self, columns: Columns, database: u16) -> Vec<String> {
         let text = str::to_owned;
-        [
+        let mut cells = vec![
             self.error.to_string(),
             self.level.to_string(),
             self.state.to_string(),
             text(self.text),
-            text(self.repair.unwrap_or("NULL")),
+            // NULL.
+            text(self.repair.unwrap_or_default()),
             text("0"),
             database.to_string(),
-            text("1"),
-            self.object_id.to_string(),
-            self.index_id.to_string(),
-            self.partition_id.to_string(),
-            self.alloc_unit.to_string(),
-            self.row_database.to_string(),
-            text("0"),
-            self.page.file.to_string(),
-            self.page.page.cast_signed().to_string(),
-            self.slot.to_string(),
-            self.row_database.to_string(),
-            text("0"),
-            self.ref_page.file.to_string(),
-            self.ref_page.page.cast_signed().to_string(),
-            self.ref_slot.to_string(),
-            text("1"),
-        ]
+        ];
+        let is_newer = columns == Columns::Newer;
+        let newer = |values: &[&str]| -> Vec<String> {
+            if is_newer { values.iter().copied().map(text).collect() } else { Vec::new() }
+        };
+        let rid_database = self.row_database.to_string();
+        cells.extend(newer(&["1"]));
+        cells.extend([self.object_id.to_string(), self.index_id.to_string()]);
+        cells.extend([self.partition_id.to_string(), self.alloc_unit.to_string()]);
+        for (page, slot) in [(self.page, self.slot), (self.ref_page, self.ref_slot)] {
+            cells.extend(newer(&[&rid_database, "0"]));
+            cells.extend([page.file.to_string(), page.page.cast_signed().to_string(), slot.to_string()]);
+        }
+        cells.push(text("1"));
+        cells
     }
 }

@@ -1,13 +1,16 @@
 //! Whole reports in every format. Cases are those of docs/format/cases.md, published output of real servers.
 
 mod commands;
+mod forms;
 mod transcripts;
+mod wording;
 
 use check::NotVerified;
 
 use crate::fixture::{case_16, report, rowset, shown};
-use crate::{Format, View};
+use crate::{Columns, Format, View};
 
+const TABLE: Format = Format::TableResults(Columns::Newer);
 const QUIET: View = View { no_infomsgs: true, max_findings: None };
 
 #[test]
@@ -101,7 +104,7 @@ fn memory_optimized_tables_are_named_as_left_out() {
                 object has been skipped and will not be processed.";
     let text = shown(Format::Text, &report, View::default());
     assert!(text.contains(line) && !text.contains("There are"), "{text}");
-    assert!(shown(Format::TableResults, &report, View::default()).contains(&format!("5296,10,1,{line}")));
+    assert!(shown(TABLE, &report, View::default()).contains(&format!("5296,10,1,{line}")));
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn findings_beyond_the_limit_are_counted_not_shown() {
     assert_eq!(text.matches("Msg ").count(), 1);
     assert!(text.contains("3 consistency errors in database"), "{text}");
     assert!(text.ends_with("2 more findings are counted but not shown (--max-findings).\n"), "{text}");
-    assert_eq!(shown(Format::TableResults, &report, view).lines().count(), 1 + 1 + 2);
+    assert_eq!(shown(TABLE, &report, view).lines().count(), 1 + 1 + 2);
     let json = shown(Format::Json, &report, view);
     assert_eq!(json.matches("\"kind\":\"finding\"").count(), 1);
     assert!(json.contains("\"findings\":3,\"findings_hidden\":2"), "{json}");

@@ -364,7 +364,7 @@ checks! {
         cause "A key was changed, or a row was written twice.",
         action "In a unique index remove one of the rows first; then disable a nonclustered index and rebuild it, or rebuild a clustered one.";
     TREE_EMPTY_PAGE = "tree.empty-page", 2574 state 1, Page, Consistency, Rebuild, false,
-        "Table error: Page {page} is empty in {owner}. This is not permitted at level {level} of the B-tree.",
+        "Table error: Page {page} is empty in {owner_lower}. This is not permitted at level {level} of the B-tree.",
         must "No page of a B-tree is empty, except the only page of an empty index.",
         cause "The page header was changed, or rows were lost from the page.",
         action "Compare row counts with a backup, then disable the index and rebuild it; rebuild a clustered index only if no row is missing.";
@@ -444,13 +444,13 @@ checks! {
         cause "A next pointer was changed, or the page and its parent are damaged.",
         action RESTORE_PAGE_OR_REBUILD;
     TREE_NEXT_OF_OTHER = "tree.next-of-other", 8982 state 1, CrossPage, Consistency, Rebuild, false,
-        "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner} but is not in the same index.",
+        "Table error: Cross object linkage. Page {ref_page}->next in {owner_au} refers to page {page} in {other_owner_au} but is not in the same index.",
         must "A next pointer leads to a page of the same index.",
         cause "A next pointer was changed, or a page of another index was written over the neighbor.",
         action RESTORE_PAGE_OR_REBUILD;
 
     HEAP_FORWARD_MISMATCH = "heap.forward-mismatch", 8971 state 1, CrossPage, Consistency, AllowDataLoss, false,
-        "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}.",
+        "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}",
         must "A forwarding stub leads to a forwarded row that points back to it.",
         cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is an older version of itself.",
         action RESTORE_PAGE;
@@ -460,7 +460,7 @@ checks! {
         cause "A stub was changed to the address of another row.",
         action RESTORE_PAGE;
     PAGE_TWICE = "page.twice", 8973 state 1, CrossPage, Consistency, AllowDataLoss, true,
-        "{command} {owner_lower} processing encountered page {page}, slot {slot} twice.",
+        "CHECKTABLE {owner_lower} processing encountered page {page}, slot {slot} twice.",
         must "An allocation unit lists a page once.",
         cause "A single-page slot of an IAM page was changed.",
         action RESTORE_IAM;

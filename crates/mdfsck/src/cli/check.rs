@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use check::registry::limits::{self, Limit};
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
-use report::Format;
+use report::{Columns, Format};
 
 use super::{OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 
@@ -147,9 +147,10 @@ pub(crate) struct CheckArguments {
     #[arg(long, conflicts_with_all = ["format", "tableresults"], help_heading = OUTPUT)]
     pub(crate) json: bool,
 
-    /// The same as --format tableresults
-    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
-    tableresults: bool,
+    /// The same as --format tableresults; =2008 for the columns of SQL Server 2005 to 2008 R2
+    #[arg(long, value_enum, value_name = "2008", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "2012", conflicts_with = "format", help_heading = OUTPUT)]
+    tableresults: Option<TableColumns>,
 
     /// Leave out informational messages
     ///
@@ -164,6 +165,20 @@ pub(crate) struct CheckArguments {
     /// fails or is killed leaves it unchanged. Pipes and devices are written directly.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
+
+    /// Append the line that DBCC writes to the ERRORLOG (8957) to FILE; '-' is stderr
+    ///
+    /// With who ran it, the number of errors and the elapsed time, after the time in UTC. Not part of the results, as it
+    /// differs from run to run.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    pub(crate) errorlog_line: Option<PathBuf>,
+
+    /// Send that line to syslog, or to the Windows event log
+    ///
+    /// As an error if corruption was found, as a warning if something could not be read or verified, else as information. A
+    /// system without such a log is a warning on stderr and does not change the exit status.
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "estimate_only")]
+    pub(crate) log: bool,
 
     /// Show at most N findings; all are counted
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
@@ -189,12 +204,14 @@ const SCOPE: &str = "Scope and depth";
 
 impl CheckArguments {
     pub(crate) fn format(&self) -> Format {
+        if let Some(columns) = self.tableresults {
+            return Format::TableResults(columns.into());
+        }
         match self.format {
-            _ if self.tableresults => Format::TableResults,
             _ if self.json => Format::Json,
             FormatKind::Text => Format::Text,
             FormatKind::Json => Format::Json,
-            FormatKind::Tableresults => Format::TableResults,
+            FormatKind::Tableresults => Format::TableResults(Columns::Newer),
         }
     }
 }
@@ -222,8 +239,28 @@ enum FormatKind {
     Text,
     /// One JSON object per line
     Json,
-    /// CSV with the columns of WITH TABLERESULTS, SQL Server 2012 and later
+    /// CSV with the columns of WITH TABLERESULTS in SQL Server 2012 and later
     Tableresults,
+}
+
+/// Columns of WITH TABLERESULTS, by the release that has them.
+#[derive(Clone, Copy, ValueEnum)]
+enum TableColumns {
+    /// SQL Server 2012 and later
+    #[value(name = "2012")]
+    Newer,
+    /// SQL Server 2005, 2008 and 2008 R2
+    #[value(name = "2008")]
+    Older,
+}
+
+impl From<TableColumns> for Columns {
+    fn from(columns: TableColumns) -> Self {
+        match columns {
+            TableColumns::Newer => Self::Newer,
+            TableColumns::Older => Self::Older,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Changes page `page` of `file` and makes its checksum right again.
-fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) {
+pub(super) fn edit(file: &Path, page: usize, change: impl FnOnce(&mut [u8; PAGE_BYTES])) {
     let mut bytes = fs::read(file).expect("file");
     let target = bytes[page * PAGE_BYTES..].first_chunk_mut().expect("page");
     change(target);

@@ -9,6 +9,7 @@ mod bench;
 mod browser;
 mod database;
 mod explain;
+mod forms;
 #[cfg(feature = "lab")]
 mod guides;
 #[cfg(feature = "lab")]
@@ -26,6 +27,7 @@ use tempfile::TempDir;
 use backups::with_backups;
 use database::with_database;
 use explain::explanations;
+use forms::forms;
 
 type Test = fn(&Path) -> Result<(), Failed>;
 
@@ -35,7 +37,7 @@ fn main() {
     let mut trials: Vec<Trial> = alone.map(|(name, test)| trial(name, test, None)).collect();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf");
-    for (name, test) in with_database() {
+    for (name, test) in with_database().into_iter().chain(forms()) {
         let missing = !sample.is_file();
         trials.push(trial(name, test, Some(sample.clone())).with_ignored_flag(missing));
     }

@@ -4,7 +4,7 @@ use check::registry::{self, Check};
 use check::{FileTotals, Finding, Report, Scope};
 use format::PageId;
 
-use super::QUIET;
+use super::{QUIET, TABLE};
 use crate::fixture::{case_16, owner, report, rowset, service_broker, shown};
 use crate::{Format, View};
 
@@ -95,7 +95,7 @@ fn checkcatalog_prints_its_messages_unwrapped_and_no_summary() {
                    matching row (object_id=1977058079) in sys.objects.\n";
     let expected = format!("Msg 3853, Level 16, State 1, Line 1\n{message}{COMPLETED}");
     assert_eq!(shown(Format::Text, &report, View::default()), expected);
-    let rows = shown(Format::TableResults, &report, View::default());
+    let rows = shown(TABLE, &report, View::default());
     assert!(rows.contains("\n3853,16,1,") && rows.lines().count() == 2, "{rows}");
     report.options.scope = Scope::Database;
     let wrapped = format!("Msg 8992, Level 16, State 1, Line 1\nCheck Catalog Msg 3853, State 1: {message}");
@@ -109,8 +109,8 @@ fn service_broker_comes_after_the_heading_in_every_format() {
     let line = "Service Broker Msg 9675, State 1: Message Types analyzed: 14.";
     assert!(shown(Format::Text, &report, View::default()).starts_with(&format!("DBCC results for 'Shop'.\n{line}\n")));
     assert!(!shown(Format::Text, &report, QUIET).contains("Service Broker"));
-    assert!(shown(Format::TableResults, &report, View::default()).contains(&format!("\n8997,10,1,\"{line}\",NULL,")));
-    assert!(!shown(Format::TableResults, &report, QUIET).contains("Service Broker"));
+    assert!(shown(TABLE, &report, View::default()).contains(&format!("\n8997,10,1,\"{line}\",,")));
+    assert!(!shown(TABLE, &report, QUIET).contains("Service Broker"));
     assert!(shown(Format::Json, &report, QUIET).contains("\"analyzed\":{\"Message Types\":14,"));
 }
 

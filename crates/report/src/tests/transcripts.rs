@@ -3,7 +3,7 @@
 use check::{Finding, Owner, Report, registry};
 use format::{AllocUnitId, PageId};
 
-use super::QUIET;
+use super::{QUIET, TABLE};
 use crate::fixture::{case_16, owner, page_io, report, rowset, service_broker, shown};
 use crate::{Format, View};
 
@@ -101,7 +101,7 @@ fn no_infomsgs_leaves_findings_and_summaries() {
 
 #[test]
 fn rows_of_case_16() {
-    let text = shown(Format::TableResults, &case_16(), QUIET);
+    let text = shown(TABLE, &case_16(), QUIET);
     let lines: Vec<&str> = text.lines().collect();
     let owner = "Object ID 901578250, index ID 1, partition ID 72057594045726720, alloc unit ID 72057594052476928 \
                  (type In-row data)";
@@ -125,10 +125,10 @@ fn rows_of_case_16() {
                  child (0:0), but they were not encountered.\",repair_rebuild,{place}"
             ),
             "8990,10,1,CHECKDB found 0 allocation errors and 3 consistency errors in table 'Customer' (object ID \
-             901578250).,NULL,0,21,1,901578250,0,0,0,0,0,0,0,0,0,0,0,0,0,1"
+             901578250).,,0,21,1,901578250,0,0,0,0,0,0,0,0,0,0,0,0,0,1"
                 .to_owned(),
             "8989,10,1,CHECKDB found 0 allocation errors and 3 consistency errors in database \
-             'ExamplesDB_CorruptionCheckDB'.,NULL,0,21,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1"
+             'ExamplesDB_CorruptionCheckDB'.,,0,21,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1"
                 .to_owned(),
         ]
     );
@@ -138,7 +138,7 @@ fn rows_of_case_16() {
 fn checktable_rows_come_in_the_order_of_case_21() {
     let mut report = case_16();
     report.options.scope = check::Scope::Tables(vec![901_578_250]);
-    let text = shown(Format::TableResults, &report, View::default());
+    let text = shown(TABLE, &report, View::default());
     let numbers: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
     assert_eq!(numbers, ["2593", "8939", "8928", "8980", "8990"]);
 }

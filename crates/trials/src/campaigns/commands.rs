@@ -30,7 +30,7 @@ impl Answer {
         Self {
             text: written(Format::Text, report),
             json: lasting(&written(Format::Json, report)),
-            csv: written(Format::TableResults, report),
+            csv: written(Format::TableResults(report::Columns::Newer), report),
             code: bits.iter().filter(|(_, is_set)| *is_set).map(|(bit, _)| bit).sum(),
         }
     }

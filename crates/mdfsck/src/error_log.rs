@@ -1,0 +1,216 @@
+//! `--errorlog-line` and `--log`: the line about a run that DBCC writes to the error log.
+//!
+//! Nothing here changes the verdict: what cannot be written is a warning.
+
+use std::env;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use format::types::datetime_text;
+use source::PageSource;
+
+use crate::failure::{Failure, warn};
+use crate::output;
+
+/// Where lines are appended.
+pub(crate) enum ErrorLog {
+    /// Standard error.
+    Stderr,
+    /// A file.
+    File(PathBuf, File),
+}
+
+impl ErrorLog {
+    /// The file at `path`, or stderr for `-`. Opened before the run, so that a path that cannot be written does not cost a
+    /// night.
+    ///
+    /// # Errors
+    /// If it is a SQL Server file, or cannot be written.
+    pub(crate) fn open(path: &Path, inputs: &dyn PageSource) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stderr);
+        }
+        output::refuse_database_files("--errorlog-line", path, inputs)?;
+        output::refuse_sql_server_file(path)?;
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        file.map(|file| Self::File(path.to_owned(), file)).map_err(|cause| output::unwritable(path, &cause))
+    }
+
+    fn append(self, lines: &[String]) {
+        // As in ERRORLOG: time, process, text.
+        let prefix = format!("{} {:<12}", now(), format!("spid{}", process::id()));
+        let text: String = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
+        match self {
+            // A failure of that cannot be reported anywhere.
+            Self::Stderr => drop(io::stderr().lock().write_all(text.as_bytes())),
+            Self::File(path, mut file) => {
+                if let Err(cause) = file.write_all(text.as_bytes()) {
+                    warn(output::unwritable(&path, &cause).text);
+                }
+            }
+        }
+    }
+}
+
+/// Writes the lines of a run that ends with `status`.
+pub(crate) fn write(error_log: Option<ErrorLog>, to_system: bool, lines: &[String], status: u8) {
+    if let Some(error_log) = error_log {
+        error_log.append(lines);
+    }
+    if to_system {
+        for line in lines {
+            if let Err(cause) = send(line, Severity::of(status)) {
+                warn(format!("--log: {cause}"));
+                break;
+            }
+        }
+    }
+}
+
+/// Who runs the program, as `DOMAIN\user` or `host\user`.
+pub(crate) fn who() -> String {
+    let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok()).filter(|name| !name.is_empty());
+    let user = variable(["USERNAME", "USER"]).or_else(|| variable(["LOGNAME", "LOGNAME"])).unwrap_or_else(user_id);
+    match variable(["USERDOMAIN", "USERDOMAIN"]).or_else(host) {
+        Some(domain) => format!("{domain}\\{user}"),
+        None => user,
+    }
+}
+
+#[cfg(unix)]
+fn user_id() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn user_id() -> String {
+    "unknown user".to_owned()
+}
+
+#[cfg(unix)]
+fn host() -> Option<String> {
+    Some(rustix::system::uname().nodename().to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+}
+
+#[cfg(not(unix))]
+fn host() -> Option<String> {
+    None
+}
+
+/// The time as ERRORLOG has it, to hundredths of a second, in UTC.
+fn now() -> String {
+    const DAYS_1900_TO_1970: i32 = 25_567;
+    const DAY_SECONDS: u64 = 86_400;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let days = i32::try_from(since.as_secs() / DAY_SECONDS).unwrap_or_default();
+    // A datetime counts in 1/300 second.
+    let ticks = (since.as_secs() % DAY_SECONDS) as u32 * 300 + since.subsec_millis() * 3 / 10;
+    let mut text = datetime_text(ticks, days.saturating_add(DAYS_1900_TO_1970)).unwrap_or_default();
+    text.pop();
+    text
+}
+
+/// How bad the verdict is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Severity {
+    Error,
+    Warning,
+    Information,
+}
+
+impl Severity {
+    fn of(status: u8) -> Self {
+        match status {
+            0 => Self::Information,
+            status if status & Failure::CORRUPT != 0 => Self::Error,
+            _ => Self::Warning,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn send(line: &str, severity: Severity) -> Result<(), String> {
+    const SOCKETS: [&str; 2] = ["/dev/log", "/var/run/syslog"];
+    let socket = SOCKETS.iter().map(Path::new).find(|path| path.exists());
+    let socket = socket.ok_or_else(|| format!("this system has no syslog at {}", SOCKETS.join(" or ")))?;
+    send_to(socket, line, severity).map_err(|cause| format!("{}: {cause}", socket.display()))
+}
+
+/// A datagram of RFC 3164. The time is left out: the daemon sets it.
+#[cfg(unix)]
+fn send_to(socket: &Path, line: &str, severity: Severity) -> io::Result<()> {
+    const USER: u8 = 1 << 3;
+    let code = match severity {
+        Severity::Error => 3,
+        Severity::Warning => 4,
+        Severity::Information => 6,
+    };
+    let text = format!("<{}>mdfsck[{}]: {line}", USER | code, process::id());
+    let daemon = std::os::unix::net::UnixDatagram::unbound()?;
+    daemon.send_to(text.as_bytes(), socket).map(drop)
+}
+
+/// The Application log, by the system's own program: event 957, because it takes no number above 1000.
+#[cfg(windows)]
+fn send(line: &str, severity: Severity) -> Result<(), String> {
+    let kind = match severity {
+        Severity::Error => "ERROR",
+        Severity::Warning => "WARNING",
+        Severity::Information => "INFORMATION",
+    };
+    let root = env::var("SystemRoot").unwrap_or_else(|_| r"C:\Windows".to_owned());
+    let program = Path::new(&root).join(r"System32\eventcreate.exe");
+    let arguments = ["/L", "APPLICATION", "/SO", "mdfsck", "/ID", "957", "/T", kind, "/D", line];
+    let done = process::Command::new(&program).args(arguments).output();
+    match done {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(format!("{}: {}", program.display(), String::from_utf8_lossy(&done.stderr).trim())),
+        Err(cause) => Err(format!("{}: {cause}", program.display())),
+    }
+}
+
+#[cfg(not(any(unix, windows)))]
+fn send(_line: &str, _severity: Severity) -> Result<(), String> {
+    Err("not supported on this system".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_severity_follows_the_verdict() {
+        let of = |status| Severity::of(status);
+        assert_eq!(of(0), Severity::Information);
+        assert_eq!(
+            (of(Failure::CORRUPT), of(Failure::CORRUPT | Failure::INCOMPLETE)),
+            (Severity::Error, Severity::Error)
+        );
+        assert_eq!((of(Failure::UNABLE), of(Failure::INCOMPLETE)), (Severity::Warning, Severity::Warning));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn syslog_gets_a_datagram_with_facility_severity_and_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let daemon = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        send_to(&path, "DBCC CHECKDB (Shop) found 1 errors", Severity::Error).unwrap();
+        let mut bytes = [0; 200];
+        let length = daemon.recv(&mut bytes).unwrap();
+        let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        let expected = format!("<11>mdfsck[{}]: DBCC CHECKDB (Shop) found 1 errors", process::id());
+        assert_eq!(text, expected);
+        assert!(send_to(&folder.path().join("none"), "x", Severity::Warning).is_err());
+    }
+
+    #[test]
+    fn times_are_those_of_errorlog() {
+        let text = now();
+        assert_eq!(text.len(), "2014-03-02 11:20:10.12".len(), "{text}");
+        assert!(text.starts_with("20"), "{text}");
+    }
+}

@@ -1,0 +1,31 @@
+//! Rows as DBINFO and PAGE print them WITH TABLERESULTS: ParentObject, Object, Field, VALUE.
+
+use std::io;
+
+use format::{Lsn, PageId};
+
+use crate::log::lsn_text;
+use crate::tableresults::io_error;
+
+/// Cells by column.
+pub(crate) type Row = [String; 4];
+
+/// Writes rows as CSV, with the names of the columns first.
+pub(crate) fn write(rows: impl IntoIterator<Item = Row>, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(["ParentObject", "Object", "Field", "VALUE"]).map_err(io_error)?;
+    for row in rows {
+        csv.write_record(row).map_err(io_error)?;
+    }
+    csv.flush()
+}
+
+/// `36:1587:1 (0x00000024:00000633:0001)`.
+pub(crate) fn lsn(lsn: Lsn) -> String {
+    format!("{}:{}:{} (0x{})", lsn.vlf, lsn.block, lsn.slot, lsn_text(lsn))
+}
+
+/// `0001:00000014`, in hexadecimal.
+pub(crate) fn first_page(page: PageId) -> String {
+    format!("{:04x}:{:08x}", page.file, page.page)
+}

@@ -1,0 +1,105 @@
+//! The boot page as DBINFO prints it WITH TABLERESULTS: `mdfsck info --tableresults`.
+//!
+//! Names and order are DBINFO's. Left out is what is not known to be at a certain place of the page. Some servers print
+//! dbi_dbccLastKnownGood twice; scripts that take it as a scalar fail there, so here it is one row.
+
+use std::io;
+
+use format::boot::Boot;
+use format::fields::{FieldInstance, Kind, Structure, instances};
+use format::types::{datetime_text, guid_text};
+use format::{Lsn, Page, PageBytes, PageId, bytes};
+
+use crate::dbcc_rows::{self, Row};
+
+/// What DBINFO calls a datetime that is zero.
+const NEVER: &str = "1900-01-01 00:00:00.000";
+/// The field whose entries are objects of their own.
+const FORKS: &str = "dbi_recoveryForkNameStack";
+
+/// DBINFO's name of a field, and the field's name here.
+const FIELDS: [(&str, &str); 26] = [
+    ("dbi_version", "dbi_version"),
+    ("dbi_createVersion", "dbi_createVersion"),
+    ("dbi_dbbackupLSN", "dbi_logBackupLSN"),
+    ("dbi_LastLogBackupTime", "dbi_LastLogBackupTime"),
+    ("dbi_nextseqnum", "dbi_nextseqnum"),
+    ("dbi_status", "dbi_status"),
+    ("dbi_nextid", "dbi_nextid"),
+    ("dbi_crdate", "dbi_crdate"),
+    ("dbi_dbname", "dbi_dbname"),
+    ("dbi_dbid", "dbi_dbid"),
+    ("dbi_cmptlevel", "dbi_cmptlevel"),
+    ("dbi_maxDbTimestamp", "dbi_maxDbTimestamp"),
+    ("dbi_differentialBaseLSN", "dbi_differentialBaseLSN"),
+    ("dbi_checkptLSN", "dbi_checkptLSN"),
+    ("dbi_dbccFlags", "dbi_dbccFlags"),
+    ("dbi_DirtyPageLSN", "dbi_DirtyPageLSN"),
+    ("dbi_collation", "dbi_collation"),
+    ("dbi_familyGUID", "dbi_familyGUID"),
+    (FORKS, "dbi_recoveryForkLSN"),
+    ("dbi_differentialBaseGuid", "dbi_differentialBaseGuid"),
+    ("dbi_firstSysIndexes", "dbi_firstSysIndexes"),
+    ("dbi_versionChangeLSN", "dbi_versionChangeLSN"),
+    ("dbi_LogBackupChainOrigin", "dbi_logBackupChainOrigin"),
+    ("dbi_dbccLastKnownGood", "dbi_dbccLastKnownGood"),
+    ("dbi_modDate", "dbi_modDate"),
+    ("dbi_svcBrokerGUID", "dbi_svcBrokerGUID"),
+];
+
+/// Writes the fields of a boot page.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(boot: &PageBytes, out: &mut dyn io::Write) -> io::Result<()> {
+    dbcc_rows::write(rows(boot), out)
+}
+
+fn rows(boot: &PageBytes) -> Vec<Row> {
+    let found = instances(boot);
+    let all = |name: &'static str| {
+        found.iter().filter(move |found| found.field.structure == Structure::Boot && found.field.name == name)
+    };
+    // DBINFO prints where in memory; here it is where in the page.
+    let start = found.iter().find(|found| found.field.structure == Structure::Boot).map(|first| first.bytes.start);
+    let object = format!("DBINFO @0x{:016X}", start.unwrap_or_default());
+    let text = str::to_owned;
+    let mut rows = Vec::new();
+    for (name, ours) in FIELDS {
+        if name == FORKS {
+            for (entry, (fork, guid)) in all(ours).zip(all("dbi_recoveryForkGUID")).enumerate() {
+                rows.push([text(FORKS), format!("entry {entry}"), text("hex (dec)"), fork_lsn(boot, fork)]);
+                rows.push([object.clone(), text(FORKS), text("m_guid"), value(boot, guid)]);
+            }
+        } else if let Some(field) = all(ours).next() {
+            rows.push([text("DBINFO STRUCTURE:"), object.clone(), text(name), value(boot, field)]);
+        }
+    }
+    rows
+}
+
+fn value(boot: &PageBytes, found: &FieldInstance) -> String {
+    let bytes = boot.get(found.bytes.clone()).unwrap_or_default();
+    let shown = match found.field.kind {
+        Kind::DateTime => {
+            let (ticks, days) = (bytes::u32_at(bytes, 0), bytes::u32_at(bytes, 4));
+            let is_never = (ticks, days) == (Some(0), Some(0));
+            let of = |(ticks, days): (u32, u32)| datetime_text(ticks, days.cast_signed());
+            if is_never { Some(NEVER.to_owned()) } else { ticks.zip(days).and_then(of) }
+        }
+        Kind::Lsn => Lsn::read(bytes, 0).map(dbcc_rows::lsn),
+        Kind::Guid => bytes::array_at(bytes, 0).map(|guid| guid_text(guid).to_lowercase()),
+        Kind::PagePointer => PageId::read(bytes, 0).map(dbcc_rows::first_page),
+        Kind::Text => Boot::read(Page::new(boot)).map(|boot| boot.name()),
+        Kind::Flags(_) if bytes.len() == 4 => Some(format!("0x{:08x}", bytes::unsigned(bytes))),
+        Kind::DatabaseVersion | Kind::Unsigned | Kind::Hex | Kind::Flags(_) => Some(bytes::unsigned(bytes).to_string()),
+        _ => None,
+    };
+    shown.unwrap_or_else(|| found.render(boot))
+}
+
+/// The other order, as DBINFO prints it there: `0x00000024:00000633:0001 (36:1587:1)`.
+fn fork_lsn(boot: &PageBytes, found: &FieldInstance) -> String {
+    let lsn = boot.get(found.bytes.clone()).and_then(|bytes| Lsn::read(bytes, 0)).unwrap_or_default();
+    format!("0x{} {lsn}", crate::log::lsn_text(lsn))
+}

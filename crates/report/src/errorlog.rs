@@ -1,0 +1,71 @@
+//! The line about a run that DBCC writes to the error log and the event log: 8957.
+
+use check::{ErrorCounts, Report, Scope};
+
+use crate::listing::Listing;
+use crate::message::{self, Message};
+use crate::not_verified;
+use crate::text_table::printable;
+
+/// What the line says of the statement besides what the report knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement<'a> {
+    /// Who ran it, `DOMAIN\user`.
+    pub who: &'a str,
+    /// WITH NO_INFOMSGS.
+    pub no_infomsgs: bool,
+    /// WITH DATA_PURITY, in so many words.
+    pub data_purity: bool,
+}
+
+/// The line of a run; of CHECKTABLE one per table, as each is a statement.
+pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
+    let messages = match report.options.scope {
+        Scope::Tables(_) => {
+            let listing = Listing::of(report);
+            let of_none = listing.unattributed.counts;
+            let line = |object: &crate::listing::ObjectListing<'_>| {
+                let counts = object.findings.counts;
+                let counts = ErrorCounts {
+                    allocation: counts.allocation + of_none.allocation,
+                    consistency: counts.consistency + of_none.consistency,
+                };
+                finished(report, statement, object.qualified_name().as_deref(), counts)
+            };
+            listing.objects.iter().map(line).collect()
+        }
+        _ => vec![finished(report, statement, None, report.counts())],
+    };
+    messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
+}
+
+/// 8957. What ends it is the server's snapshot; here it is what keeps the errors from being the whole answer.
+pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
+    let options = &report.options;
+    let with = [
+        (statement.no_infomsgs, "no_infomsgs"),
+        (options.physical_only, "physical_only"),
+        (statement.data_purity, "data_purity"),
+        (options.extended_logical_checks, "extended_logical_checks"),
+    ];
+    let with: Vec<&str> = with.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect();
+    let with = if with.is_empty() { String::new() } else { format!(" WITH {}", with.join(", ")) };
+    let (command, target) = (options.scope.command(), message::target(report, table));
+    let (who, errors) = (statement.who, counts.allocation + counts.consistency);
+    let seconds = report.statistics.seconds as u64;
+    let mut text = format!(
+        "DBCC {command} ({target}){with} executed by {who} found {errors} errors and repaired 0 errors. Elapsed time: {} hours \
+         {} minutes {} seconds.",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    if !report.read_errors.is_empty() {
+        text.push_str(&format!(" Reads that failed: {}.", report.read_errors.len()));
+    }
+    if !report.complete() {
+        text.push(' ');
+        text.push_str(&not_verified::headline(report));
+    }
+    Message { number: 8957, text }
+}

@@ -1,0 +1,138 @@
+//! Forms of DBCC's output besides its text: TABLERESULTS, the estimate, the line of the error log.
+
+use check::{Estimate, Finding, Report, Scope, registry};
+use format::PageId;
+
+use super::{QUIET, TABLE};
+use crate::errorlog::{self, Statement};
+use crate::fixture::{case_16, owner, page_io, report, rowset, shown};
+use crate::{Columns, Format, View};
+
+/// The cells of the rows with this number, by the names of their columns.
+fn cells(text: &str, number: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    let mut rows = csv::Reader::from_reader(text.as_bytes());
+    let names = rows.headers().unwrap().clone();
+    let at: Vec<usize> = columns.iter().map(|name| names.iter().position(|other| other == *name).unwrap()).collect();
+    let rows = rows.records().map(Result::unwrap).filter(|row| &row[0] == number);
+    rows.map(|row| at.iter().map(|at| row[*at].to_owned()).collect()).collect()
+}
+
+/// Two damaged leaves of one index, with what their parent says.
+fn two_leaves() -> Report {
+    let mut report = report("Shop", 5);
+    let owner = owner(100, 7, 8);
+    let page = |page| PageId::new(1, page);
+    let of_leaf = |leaf: u32, slot: u16| {
+        [
+            page_io(owner, page(leaf), 133_129, -4),
+            Finding::new(&registry::PAGE_UNPROCESSED).owner(owner).page(page(leaf)),
+            Finding::new(&registry::TREE_CHILD_UNSEEN)
+                .owner(owner)
+                .page(page(leaf))
+                .ref_at(page(90), slot)
+                .page_value("other_page", page(leaf - 1)),
+        ]
+    };
+    report.findings = [of_leaf(200, 3), of_leaf(300, 9)].concat().into();
+    report
+}
+
+#[test]
+fn the_row_of_8928_has_the_parent_of_its_page() {
+    let columns = ["Page", "RefFile", "RefPage", "RefSlot"];
+    let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8928", &columns);
+    assert_eq!(rows, [["200", "1", "90", "3"], ["300", "1", "90", "9"]]);
+    // Nobody refers to a root, and 8939 refers to nothing.
+    assert_eq!(cells(&shown(TABLE, &case_16(), QUIET), "8928", &columns), [["392", "0", "0", "0"]]);
+    let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8939", &columns);
+    assert_eq!(rows, [["200", "0", "0", "0"], ["300", "0", "0", "0"]]);
+}
+
+#[test]
+fn the_older_columns_have_the_same_values() {
+    let newer = shown(TABLE, &two_leaves(), QUIET);
+    let older = shown(Format::TableResults(Columns::Older), &two_leaves(), QUIET);
+    assert_eq!(
+        older.lines().next().unwrap(),
+        "Error,Level,State,MessageText,RepairLevel,Status,DbId,Id,IndId,PartitionId,AllocUnitId,File,Page,Slot,RefFile,RefPage,\
+         RefSlot,Allocation"
+    );
+    let same = ["State", "MessageText", "RepairLevel", "Status", "DbId", "PartitionId", "AllocUnitId", "File", "Page"];
+    let same = [&same[..], &["Slot", "RefFile", "RefPage", "RefSlot", "Allocation"]].concat();
+    for number in ["8928", "8939", "8976", "8989"] {
+        let of = |text, ids: [&'static str; 2]| cells(text, number, &[&same[..], &ids].concat());
+        assert_eq!(of(&older, ["Id", "IndId"]), of(&newer, ["ObjectId", "IndexId"]), "{number}");
+        assert!(!of(&older, ["Id", "IndId"]).is_empty());
+    }
+}
+
+#[test]
+fn null_is_an_empty_cell_and_cells_are_quoted_where_they_must_be() {
+    let mut report = case_16();
+    report.rowsets = vec![rowset("dbo", "a \"b\", c", 901_578_250, (0, 0))];
+    let text = shown(TABLE, &report, View::default());
+    assert_eq!(cells(&text, "8989", &["RepairLevel"]), [[""]]);
+    assert_eq!(
+        cells(&text, "2593", &["MessageText"]),
+        [["There are 0 rows in 0 pages for object \"a \"b\", c\"."]],
+        "{text}"
+    );
+    assert!(text.contains("\"There are 0 rows in 0 pages for object \"\"a \"\"b\"\", c\"\".\""), "{text}");
+}
+
+#[test]
+fn an_estimate_is_two_lines_and_leaves_out_the_last_without_infomsgs() {
+    let estimate =
+        Estimate { read_bytes: 8192, memory_bytes: 2_000_000, minimum_memory_bytes: 1_000_000, temp_bytes: 5000 };
+    let text = |format, view| {
+        let mut out = Vec::new();
+        crate::estimate::write((format, view), estimate, &Scope::Database, "Shop", &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let quiet = "Estimated TEMPDB space (in KB) needed for CHECKDB on database Shop = 5.\n\
+                 Estimated memory (in KB) needed = 1954, at least 977 (--memory); reading (in KB) = 8.\n";
+    assert_eq!(text(Format::Text, QUIET), quiet);
+    let last = "DBCC execution completed. If DBCC printed error messages, contact your system administrator.\n";
+    assert_eq!(text(Format::Text, View::default()), format!("{quiet}{last}"));
+    let rows = text(TABLE, View::default());
+    assert_eq!(rows.lines().count(), 2, "{rows}");
+    assert_eq!(cells(&rows, "5281", &["RepairLevel"]), [[""]]);
+}
+
+#[test]
+fn the_line_of_the_error_log_says_who_what_and_how_long() {
+    let mut report = case_16();
+    report.statistics.seconds = 3723.9;
+    let quiet = Statement { who: r"DOM\dba", no_infomsgs: true, data_purity: false };
+    let lines = |report: &Report, statement| errorlog::lines(report, statement);
+    assert_eq!(
+        lines(&report, quiet),
+        [
+            r"DBCC CHECKDB (ExamplesDB_CorruptionCheckDB) WITH no_infomsgs executed by DOM\dba found 3 errors and repaired 0 errors. Elapsed time: 1 hours 2 minutes 3 seconds."
+        ]
+    );
+    report.options.no_index = true;
+    report.options.physical_only = true;
+    report.read_errors = vec!["a.mdf: cannot read".to_owned()];
+    let [line] = &lines(&report, Statement { data_purity: true, no_infomsgs: false, ..quiet })[..] else { panic!() };
+    assert!(line.starts_with(
+        "DBCC CHECKDB (ExamplesDB_CorruptionCheckDB, noindex) WITH physical_only, data_purity executed by"
+    ));
+    assert!(line.ends_with(" 3 seconds. Reads that failed: 1."), "{line}");
+}
+
+#[test]
+fn each_table_of_checktable_has_its_line_and_an_incomplete_run_says_so() {
+    let mut report = case_16();
+    report.rowsets.push(rowset("Sales", "a\nb", 5, (1, 1)));
+    report.options.scope = Scope::Tables(vec![5, 901_578_250]);
+    report.not_verified = vec![super::not_verified("key order", "dbo.Customer.IX_Name", 12)];
+    let lines = errorlog::lines(&report, Statement { who: "sa", no_infomsgs: false, data_purity: false });
+    let [first, second] = &lines[..] else { panic!("{lines:?}") };
+    assert!(
+        first
+            .starts_with(r"DBCC CHECKTABLE (ExamplesDB_CorruptionCheckDB.Sales.a\u{a}b) executed by sa found 0 errors")
+    );
+    assert!(second.contains("CorruptionCheckDB.dbo.Customer) executed by sa found 3 errors and repaired 0 errors."));
+    assert!(second.contains("0 seconds. Incomplete: one thing asked for could not be verified."), "{second}");
+}
