@@ -17,7 +17,7 @@ impl Cpu {
 
 /// Minor and major page faults, user and system time in hundredths of a second: fields 10, 12, 14 and 15.
 fn stat() -> Option<[u64; 4]> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let text = read("/proc/self/stat")?;
     // The name of the program, in parentheses, may hold blanks.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse().ok();
@@ -34,9 +34,14 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number("/proc/self/status", "VmRSS:")? * 1024)
 }
 
+/// A file of /proc, which only on Linux is the system's.
+fn read(file: &str) -> Option<String> {
+    cfg!(target_os = "linux").then(|| std::fs::read_to_string(file).ok())?
+}
+
 /// The number after a name, in a file of such lines.
 fn number(file: &str, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = read(file)?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }

@@ -15,11 +15,13 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
 use crate::output::Target;
 use crate::spool::Spool;
-use crate::{audit, progress, recover, scope, size};
+use crate::{audit, nice, progress, recover, scope, size};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
-    if arguments.nice {
-        yield_to_others();
+    if arguments.nice
+        && let Some(status) = nice::yield_to_others()
+    {
+        return Ok(status);
     }
     let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
     let reading = Reading {
@@ -213,20 +215,6 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
     };
     let (granted, least) = (size::text(granted), size::text(least));
     Err(Failure::usage(format!("--memory {granted}: this check needs {least} at least ({threads})")))
-}
-
-/// `--nice`: the lowest priority of the system.
-#[cfg(unix)]
-fn yield_to_others() {
-    if let Err(error) = rustix::process::nice(19) {
-        warn(format!("--nice: {error}"));
-    }
-}
-
-/// `--nice`, on systems without priorities.
-#[cfg(not(unix))]
-fn yield_to_others() {
-    warn("--nice: not supported on this system; start the program with a lower priority instead");
 }
 
 /// `--estimate-only`.

@@ -4,6 +4,7 @@ mod check;
 mod examples;
 mod others;
 mod recovery;
+mod version;
 
 use std::path::PathBuf;
 
@@ -19,14 +20,13 @@ pub(crate) use others::{
 
 pub(crate) use recovery::{RecoveryArguments, StopArguments};
 
+use version::{LONG_VERSION, VERSION};
+
 use crate::failure::Failure;
 use crate::output;
 
-/// Foot of the manual pages.
-const VERSION: &str = concat!("mdfsck ", env!("CARGO_PKG_VERSION"));
-
 #[derive(Parser)]
-#[command(name = "mdfsck", version, about = ABOUT, long_about = LONG_ABOUT, after_help = EXIT_STATUS)]
+#[command(name = "mdfsck", version, long_version = LONG_VERSION.as_str(), about = ABOUT, long_about = LONG_ABOUT, after_help = EXIT_STATUS)]
 #[command(max_term_width = 120, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -153,8 +153,8 @@ pub(crate) enum Command {
     /// Print a manual page (roff)
     #[command(after_long_help = MAN_EXAMPLES)]
     Man {
-        /// Command to document; by default mdfsck itself
-        command: Option<String>,
+        /// Command to document, such as check or lab new; by default mdfsck itself
+        command: Vec<String>,
     },
 }
 
@@ -189,18 +189,18 @@ pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
 }
 
 /// `mdfsck man`.
-pub(crate) fn man(command: Option<&str>) -> Result<u8, Failure> {
-    let mut root = Cli::command();
+pub(crate) fn man(command: &[String]) -> Result<u8, Failure> {
+    // A manual page is the same for every build.
+    let mut root = Cli::command().long_version(None);
     root.build();
-    let page = match command {
-        None => root,
-        Some(name) => match root.find_subcommand(name) {
-            Some(found) => found.clone(),
-            None => return Err(Failure::usage(format!("{name}: no such command"))),
-        },
-    };
-    let name = command.map_or_else(|| "mdfsck".to_owned(), |name| format!("mdfsck-{name}"));
-    output::print(|out| clap_mangen::Man::new(page).title(name.to_uppercase()).source(VERSION).render(out))?;
+    let (mut page, mut title) = (&root, "mdfsck".to_owned());
+    for name in command {
+        let found = page.find_subcommand(name);
+        page = found.ok_or_else(|| Failure::usage(format!("{}: no such command", command.join(" "))))?;
+        title = format!("{title}-{name}");
+    }
+    let page = clap_mangen::Man::new(page.clone()).title(title.to_uppercase()).source(format!("mdfsck {VERSION}"));
+    output::print(|out| page.render(out))?;
     Ok(0)
 }
 

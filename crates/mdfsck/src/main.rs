@@ -1,5 +1,6 @@
 //! mdfsck: is this SQL Server database sound? The command line.
 
+mod arguments;
 mod audit;
 mod bench;
 mod chain;
@@ -22,6 +23,7 @@ mod log;
 mod log_filter;
 mod logs;
 mod look;
+mod nice;
 mod output;
 mod page;
 mod progress;
@@ -40,7 +42,11 @@ use failure::{Failure, warn};
 
 fn main() -> ExitCode {
     survive_size_limits();
-    let cli = match Cli::try_parse() {
+    let arguments = match arguments::typed() {
+        Ok(arguments) => arguments,
+        Err(failure) => return ExitCode::from(failure.report()),
+    };
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -63,7 +69,7 @@ fn main() -> ExitCode {
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
-        Command::Man { command } => cli::man(command.as_deref()),
+        Command::Man { command } => cli::man(&command),
     };
     match status {
         Ok(status) => ExitCode::from(status),

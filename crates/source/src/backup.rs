@@ -43,6 +43,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::identify::IDENTIFY_BYTES;
+use crate::positioned::{Cache, SharedFile};
 use crate::{Archive, FileKind, OpenError, identify, read_fully_at};
 use media::Media;
 use pipe::{Pipe, Piped};
@@ -92,11 +93,11 @@ pub fn no_set(path: &Path) -> OpenError {
 }
 
 fn open(path: &Path, room: &Room) -> Result<Media, OpenError> {
-    let file = File::open(path).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+    let file = SharedFile::open(path, Cache::Used).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
     open_file(path, file, room)
 }
 
-fn open_file(path: &Path, file: File, room: &Room) -> Result<Media, OpenError> {
+fn open_file(path: &Path, file: SharedFile, room: &Room) -> Result<Media, OpenError> {
     let opened = Media::open(path, file, room).map_err(|cause| open_error(path, cause))?;
     opened.ok_or_else(|| OpenError::UnknownCompression { path: path.to_owned() })
 }

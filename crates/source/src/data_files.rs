@@ -1,7 +1,7 @@
 //! The .mdf and .ndf files of one database.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,16 @@ use format::{Page, PageId, PageType, version};
 use crate::buffer::is_aligned;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
-use crate::positioned::{read_fully_at, will_need};
+use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
 /// The data files of one database, opened shared and read-only.
 #[derive(Debug)]
 pub struct DataFiles {
     files: Vec<DataFile>,
-    handles: Vec<File>,
+    handles: Vec<SharedFile>,
     /// The same files, opened to bypass the system's cache; empty unless requested.
-    direct: Vec<File>,
+    direct: Vec<SharedFile>,
     /// Failed reads of each file.
     reads: Vec<Reads>,
 }
@@ -127,7 +127,8 @@ impl DataFiles {
     /// If the system, or the file system, does not support such reads.
     pub fn read_directly(&mut self) -> Result<(), OpenError> {
         let open = |file: &DataFile| {
-            open_direct(&file.path).map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
+            SharedFile::open(&file.path, Cache::Bypassed)
+                .map_err(|cause| OpenError::Direct { path: file.path.clone(), cause })
         };
         self.direct = self.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok(())
@@ -241,38 +242,19 @@ impl PageSource for DataFiles {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn open_direct(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
-    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(windows)]
-fn open_direct(path: &Path) -> io::Result<File> {
-    use std::os::windows::fs::OpenOptionsExt;
-    const FILE_FLAG_NO_BUFFERING: u32 = 0x2000_0000;
-    fs::OpenOptions::new().read(true).custom_flags(FILE_FLAG_NO_BUFFERING).open(path)
-}
-
-#[cfg(not(any(target_os = "linux", windows)))]
-fn open_direct(_path: &Path) -> io::Result<File> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "not supported on this system"))
-}
-
 /// SQL Server's own limit: 16 TiB, so that page numbers stay below 2^31.
 const MAX_PAGES: u32 = 1 << 31;
 
 enum Opened {
-    Data(DataFile, File),
+    Data(DataFile, SharedFile),
     Log,
     Refused(OpenError),
 }
 
 fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let failed = |cause| OpenError::Io { path: path.to_owned(), cause };
-    let handle = File::open(path).map_err(failed)?;
-    let length = handle.metadata().map_err(failed)?.len();
+    let handle = SharedFile::open(path, Cache::Used).map_err(failed)?;
+    let length = handle.file().metadata().map_err(failed)?.len();
     if length == 0 {
         return Ok(Opened::Refused(OpenError::Empty { path: path.to_owned() }));
     }
@@ -345,7 +327,7 @@ fn has_data_file_name(path: &Path) -> bool {
 /// What a folder holds.
 struct Folder {
     /// Its data files.
-    data: Vec<(DataFile, File)>,
+    data: Vec<(DataFile, SharedFile)>,
     /// The first of its logs.
     log: Option<PathBuf>,
 }

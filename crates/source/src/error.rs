@@ -355,14 +355,22 @@ pub(crate) fn argument(path: &Path) -> String {
 
 /// What to do about a file that the system does not let be read, as the end of a message; empty where the cause says it.
 pub fn remedy(cause: &io::Error) -> &'static str {
-    /// ERROR_SHARING_VIOLATION of Windows.
-    const IN_USE: i32 = 32;
+    /// ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION of Windows.
+    const IN_USE: [i32; 2] = [32, 33];
     match cause.kind() {
         io::ErrorKind::PermissionDenied => "; run mdfsck as a user who may read it",
-        _ if cfg!(windows) && cause.raw_os_error() == Some(IN_USE) => {
-            "; the server has it open: name a copy, a snapshot of the volume or a backup"
+        _ if cfg!(windows) && cause.raw_os_error().is_some_and(|code| IN_USE.contains(&code)) => {
+            "; another program has it open, most likely SQL Server: check a backup, or the file in a shadow copy of its volume"
         }
         _ => "",
+    }
+}
+
+/// What to do about a read that fails.
+fn remedy_of_read(cause: &io::Error) -> &'static str {
+    match remedy(cause) {
+        "" => "; look at its storage, then check again, or check another copy",
+        remedy => remedy,
     }
 }
 
@@ -386,7 +394,7 @@ fn more_memory(granted: Option<u64>) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The operating system refused.
-    #[error("{}: cannot read at byte {offset}: {cause}; look at its storage, then check again, or check another copy", path.display())]
+    #[error("{}: cannot read at byte {offset}: {cause}{}", path.display(), remedy_of_read(cause))]
     Io {
         /// The file.
         path: PathBuf,

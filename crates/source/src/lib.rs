@@ -26,7 +26,7 @@ pub use error::{OpenError, ReadError, remedy};
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
-pub use positioned::read_fully_at;
+pub use positioned::{ReadAt, read_fully_at};
 pub use throttle::Throttled;
 
 use std::fs::File;

@@ -170,9 +170,12 @@ Examples:
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   mdfsck completions bash > /etc/bash_completion.d/mdfsck
-  mdfsck completions powershell >> $PROFILE";
+  mdfsck completions fish > ~/.config/fish/completions/mdfsck.fish
+  mdfsck completions powershell | Out-String | Invoke-Expression
+          for this session; as a line of $PROFILE, for each";
 
 pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
   mdfsck man | man -l -
-  mdfsck man check > mdfsck-check.1";
+  mdfsck man check > mdfsck-check.1
+  mdfsck man lab new > mdfsck-lab-new.1";

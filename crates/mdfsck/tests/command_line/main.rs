@@ -325,5 +325,33 @@ fn without_database() -> Vec<(&'static str, Test)> {
             }
             Ok(())
         }),
+        ("-V is one line, and --version says what was built", |folder| {
+            let short = text(&mdfsck(folder, &["-V"]).stdout);
+            ensure(short == concat!("mdfsck ", env!("CARGO_PKG_VERSION"), "\n"), short.clone())?;
+            let long = text(&mdfsck(folder, &["--version"]).stdout);
+            let keys: Vec<&str> = long.lines().skip(1).filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+            ensure(long.starts_with(&short) && keys == ["commit", "target", "build", "features"], long)
+        }),
+        ("each manual page that another names is there", |folder| {
+            let (mut wanted, mut seen) = (vec![Vec::new()], 0);
+            while let Some(command) = wanted.pop() {
+                let arguments: Vec<&str> = std::iter::once("man").chain(command.iter().map(String::as_str)).collect();
+                let output = mdfsck(folder, &arguments);
+                let page = text(&output.stdout);
+                let name = ["mdfsck"].into_iter().chain(arguments[1..].iter().copied()).collect::<Vec<_>>().join("-");
+                ensure(
+                    output.status.success() && page.contains(&format!(".TH {} 1", name.to_uppercase())),
+                    page.clone(),
+                )?;
+                // The name of the page, and no build of the program.
+                ensure(!page.contains("commit:"), page.clone())?;
+                seen += 1;
+                let start = format!("{}\\-", name.replace('-', "\\-"));
+                let below = page.lines().filter_map(|line| line.strip_prefix(&start)?.strip_suffix("(1)"));
+                wanted.extend(below.map(|part| [command.clone(), vec![part.to_owned()]].concat()));
+            }
+            ensure(seen > 15, format!("{seen} pages"))?;
+            refused(&mdfsck(folder, &["man", "lab", "nothing"]), 8, &["lab nothing: no such command"])
+        }),
     ]
 }

@@ -2,7 +2,6 @@
 //! (docs/format/backups.md#compressed-containers). An index of eight bytes per 64 KB gives random access to that tape.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,7 +15,7 @@ use super::records;
 use super::room::Room;
 use super::version::{MAX_SECTORS, Version, checksum};
 use super::xpress;
-use crate::positioned::read_fully_at;
+use crate::positioned::{SharedFile, read_fully_at};
 
 /// First bytes of the container.
 pub(crate) const MAGIC: &[u8] = b"MSSQLBAK";
@@ -111,7 +110,7 @@ impl Compressed {
     }
 
     /// Indexes the records of `file`; `None` if this version of the container is unknown.
-    pub(super) fn open(file: &File, length: u64, room: &Room) -> io::Result<Option<Self>> {
+    pub(super) fn open(file: &SharedFile, length: u64, room: &Room) -> io::Result<Option<Self>> {
         let mut start = [0; 16];
         read_fully_at(file, &mut start, 0)?;
         let Some(version) = start.get(8..).and_then(Version::of) else { return Ok(None) };
@@ -137,7 +136,7 @@ impl Compressed {
     }
 
     /// Reads the tape from offset `at`; returns the bytes read, fewer than requested only at its end.
-    pub(crate) fn read_at(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    pub(crate) fn read_at(&self, file: &SharedFile, buffer: &mut [u8], at: u64) -> io::Result<usize> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(0) };
         let mut skip = (at - start) as usize;
         let mut done = 0;
@@ -167,7 +166,7 @@ impl Compressed {
     }
 
     /// Reads the tape from offset `at`, up to the end of a group or the next damage in it.
-    pub(super) fn read_part(&self, file: &File, buffer: &mut [u8], at: u64) -> io::Result<Part> {
+    pub(super) fn read_part(&self, file: &SharedFile, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(Part::Read(0)) };
         let mut skip = (at - start) as usize;
         let mut done = 0;
@@ -200,7 +199,7 @@ impl Compressed {
     }
 
     /// Reads all records not read yet, and reports those that cannot be read, by place.
-    pub(crate) fn verify_all(&self, file: &File, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
+    pub(crate) fn verify_all(&self, file: &SharedFile, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
         let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
             if entry.is(Entry::LOST) {
@@ -252,7 +251,12 @@ impl Compressed {
 
     /// Calls `with` on the content of a group. If several threads want the same group, one decompresses it and the
     /// others wait.
-    fn with_group<T>(&self, file: &File, number: usize, with: impl FnOnce(&Held) -> io::Result<T>) -> io::Result<T> {
+    fn with_group<T>(
+        &self,
+        file: &SharedFile,
+        number: usize,
+        with: impl FnOnce(&Held) -> io::Result<T>,
+    ) -> io::Result<T> {
         let slot = {
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             match cache.iter().find(|(cached, _)| *cached == number) {
@@ -273,7 +277,7 @@ impl Compressed {
     }
 
     /// The content of a group.
-    fn held(&self, file: &File, number: usize) -> io::Result<Held> {
+    fn held(&self, file: &SharedFile, number: usize) -> io::Result<Held> {
         let mut bytes = vec![0; self.entries.get(number).map_or(0, |entry| entry.bytes())].into_boxed_slice();
         let bad = self.decode(file, number, &mut bytes)?;
         Ok(Held { bytes, bad })
@@ -289,7 +293,7 @@ impl Compressed {
     }
 
     /// Decompresses a group into `out`, which has its size, except for unreadable records.
-    fn decode(&self, file: &File, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
+    fn decode(&self, file: &SharedFile, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         if entry.is(Entry::LOST) {
             return Ok(BadSectors { damaged: u128::MAX, unknown: 0 });
@@ -321,7 +325,7 @@ impl Compressed {
     }
 
     /// Reads the range of the file that holds a group.
-    fn fetch(&self, file: &File, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
+    fn fetch(&self, file: &SharedFile, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
         let Some(entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         // The next entry bounds the read; at a soft filemark or the end, some padding is read too.
         let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());

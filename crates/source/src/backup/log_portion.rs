@@ -176,7 +176,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(blocks).unwrap();
         let room = Room::new(Some(granted), 0);
-        let media = Media::open(Path::new("log"), file, &room).unwrap().unwrap();
+        let media = Media::open(Path::new("log"), file.into(), &room).unwrap().unwrap();
         let used = blocks.len() as u64;
         let region = Region { at: 0, length: used, checksum: None };
         let mut portion = LogPortion::default();

@@ -1,6 +1,5 @@
 //! One backup file, read as a tape.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
 use super::room::Room;
 use crate::faults::{ReadFaults, Reads};
-use crate::positioned::{read_fully_at, will_need};
+use crate::positioned::{SharedFile, read_fully_at, will_need};
 
 /// A backup file; offsets are those of the tape, which for a compressed backup is the decompressed content.
 #[derive(Debug)]
@@ -26,8 +25,8 @@ pub(super) fn is_damage(cause: &io::Error) -> bool {
 
 #[derive(Debug)]
 enum Input {
-    File(File, u64),
-    Compressed(File, u64, Box<Compressed>),
+    File(SharedFile, u64),
+    Compressed(SharedFile, u64, Box<Compressed>),
     Pipe(Pipe),
 }
 
@@ -42,8 +41,8 @@ impl Media {
     }
 
     /// Opens a backup file; `None` if its compression is unknown.
-    pub(super) fn open(path: &Path, file: File, room: &Room) -> io::Result<Option<Self>> {
-        let length = file.metadata()?.len();
+    pub(super) fn open(path: &Path, file: SharedFile, room: &Room) -> io::Result<Option<Self>> {
+        let length = file.file().metadata()?.len();
         let mut start = [0; 8];
         read_fully_at(&file, &mut start, 0)?;
         let input = match start == *MAGIC {

@@ -149,7 +149,7 @@ pub(super) fn open_all(
     for path in paths {
         let kept = if path.as_os_str() == "-" { input.take() } else { None };
         let opened = match kept {
-            Some(file) => super::open_file(path, file, room)?,
+            Some(file) => super::open_file(path, file.into(), room)?,
             None => super::open(path, room)?,
         };
         let label = BackupMedia::read(&opened, room).map_err(|cause| open_error(path, cause))?;

@@ -1,14 +1,13 @@
 //! The walk over a compressed container that finds its records, even after damage of any length, with bounded work per
 //! byte.
 
-use std::fs::File;
 use std::io;
 
 use super::blocks::{SECTOR_BYTES, is_filemark};
 use super::groups::{BYTES_PER_GROUP, Groups};
 use super::room::Room;
 use super::version::{MAX_SECTORS, Version};
-use crate::positioned::read_fully_at;
+use crate::positioned::{SharedFile, read_fully_at};
 
 /// Fewer zeros than two blocks of 4096 bytes may follow the last soft filemark. No known file has any, but devices
 /// round up.
@@ -26,7 +25,7 @@ const GROUPS_AT_ONCE: usize = 1024;
 ///
 /// # Errors
 /// Those of the file, and if there is no room for the groups.
-pub(super) fn groups(file: &File, length: u64, version: Version, room: &Room) -> io::Result<Groups> {
+pub(super) fn groups(file: &SharedFile, length: u64, version: Version, room: &Room) -> io::Result<Groups> {
     Walk { window: Window::new(file, length, version), groups: Groups::default(), room, paid: 0 }.run()
 }
 
@@ -88,7 +87,7 @@ impl Walk<'_> {
 /// A part of the file in memory that moves with the walk, and running sums of its words that give the checksum of any
 /// record in it at once.
 struct Window<'a> {
-    file: &'a File,
+    file: &'a SharedFile,
     length: u64,
     version: Version,
     start: u64,
@@ -103,7 +102,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(file: &'a File, length: u64, version: Version) -> Self {
+    fn new(file: &'a SharedFile, length: u64, version: Version) -> Self {
         let (bytes, sums) = (Vec::new(), Vec::new());
         Self { file, length, version, start: 0, bytes, sums, last: 0, read_bytes: 0, summed_bytes: 0 }
     }

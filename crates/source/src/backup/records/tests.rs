@@ -9,10 +9,10 @@ use std::io::Write;
 const MAGIC_V1: &[u8] = b"MSSQLBAK\x01\0\0\0\x01\0\0\0";
 
 /// An unnamed file with the content `bytes`.
-fn file(bytes: &[u8]) -> File {
+fn file(bytes: &[u8]) -> SharedFile {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();
-    file
+    file.into()
 }
 
 fn dice() -> impl FnMut() -> u64 {
@@ -168,7 +168,7 @@ fn a_container_without_any_record_is_not_searched_to_its_end() {
     let file = file(&bytes);
     let claimed = 1 << 40;
     let version = Version::of(&MAGIC_V1[8..]).unwrap();
-    file.set_len(claimed).unwrap();
+    file.file().set_len(claimed).unwrap();
     let found = groups(&file, claimed, version, &Room::new(None, 0)).unwrap();
     assert!(!found.has_records() && found.read_bytes < 2 * FIRST_SEARCH_BYTES);
 }

@@ -1,0 +1,48 @@
+//! The arguments as the user typed them. On Windows a backslash before a closing quote means the quote itself, so that
+//! `"D:\SQL Data\"` arrives as `D:\SQL Data"`, joined with all that follows up to the next quote.
+
+use std::ffi::OsString;
+
+use crate::failure::Failure;
+
+/// The arguments of this process.
+///
+/// # Errors
+/// Arguments that a quote has joined.
+pub(crate) fn typed() -> Result<Vec<OsString>, Failure> {
+    let arguments = std::env::args_os();
+    if cfg!(windows) { arguments.map(mended).collect() } else { Ok(arguments.collect()) }
+}
+
+/// An argument with the backslash that the quote at its end has swallowed. No file name on Windows has a quote.
+fn mended(argument: OsString) -> Result<OsString, Failure> {
+    let Some((path, rest)) = argument.to_str().and_then(|text| text.split_once('"')) else { return Ok(argument) };
+    match rest.chars().next() {
+        None => Ok(format!("{path}\\").into()),
+        Some(next) if next.is_whitespace() => Err(Failure::usage(format!(
+            "{path}\" ...: a backslash before a closing quote joins an argument with the next one; write \"{path}\" instead"
+        ))),
+        Some(_) => Ok(argument),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_ends_in_a_backslash_may_be_quoted() {
+        for (arrived, meant) in [
+            (r#"D:\SQL Data""#, r"D:\SQL Data\"),
+            (r#"D:""#, r"D:\"),
+            (r#"\\server\share""#, r"\\server\share\"),
+            ("check", "check"),
+            (r#"dbo."Order Details""#, r#"dbo."Order Details""#),
+        ] {
+            assert_eq!(mended(arrived.into()).ok(), Some(meant.into()), "{arrived}");
+        }
+        let joined = mended(r#"D:\SQL Data" --physical-only"#.into());
+        let text = joined.err().map(|failure| failure.text).unwrap_or_default();
+        assert!(text.contains(r#"write "D:\SQL Data" instead"#), "{text}");
+    }
+}

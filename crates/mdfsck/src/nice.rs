@@ -1,0 +1,47 @@
+//! `--nice`: the lowest priority of the system.
+
+use crate::failure::warn;
+
+/// Lets all other programs go first. On Windows the work is done by another process, whose status is returned.
+#[cfg(unix)]
+pub(crate) fn yield_to_others() -> Option<u8> {
+    if let Err(error) = rustix::process::nice(19) {
+        warn(format!("--nice: {error}"));
+    }
+    None
+}
+
+/// Starts this program again with low priority, since it cannot change its own without unsafe code.
+#[cfg(windows)]
+pub(crate) fn yield_to_others() -> Option<u8> {
+    use std::os::windows::process::CommandExt;
+    const IDLE_PRIORITY_CLASS: u32 = 0x40;
+    /// Set for the second process.
+    const STARTED_AGAIN: &str = "MDFSCK_STARTED_AGAIN";
+    if std::env::var_os(STARTED_AGAIN).is_some() {
+        return None;
+    }
+    let status = std::env::current_exe().and_then(|program| {
+        let mut command = std::process::Command::new(program);
+        command.args(std::env::args_os().skip(1)).env(STARTED_AGAIN, "1");
+        command.creation_flags(IDLE_PRIORITY_CLASS).status()
+    });
+    match status {
+        // The status of a process that has crashed does not fit.
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            Some(code.unwrap_or(crate::failure::Failure::UNABLE))
+        }
+        Err(error) => {
+            warn(format!("--nice: {error}"));
+            None
+        }
+    }
+}
+
+/// No priorities are known on this system.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn yield_to_others() -> Option<u8> {
+    warn("--nice: not supported on this system; start the program with a lower priority instead");
+    None
+}
