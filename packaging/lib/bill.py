@@ -6,9 +6,12 @@ import time
 import uuid
 from functools import cache
 
-from project import LICENCE, NAME, ROOT, cargo, commit, epoch, linked, metadata, version
+from project import (LICENCE, NAME, PROGRAM, ROOT, cargo, commit, epoch, library, linked, metadata, standard_library,
+                     version)
 from targets import PROFILE
 
+# Of the parts of the standard library that name none.
+LIBRARY_LICENCE = "MIT OR Apache-2.0"
 # Of the names below it.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, NAME)
 
@@ -17,7 +20,8 @@ NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, NAME)
 def checksums():
     """The sums of packages from the registry, by name and version."""
     pattern = r'name = "([^"]+)"\nversion = "([^"]+)"\nsource = "[^"]+"\nchecksum = "([0-9a-f]{64})"'
-    return {(name, number): sum for name, number, sum in re.findall(pattern, (ROOT / "Cargo.lock").read_text())}
+    locks = "".join(path.read_text() for path in [ROOT / "Cargo.lock", library() / "library/Cargo.lock"])
+    return {(name, number): sum for name, number, sum in re.findall(pattern, locks)}
 
 
 def purl(package):
@@ -33,7 +37,7 @@ def component(package):
         "scope": "required",
         "purl": purl(package),
         # The old way to write a choice.
-        "licenses": [{"expression": package["license"].replace("/", " OR ")}],
+        "licenses": [{"expression": (package["license"] or LIBRARY_LICENCE).replace("/", " OR ")}],
     }
     if package["description"]:
         described["description"] = " ".join(package["description"].split())
@@ -45,20 +49,26 @@ def component(package):
     return described
 
 
-def dependencies(packages):
-    """Which package uses which, within those that are linked."""
-    names = {package["id"]: purl(package) for package in packages}
-    for node in metadata()["resolve"]["nodes"]:
+def dependencies(manifest, target):
+    """Which package uses which, of those that a package links."""
+    names = {package["id"]: purl(package) for package in linked(manifest, target)}
+    for node in metadata(manifest)["resolve"]["nodes"]:
         if node["id"] in names:
             used = {names[edge["pkg"]] for edge in node["deps"]
                     if edge["pkg"] in names and any(kind["kind"] is None for kind in edge["dep_kinds"])}
-            yield {"ref": names[node["id"]], "dependsOn": sorted(used)}
+            yield names[node["id"]], used
 
 
 def build(target):
     """Name and bytes of the bill."""
-    packages = linked(target.triple)
-    ours = next(package for package in packages if package["name"] == NAME)
+    packages, used = {}, {}
+    for manifest in (PROGRAM, standard_library()):
+        packages.update((purl(package), package) for package in linked(manifest, target.triple))
+        for ref, uses in dependencies(manifest, target.triple):
+            used.setdefault(ref, set()).update(uses)
+    ours = next(package for package in packages.values() if package["name"] == NAME)
+    # Every program uses the standard library.
+    used[purl(ours)].update(ref for ref, package in packages.items() if package["name"] == "std")
     compiler = cargo("--version").decode().split()
     serial = uuid.uuid5(NAMESPACE, f"{version()} {commit()} {target.triple}")
     bill = {
@@ -84,7 +94,7 @@ def build(target):
                 ],
             },
         },
-        "components": [component(package) for package in packages if package is not ours],
-        "dependencies": sorted(dependencies(packages), key=lambda entry: entry["ref"]),
+        "components": [component(packages[ref]) for ref in sorted(packages) if packages[ref] is not ours],
+        "dependencies": [{"ref": ref, "dependsOn": sorted(used[ref])} for ref in sorted(used)],
     }
     return f"{NAME}-{version()}-{target.name}.cdx.json", (json.dumps(bill, indent=2) + "\n").encode()

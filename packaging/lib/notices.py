@@ -4,8 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from project import NAME, ROOT, TOOLS, Failed, linked, version
-from targets import sysroot
+from project import NAME, ROOT, TOOLS, Failed, foreign, library, version
 
 FILES = re.compile(r"^(licen[cs]e|copying|notice|unlicense|copyright)", re.I)
 RULE = "=" * 80
@@ -45,8 +44,7 @@ def of_crate(package):
 
 def runtime(target):
     """What the compiler and the linker add."""
-    rust = Path(sysroot()) / "lib/rustlib/src/rust/COPYRIGHT"
-    yield "The standard library of Rust\nMIT OR Apache-2.0", [decoded(rust), MIT.strip()]
+    yield "The standard library of Rust\nMIT OR Apache-2.0", [decoded(library() / "COPYRIGHT"), MIT.strip()]
     if target.is_windows:
         mingw = Path("/usr/share/doc/mingw-w64-x86-64-dev/copyright")
         yield "The runtime of mingw-w64\nZPL-2.1, public domain and others", [decoded(mingw)]
@@ -61,7 +59,7 @@ def runtime(target):
 @cache
 def notices(target):
     """The text that every package holds."""
-    parts = [of_crate(package) for package in linked(target.triple) if package["source"]]
+    parts = [of_crate(package) for package in foreign(target.triple)]
     parts += runtime(target)
     blocks, seen = [], {decoded(ROOT / "LICENSE"): "the Apache License 2.0, as in the file LICENSE"}
     for heading, texts in parts:

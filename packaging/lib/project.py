@@ -100,16 +100,37 @@ def cargo(*arguments, **more):
 
 
 @cache
-def metadata():
-    """What cargo knows of all packages."""
-    return json.loads(cargo("metadata", "--locked", "--format-version", "1"))
+def library():
+    """The sources of the standard library."""
+    return Path(run([RUSTC, "--print", "sysroot"], env=environment()).decode().strip()) / "lib/rustlib/src/rust"
 
 
 @cache
-def linked(target):
-    """The packages whose code is in the executable for a target, as cargo's metadata has them; ours first."""
-    printed = cargo("tree", "--locked", "--package", NAME, "--edges", "normal,no-proc-macro", "--target", target,
+def metadata(manifest):
+    """What cargo knows of a package and all that it may use."""
+    return json.loads(cargo("metadata", "--locked", "--format-version", "1", "--manifest-path", manifest))
+
+
+@cache
+def linked(manifest, target):
+    """The packages that a package links for a target, itself among them, as cargo's metadata has them."""
+    printed = cargo("tree", "--locked", "--manifest-path", manifest, "--edges", "normal,no-proc-macro", "--target", target,
                     "--prefix", "none", "--format", "{p}").decode()
     wanted = {tuple(line.split()[:2]) for line in printed.splitlines() if line.strip()}
-    found = [package for package in metadata()["packages"] if (package["name"], f"v{package['version']}") in wanted]
-    return sorted(found, key=lambda package: (package["source"] is not None, package["name"], package["version"]))
+    known = metadata(manifest)["packages"]
+    found = [package for package in known if (package["name"], f"v{package['version']}") in wanted]
+    return sorted(found, key=lambda package: (package["name"], package["version"]))
+
+
+PROGRAM = ROOT / "crates" / NAME / "Cargo.toml"
+
+
+def standard_library():
+    return library() / "library/std/Cargo.toml"
+
+
+def foreign(target):
+    """The packages of others in the executable for a target: those that it uses, and those of the standard library."""
+    both = [*linked(PROGRAM, target), *linked(standard_library(), target)]
+    found = {(package["name"], package["version"]): package for package in both if package["source"]}
+    return [found[key] for key in sorted(found)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from project import CARGO, NAME, ROOT, RUSTC, TOOLS, WORK, Failed, cargo, commit, environment, run, say, version
+from project import CARGO, NAME, ROOT, TOOLS, WORK, Failed, cargo, commit, environment, library, run, say, version
 
 PROFILE = "dist"
 MEGABYTE = 1_000_000
@@ -51,16 +51,11 @@ TARGETS = [
 HOST = TARGETS[0]
 
 
-def sysroot():
-    return run([RUSTC, "--print", "sysroot"], env=environment()).decode().strip()
-
-
 def remapped():
     """Paths of this machine, and what they are called in the executable."""
     home = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
-    library = Path(sysroot()) / "lib/rustlib/src/rust"
     # The last that fits counts.
-    pairs = [(home, "/cargo"), (ROOT, "/mdfsck"), (WORK, "/build"), (library, "/rust"), (library.resolve(), "/rust")]
+    pairs = [(home, "/cargo"), (ROOT, "/mdfsck"), (WORK, "/build"), (library(), "/rust"), (library().resolve(), "/rust")]
     return [f"--remap-path-prefix={path}={name}" for path, name in pairs]
 
 
