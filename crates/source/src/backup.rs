@@ -6,6 +6,7 @@
 
 mod blocks;
 mod chain;
+mod chain_sets;
 mod compressed;
 mod config;
 mod damage;
@@ -29,7 +30,8 @@ mod sets;
 mod version;
 mod xpress;
 
-pub use chain::{Chain, ChainSet, DatabaseChains, MOST_STEPS, Unused, chains};
+pub use chain::{Beside, Chain, DatabaseChains, MOST_STEPS, Missing, Moment, Span, Unused, chains};
+pub use chain_sets::ChainSet;
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use forks::{Fork, Line};

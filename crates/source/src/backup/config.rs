@@ -104,6 +104,8 @@ pub struct SetConfig {
     pub earlier_fork_id: Option<String>,
     /// Identifies the full backup that a differential is based on.
     pub differential_base_guid: Option<String>,
+    /// Identifies the database for life: it stays when the database is restored, also under another name.
+    pub family_id: Option<String>,
 }
 
 impl SetConfig {
@@ -131,6 +133,7 @@ impl SetConfig {
             fork_point_lsn: lsn(object, 0xAC),
             earlier_fork_id: guid(object, 0xB8),
             differential_base_guid: guid(object, 0xC8),
+            family_id: guid(object, 0xE0),
         }
     }
 }

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use format::Lsn;
 
-use super::chain::ChainSet;
+use super::chain_sets::ChainSet;
 use super::config::SetConfig;
-use super::open::is_based_on;
-use super::sets::SetKind;
 
 /// Recovery forks of one database that are followed. Where there are more, each stands alone: their sets do not join.
 const MOST_FORKS: usize = 64;
@@ -66,12 +64,13 @@ pub(super) struct Lines {
 type Parents<'a> = BTreeMap<Option<&'a String>, (Option<&'a String>, Lsn)>;
 
 impl Lines {
-    pub(super) fn of(sets: &[ChainSet]) -> Self {
+    /// `bases` has the full backup of each differential.
+    pub(super) fn of(sets: &[ChainSet], bases: &[Option<usize>]) -> Self {
         let forks: BTreeSet<Option<&String>> =
             sets.iter().map(|set| set.set.config.recovery_fork_id.as_ref()).collect();
         let is_followed = forks.len() > 1 && forks.len() <= MOST_FORKS;
         let named = if is_followed { named(sets) } else { Parents::new() };
-        let inferred = if is_followed { inferred(sets) } else { Parents::new() };
+        let inferred = if is_followed { inferred(sets, bases) } else { Parents::new() };
         let lines: Vec<Arc<Line>> = forks.iter().map(|fork| Arc::new(line(*fork, &named, &inferred))).collect();
         let mut through: HashMap<Option<String>, Vec<usize>> = HashMap::new();
         for (number, line) in lines.iter().enumerate() {
@@ -125,19 +124,13 @@ fn named(sets: &[ChainSet]) -> Parents<'_> {
 }
 
 /// The full backup that a differential names is in the history of its fork, whatever was between them.
-fn inferred(sets: &[ChainSet]) -> Parents<'_> {
+fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     let mut parents = Parents::new();
-    let of_kind = |kind| sets.iter().map(|set| &set.set).filter(move |set| set.kind == kind);
-    for differential in of_kind(SetKind::Differential) {
-        let fork = differential.config.recovery_fork_id.as_ref();
-        let is_other = |full: &&_| -> bool {
-            let full: &super::BackupSet = full;
-            full.config.recovery_fork_id.as_ref() != fork && is_based_on(differential, full)
-        };
-        for full in of_kind(SetKind::Full).filter(is_other) {
-            if let Some(last) = full.config.last_lsn {
-                earliest(&mut parents, fork, (full.config.recovery_fork_id.as_ref(), last));
-            }
+    for (differential, base) in sets.iter().zip(bases) {
+        let Some(full) = base.and_then(|base| sets.get(base)).map(|full| &full.set.config) else { continue };
+        let fork = differential.set.config.recovery_fork_id.as_ref();
+        if let Some(last) = full.last_lsn.filter(|_| full.recovery_fork_id.as_ref() != fork) {
+            earliest(&mut parents, fork, (full.recovery_fork_id.as_ref(), last));
         }
     }
     parents
@@ -154,7 +147,9 @@ fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::chain::set;
+    use crate::backup::SetKind;
+    use crate::backup::chain::tests::set;
+    use crate::backup::chain_sets::bases;
 
     fn lsn(block: u32) -> Lsn {
         Lsn { vlf: 1, block, slot: 1 }
@@ -171,7 +166,7 @@ mod tests {
 
     /// The line that leads to a fork: ids with the blocks up to which they count.
     fn line_to(sets: &[ChainSet], fork: &str) -> Vec<(String, Option<u32>)> {
-        let lines = Lines::of(sets);
+        let lines = Lines::of(sets, &bases(sets));
         let found = (0..lines.len()).filter_map(|number| lines.get(number));
         let line = found.map(|line| line.forks()).find(|forks| forks[0].id.as_deref() == Some(fork)).unwrap();
         line.iter().map(|fork| (fork.id.clone().unwrap(), fork.until.map(|until| until.block))).collect()

@@ -1,13 +1,14 @@
 //! What RESTORE would make of backups: the sets that it needs, their pages, and the log that is to be applied.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use format::Lsn;
 
-use super::chain::{Chain, ChainSet, DatabaseChains, chains};
+use super::chain::{Chain, DatabaseChains, chains};
+use super::chain_sets::ChainSet;
 use super::log_parts::BackupLog;
 use super::media::Media;
 use super::open::{Group, check_labels, choose, open_all, size_of_files, stripes_of};
@@ -149,11 +150,7 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
         let (full, differential) = choose(labels, positions)?;
         return Ok(Chosen { full, differential, logs: Vec::new(), refused: Vec::new() });
     };
-    // The newest full backup, unless the database was restored to a moment before it and others say how it went on.
-    let left: HashSet<&Option<String>> = database.chains.iter().flat_map(|chain| chain.line.left()).collect();
-    let is_left = |chain: &Chain| chain.line.last().is_some_and(|fork| left.contains(&fork.id));
-    let chain = database.chains.iter().rev().find(|chain| !is_left(chain)).or(database.chains.last());
-    let Some(chain) = chain else { return Err(OpenError::Nothing) };
+    let Some(chain) = database.newest() else { return Err(OpenError::Nothing) };
     let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
     let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(labels, set));
     let full = sets.first().map(|set| set.paths.first().cloned().unwrap_or_default()).unwrap_or_default();

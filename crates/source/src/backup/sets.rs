@@ -122,6 +122,8 @@ pub struct BackupSet {
     pub is_copy_only: bool,
     /// Its streams are encrypted.
     pub is_encrypted: bool,
+    /// Where it begins in the tape.
+    pub(crate) at: u64,
     /// Expected pages in each region, by data file: the first configuration counts the first region, the last
     /// configuration the last one.
     pub(crate) copied: Vec<Vec<(u16, u32)>>,
@@ -373,6 +375,7 @@ impl OpenSet {
             has_checksums: found.set.flags & set_flags::CHECKSUM != 0,
             is_copy_only: found.set.flags & set_flags::COPY_ONLY != 0,
             is_encrypted: self.is_encrypted,
+            at: self.at,
             config: found.set,
             files: found.files,
             filegroups: found.filegroups,

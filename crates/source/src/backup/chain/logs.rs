@@ -1,0 +1,97 @@
+//! The log backups of one line of recovery forks, and what follows each of them.
+
+use format::Lsn;
+
+use crate::backup::chain_sets::ChainSet;
+use crate::backup::forks::Lines;
+
+/// The log backups of one line of recovery forks, by their start.
+#[derive(Default)]
+pub(super) struct Logs {
+    pub(super) sets: Vec<usize>,
+    /// First and last LSN of each.
+    pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
+    /// For each, the one up to it that reaches farthest; the later one if two reach as far.
+    farthest: Vec<usize>,
+    /// What follows each of them.
+    ways: Vec<Way>,
+}
+
+impl Logs {
+    /// `logs`, in order, by the number of the line.
+    pub(super) fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
+        let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
+        for index in logs {
+            let Some(config) = sets.get(index).map(|set| &set.set.config) else { continue };
+            for line in lines.with(config) {
+                if let Some(logs) = by_line.get_mut(line) {
+                    logs.push(index, (config.first_lsn, config.last_lsn));
+                }
+            }
+        }
+        by_line.iter_mut().for_each(Self::join);
+        by_line
+    }
+
+    /// Adds a log backup; none before it starts later.
+    pub(super) fn push(&mut self, set: usize, lsns: (Option<Lsn>, Option<Lsn>)) {
+        let number = self.sets.len();
+        let best = self.farthest.last().copied().unwrap_or(number);
+        let is_farther = self.lsns.get(best).is_none_or(|(_, last)| lsns.1 >= *last);
+        self.farthest.push(if is_farther { number } else { best });
+        self.sets.push(set);
+        self.lsns.push(lsns);
+    }
+
+    /// Among the log backups that start early enough, the one that reaches farthest beyond `at`.
+    pub(super) fn follows(&self, at: Option<Lsn>) -> Option<usize> {
+        let started = self.lsns.partition_point(|(first, _)| *first <= at);
+        let best = self.farthest.get(started.checked_sub(1)?).copied()?;
+        // A log backup of an idle database adds time but no log.
+        let (_, last) = self.lsns.get(best)?;
+        (at.is_some() && *last >= at).then_some(best)
+    }
+
+    /// Called once all are there. What follows each does not depend on what comes before it, so the paths from all full
+    /// backups join.
+    pub(super) fn join(&mut self) {
+        let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
+        for number in (0..self.sets.len()).rev() {
+            let reached = self.lsns.get(number).and_then(|(_, last)| *last);
+            let next = self.follows(reached).filter(|next| *next > number);
+            let rest = next.and_then(|next| ways.get(next)).copied().unwrap_or(Way { next, count: 0, end: number });
+            if let Some(way) = ways.get_mut(number) {
+                *way = Way { next, count: rest.count + 1, end: rest.end };
+            }
+        }
+        self.ways = ways;
+    }
+
+    /// How far the log backups that follow `start` reach, and the first of them.
+    pub(super) fn reach(&self, start: Option<Lsn>) -> (Option<Lsn>, Option<usize>) {
+        let first = self.follows(start);
+        let end = first.and_then(|first| self.ways.get(first)).and_then(|way| self.lsns.get(way.end));
+        (end.map_or(start, |(_, last)| *last), first)
+    }
+
+    /// Where a log backup leads, by its number.
+    pub(super) fn way(&self, number: usize) -> Way {
+        self.ways.get(number).copied().unwrap_or_default()
+    }
+
+    /// The log backups from `first` on.
+    pub(super) fn from(&self, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(first, |number| self.ways.get(*number).and_then(|way| way.next))
+    }
+}
+
+/// Where a log backup leads.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Way {
+    /// The next log backup.
+    pub(super) next: Option<usize>,
+    /// Number of log backups from here on, including this one.
+    pub(super) count: usize,
+    /// The last of them.
+    pub(super) end: usize,
+}

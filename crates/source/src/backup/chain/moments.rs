@@ -1,0 +1,123 @@
+//! Whether a database can be restored to a moment, and from which sets.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use format::Lsn;
+
+use super::{Chain, DatabaseChains, Model, Start};
+
+/// A moment to which a database is to be restored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// The path to it, if there is one.
+    pub chain: Option<Chain>,
+    /// Whether its log goes on beyond the moment, so that the restore has to stop there. Otherwise it is the moment of a full
+    /// or differential backup.
+    pub stops: bool,
+    /// Whether only what a restore left behind has it.
+    pub is_left: bool,
+    /// What is missing, if there is no path.
+    pub missing: Option<Missing>,
+    /// The last moment before, to which it can be restored.
+    pub before: Option<String>,
+    /// The first moment after.
+    pub after: Option<String>,
+}
+
+/// Why a database cannot be restored to a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// No full backup ended before it.
+    Full,
+    /// The log from one LSN to another.
+    Log(Lsn, Lsn),
+    /// All log from an LSN on.
+    LaterLog(Lsn),
+    /// The sets do not say their LSNs or times.
+    Unknown,
+}
+
+/// A start of a restore, and how far the log after it leads.
+struct Way {
+    start: Start,
+    reached: Option<Lsn>,
+    first: Option<usize>,
+}
+
+impl DatabaseChains {
+    /// The shortest path to a moment, as sets have theirs: `2020-05-12 13:30:00`, with a fraction or without one.
+    pub fn moment(&self, time: &str) -> Moment {
+        let model = Model::of(&self.sets);
+        let current = self.newest().map(|chain| chain.line.as_ref());
+        let is_current = |line: usize| model.lines.get(line).is_some_and(|line| Some(line.as_ref()) == current);
+        let (first, others): (Vec<usize>, Vec<usize>) = (0..model.lines.len()).partition(|line| is_current(*line));
+        let spans = || self.points.iter().chain(&self.left_points);
+        let ended = spans().map(|span| span.to.as_str().min(time)).zip(spans());
+        let before = ended.filter(|(_, span)| span.from.as_str() <= time).map(|(end, _)| end.to_owned()).max();
+        let mut moment = Moment {
+            chain: None,
+            stops: false,
+            is_left: false,
+            missing: None,
+            before,
+            after: spans().map(|span| &span.from).filter(|from| from.as_str() > time).min().cloned(),
+        };
+        for line in first.iter().chain(&others) {
+            let ways = ways(&model, *line, time);
+            if let Some((chain, stops)) = ways.iter().find_map(|way| path(&model, *line, way, time)) {
+                let is_left = !is_current(*line);
+                return Moment { chain: Some(chain), stops, is_left, ..moment };
+            }
+            // What is missing on the way that the database went last counts.
+            moment.missing = moment.missing.or_else(|| missing(&model, *line, ways.first()));
+        }
+        moment.missing = moment.missing.or(Some(Missing::Full));
+        moment
+    }
+}
+
+/// The starts on a line that ended by then, the latest first.
+fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
+    let ended = |start: &Start| model.finished(start.set()).is_some_and(|finished| finished <= time);
+    let mut starts: Vec<Start> = model.starts(line).filter(ended).collect();
+    starts.sort_by_key(|start| Reverse((model.last_lsn(start.set()), Reverse(start.differential))));
+    let way = |start: Start| {
+        let (reached, first) = model.logs.get(line).map(|logs| logs.reach(model.last_lsn(start.set())))?;
+        Some(Way { start, reached, first })
+    };
+    starts.into_iter().filter_map(way).collect()
+}
+
+/// The path of a start to a moment, and whether it has to stop there.
+fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain, bool)> {
+    let chain = |steps: Vec<usize>| {
+        let line = Arc::clone(model.lines.get(line)?);
+        Some(Chain { full: way.start.full, line, differentials: Vec::new(), steps, omitted: 0, gap: None })
+    };
+    if model.finished(way.start.set()) == Some(time) {
+        return chain(model.steps(line, way.start, None).collect()).map(|chain| (chain, false));
+    }
+    let logs = model.logs.get(line)?;
+    let has_it = |number: &usize| {
+        let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
+        until.is_some_and(|until| time <= until)
+    };
+    // Most starts that do not lead there are seen by their end; what is between is walked through only once.
+    let end = logs.way(way.first?).end;
+    if !has_it(&end) {
+        return None;
+    }
+    let count = logs.from(way.first).position(|number| has_it(&number))? + 1;
+    let base = model.steps(line, way.start, None).count();
+    chain(model.steps(line, way.start, way.first).take(base + count).collect()).map(|chain| (chain, true))
+}
+
+fn missing(model: &Model<'_>, line: usize, latest: Option<&Way>) -> Option<Missing> {
+    let latest = latest?;
+    Some(match (model.gap_after(line, latest.reached), latest.reached) {
+        (Some((from, to)), _) => Missing::Log(from, to),
+        (None, Some(reached)) => Missing::LaterLog(reached),
+        (None, None) => Missing::Unknown,
+    })
+}

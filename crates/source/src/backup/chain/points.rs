@@ -1,0 +1,151 @@
+//! The moments to which a database can be restored, over all its paths, and what each set is good for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use format::Lsn;
+
+use super::{Model, Start};
+
+/// Moments without gap, as sets have them: local time of the server.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Span {
+    /// The first.
+    pub from: String,
+    /// The last.
+    pub to: String,
+}
+
+impl Span {
+    /// Whether a moment lies in it.
+    pub fn has(&self, time: &str) -> bool {
+        self.from.as_str() <= time && time <= self.to.as_str()
+    }
+}
+
+/// A set that the newest chain does not need, and some other restore does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Beside {
+    /// Its index.
+    pub set: usize,
+    /// The moments that it leads to; `None` if its label does not have its time.
+    pub span: Option<Span>,
+    /// Whether it only leads to what a restore left behind.
+    pub is_left: bool,
+}
+
+/// What all paths of a database lead to.
+#[derive(Default)]
+pub(super) struct Points {
+    pub(super) current: Vec<Span>,
+    pub(super) left: Vec<Span>,
+    pub(super) beside: Vec<Beside>,
+    /// Sets that are part of a path.
+    pub(super) used: HashSet<usize>,
+    /// For log backups that follow nothing, the log that is missing before them.
+    pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
+}
+
+/// The moments that a set leads to.
+#[derive(Clone, Copy)]
+struct Cover<'s> {
+    from: Option<&'s str>,
+    to: Option<&'s str>,
+}
+
+impl Cover<'_> {
+    fn span(self) -> Option<Span> {
+        let to = self.to?;
+        // A clock that was set back.
+        let from = self.from.unwrap_or(to);
+        Some(Span { from: from.to_owned(), to: to.max(from).to_owned() })
+    }
+}
+
+/// What the paths of all lines lead to; `current` is the line that the database went last, `steps` its newest chain.
+pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> Points {
+    let mut points = Points::default();
+    let mut covers: BTreeMap<usize, (Cover<'_>, bool)> = BTreeMap::new();
+    let others = (0..model.lines.len()).filter(|line| Some(*line) != current);
+    for line in current.into_iter().chain(others) {
+        let is_left = Some(line) != current;
+        for (set, cover) in follow(model, line, &mut points.gaps) {
+            // The same set on two lines leads to the same moments; what is on the current line is not left.
+            covers.entry(set).or_insert((cover, is_left));
+        }
+    }
+    points.gaps.retain(|set, _| !covers.contains_key(set));
+    let spans = |is_left: bool| {
+        let of_it = covers.values().filter(move |(_, left)| *left == is_left);
+        of_it.filter_map(|(cover, _)| cover.span()).collect::<Vec<_>>()
+    };
+    (points.current, points.left) = (union(spans(false)), union(spans(true)));
+    let steps: HashSet<usize> = steps.iter().copied().collect();
+    let beside = covers.iter().filter(|(set, _)| !steps.contains(set));
+    points.beside =
+        beside.map(|(&set, (cover, is_left))| Beside { set, span: cover.span(), is_left: *is_left }).collect();
+    points.used = covers.into_keys().collect();
+    points
+}
+
+/// What each set of a line leads to, if it is part of a path; notes the log that is missing before log backups that are not.
+///
+/// Points are the LSNs that restores end at. A log backup can be restored if there is a point within its log, and leads from the
+/// first of them to its own end. Log backups come by their first LSN, so that the points before are known.
+fn follow<'s>(
+    model: &Model<'s>,
+    line: usize,
+    gaps: &mut HashMap<usize, (Lsn, Lsn)>,
+) -> Vec<(usize, Cover<'s>)> {
+    let mut covers = Vec::new();
+    let mut points: BTreeMap<Lsn, Option<&str>> = BTreeMap::new();
+    for start in model.starts(line).map(Start::set) {
+        let finished = model.finished(start);
+        covers.push((start, Cover { from: finished, to: finished }));
+        if let Some(last) = model.last_lsn(start) {
+            earlier(points.entry(last).or_default(), finished);
+        }
+    }
+    let Some(logs) = model.logs.get(line) else { return covers };
+    let (mut island_end, mut island_gap) = (None, None);
+    for (&set, &lsns) in logs.sets.iter().zip(&logs.lsns) {
+        let (Some(first), Some(last)) = lsns else { continue };
+        if first > last {
+            continue;
+        }
+        let point = points.range(first..=last).next().map(|(_, time)| *time);
+        let Some(from) = point else {
+            if island_end.is_none_or(|end| first > end) {
+                island_gap = points.range(..first).next_back().map(|(reached, _)| (*reached, first));
+            }
+            island_end = island_end.max(Some(last));
+            gaps.extend(island_gap.map(|gap| (set, gap)));
+            continue;
+        };
+        let until = model.log_until(set);
+        covers.push((set, Cover { from, to: until }));
+        earlier(points.entry(last).or_default(), until);
+    }
+    covers
+}
+
+/// Of two times of one point, the earlier one.
+fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
+    *known = match (*known, time) {
+        (Some(known), Some(time)) => Some(known.min(time)),
+        (known, time) => known.or(time),
+    };
+}
+
+/// Spans that touch are one.
+pub(super) fn union(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut united: Vec<Span> = Vec::new();
+    for span in spans {
+        match united.last_mut().filter(|last| span.from <= last.to) {
+            Some(last) if span.to > last.to => last.to = span.to,
+            Some(_) => {}
+            None => united.push(span),
+        }
+    }
+    united
+}

@@ -1,0 +1,175 @@
+//! The sets in backup files, by database: stripes of one set are one, so are copies of it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+use format::{Lsn, version};
+
+use super::damage::{Damage, DamageKind};
+use super::open::is_based_on;
+use super::sets::{BackupMedia, BackupSet, SetKind};
+
+/// Full backups with one checkpoint that are compared with a differential. A checkpoint belongs to one backup, so there are
+/// more only in made-up labels.
+const MOST_WITH_ONE_CHECKPOINT: usize = 16;
+
+/// A backup set of a database, all its stripes together.
+#[derive(Clone, Debug)]
+pub struct ChainSet {
+    /// The set, according to its first stripe.
+    pub set: BackupSet,
+    /// The files that hold its stripes.
+    pub paths: Vec<PathBuf>,
+    /// Copies of these files under other names.
+    pub copies: Vec<PathBuf>,
+    /// Number of stripes.
+    pub stripes: u16,
+    /// Stripes that were not found.
+    pub missing_stripes: u16,
+    /// The numbers of the first of these, from 1.
+    pub missing: Vec<u16>,
+    /// One of its files is damaged.
+    pub is_damaged: bool,
+}
+
+impl ChainSet {
+    /// Whether it can be restored, as far as its labels say.
+    pub fn is_whole(&self) -> bool {
+        self.missing_stripes == 0 && !self.is_damaged && !self.is_too_old()
+    }
+
+    /// Whether it is of a release whose backups are not understood.
+    pub fn is_too_old(&self) -> bool {
+        let found = self.set.config.version;
+        found != 0 && found < version::OLDEST
+    }
+}
+
+/// A stripe of a set, as one file has it.
+struct Stripe {
+    family: u16,
+    path: PathBuf,
+    is_damaged: bool,
+}
+
+/// A set while its files are collected.
+struct Collected {
+    set: BackupSet,
+    families: u16,
+    stripes: Vec<Stripe>,
+}
+
+impl Collected {
+    fn finish(self) -> ChainSet {
+        // Of several copies of a stripe a sound one counts.
+        let mut best: BTreeMap<u16, Stripe> = BTreeMap::new();
+        let mut copies = Vec::new();
+        for stripe in self.stripes {
+            let Some(known) = best.get_mut(&stripe.family) else {
+                best.insert(stripe.family, stripe);
+                continue;
+            };
+            let copy = if known.is_damaged && !stripe.is_damaged { std::mem::replace(known, stripe) } else { stripe };
+            copies.push(copy.path);
+        }
+        let missing = (1..=self.families).filter(|family| !best.contains_key(family));
+        let found = u16::try_from(best.len()).unwrap_or(u16::MAX);
+        ChainSet {
+            set: self.set,
+            missing: missing.take(MOST_MISSING_NAMED).collect(),
+            missing_stripes: self.families.saturating_sub(found),
+            stripes: self.families,
+            is_damaged: best.values().any(|stripe| stripe.is_damaged),
+            paths: best.into_values().map(|stripe| stripe.path).collect(),
+            copies,
+        }
+    }
+}
+
+/// Missing stripes that are named; SQL Server writes at most 64.
+const MOST_MISSING_NAMED: usize = 64;
+
+/// The sets in `media` by database: its name, and its sets in order. A database keeps its family when it is restored, although
+/// its binding id changes then.
+pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)> {
+    let mut databases: BTreeMap<(String, String), Vec<Collected>> = BTreeMap::new();
+    // For each database, the place of a set in its list.
+    let mut known = HashMap::new();
+    for media in media {
+        let damaged = damaged(media);
+        for (number, set) in media.sets.iter().enumerate() {
+            let id = set.config.family_id.clone().or_else(|| set.config.binding_id.clone()).unwrap_or_default();
+            let database = (set.config.database.clone(), id);
+            let sets = databases.entry(database.clone()).or_default();
+            // A set may be written to one set of media only; copies of a file are of the same.
+            let key = set.guid.clone().map(|guid| (database, guid));
+            let index = key.map(|key| *known.entry(key).or_insert(sets.len())).unwrap_or(sets.len());
+            if index >= sets.len() {
+                sets.push(Collected { set: set.clone(), families: media.families, stripes: Vec::new() });
+            }
+            if let Some(collected) = sets.get_mut(index)
+                && !collected.stripes.iter().any(|stripe| stripe.path == media.path)
+            {
+                collected.stripes.push(Stripe {
+                    family: media.family,
+                    path: media.path.clone(),
+                    is_damaged: damaged.contains(&number),
+                });
+            }
+        }
+    }
+    let finished = databases.into_iter().map(|((database, _), sets)| {
+        let mut sets: Vec<ChainSet> = sets.into_iter().map(Collected::finish).collect();
+        sets.sort_by(|a, b| {
+            let key = |set: &ChainSet| (set.set.config.first_lsn, set.set.config.last_lsn);
+            key(a).cmp(&key(b)).then_with(|| a.set.config.started.cmp(&b.set.config.started))
+        });
+        (database, sets)
+    });
+    finished.collect()
+}
+
+/// The sets of a file that its damage concerns, by their index: the one it lies in or names, or the last one if the file is
+/// cut off.
+fn damaged(media: &BackupMedia) -> HashSet<usize> {
+    let of_position = |position: u16| media.sets.iter().position(|set| set.position == position);
+    let is_incomplete = |damage: &Damage| matches!(damage.kind, DamageKind::SetIncomplete { .. });
+    let names_its_end = media.damage.iter().any(is_incomplete);
+    let concerned = |damage: &Damage| match damage.kind {
+        DamageKind::SetIncomplete { position } | DamageKind::Configuration { position } => of_position(position),
+        DamageKind::Truncated if names_its_end => None,
+        DamageKind::Truncated => media.sets.len().checked_sub(1),
+        // Sets stand in the order of the tape; what is before them is the label of the whole.
+        _ => Some(media.sets.partition_point(|set| set.at <= damage.at).saturating_sub(1)),
+    };
+    media.damage.iter().filter_map(concerned).collect()
+}
+
+/// For each differential, the full backup that it names: one, and the number of lookups does not depend on how many there are.
+pub(super) fn bases(sets: &[ChainSet]) -> Vec<Option<usize>> {
+    let fulls = || sets.iter().enumerate().filter(|(_, set)| set.set.kind == SetKind::Full);
+    let by_guid: HashMap<&str, usize> =
+        fulls().filter_map(|(index, full)| Some((full.set.guid.as_deref()?, index))).collect();
+    let mut by_checkpoint: HashMap<Lsn, Vec<usize>> = HashMap::new();
+    for (index, full) in fulls() {
+        let Some(checkpoint) = full.set.config.checkpoint_lsn else { continue };
+        let known = by_checkpoint.entry(checkpoint).or_default();
+        if known.len() < MOST_WITH_ONE_CHECKPOINT {
+            known.push(index);
+        }
+    }
+    let base_of = |differential: &BackupSet| {
+        let is_base = |index: &usize| sets.get(*index).is_some_and(|full| is_based_on(differential, &full.set));
+        let guid = differential.config.differential_base_guid.as_deref();
+        let named = guid.and_then(|guid| by_guid.get(guid)).copied().filter(is_base);
+        named.or_else(|| {
+            let lsns = differential.files.iter().filter_map(|file| file.differential_base_lsn);
+            lsns.filter_map(|lsn| by_checkpoint.get(&lsn)).flatten().copied().find(is_base)
+        })
+    };
+    let of_set = |set: &ChainSet| match set.set.kind {
+        SetKind::Differential => base_of(&set.set),
+        _ => None,
+    };
+    sets.iter().map(of_set).collect()
+}
