@@ -4,18 +4,23 @@ mod verify;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use source::backup;
+use recovery::Stop;
+use report::chains::{Found, script};
+use source::backup::{self, DatabaseChains};
 
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
-use crate::output;
+use crate::output::{self, Target};
+use verify::Verifier;
 
 /// Levels of folders that are searched: backup jobs use one per database and kind.
 const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
+    let script_file = script_file(arguments)?;
     let mut paths = Vec::new();
     for path in &arguments.paths {
         match path.is_dir() {
@@ -49,37 +54,107 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         return Err(Failure::unable("no backup file found; name backup files, or the folder that holds them"));
     }
     let chains = backup::chains(&media);
-    output::print(|out| {
-        for (number, database) in chains.iter().enumerate() {
-            let mut verified = Vec::new();
-            if arguments.verify {
-                for chain in &database.chains {
-                    let (found, bits) = verify::verify(database, chain, &arguments.recovery());
-                    verified.push(found);
-                    status |= bits;
-                }
-            }
-            if number > 0 && !arguments.json {
+    let recovery = arguments.recovery();
+    let stop = arguments.at.as_ref().map(|at| Stop::At(at.time));
+    let verifier = arguments.verify.then_some(Verifier { options: &recovery, stop });
+    let mut found = Vec::new();
+    for database in &chains {
+        let (answer, bits) = look(database, arguments, verifier.as_ref());
+        found.push(answer);
+        status |= bits;
+    }
+    let write_script = |out: &mut dyn io::Write| {
+        found.iter().enumerate().try_for_each(|(number, found)| {
+            if number > 0 {
                 writeln!(out)?;
             }
-            match arguments.json {
-                true => report::chains::write_json(database, &verified, out)?,
-                false => report::chains::write(database, &verified, out)?,
-            }
-        }
-        Ok(())
-    })?;
-    let is_broken = |database: &backup::DatabaseChains| {
-        let gap = database.chains.last().is_none_or(|chain| chain.gap.is_some());
-        gap || database.sets.iter().any(|set| !set.is_whole())
+            script::write(found, out)
+        })
     };
+    match (script_file, &arguments.script) {
+        (None, Some(_)) => output::print(|out| write_script(out))?,
+        (target, _) => {
+            output::print(|out| print(&found, arguments.json, out))?;
+            target.map_or(Ok(()), |target| target.write(write_script))?;
+        }
+    }
     for media in &media {
         status |= report_read_faults(&media.read_faults);
     }
-    if chains.iter().any(is_broken) {
+    Ok(status)
+}
+
+fn print(found: &[Found<'_>], is_json: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    for (number, found) in found.iter().enumerate() {
+        if number > 0 && !is_json {
+            writeln!(out)?;
+        }
+        match is_json {
+            true => report::chains::write_json(found, out)?,
+            false => report::chains::write(found, out)?,
+        }
+    }
+    Ok(())
+}
+
+/// Where the script goes; `None` for standard output, and without one.
+fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
+    let Some(path) = arguments.script.as_deref().filter(|path| path.as_os_str() != "-") else {
+        return match arguments.script.is_some() && arguments.json {
+            true => Err(Failure::usage("--script - writes statements to standard output, not JSON; name a file")),
+            false => Ok(None),
+        };
+    };
+    // A pipe or a terminal may be there; a file may not.
+    if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
+        return Err(Failure::usage(format!(
+            "{}: exists and will not be overwritten; name another file",
+            path.display()
+        )));
+    }
+    Target::at(path).map(Some)
+}
+
+/// What is to be said of a database, with the bits of the exit status.
+fn look<'a>(
+    database: &'a DatabaseChains,
+    arguments: &ChainArguments,
+    verifier: Option<&Verifier<'_>>,
+) -> (Found<'a>, u8) {
+    let mut found = Found { database, verified: Vec::new(), at: None, detour: None };
+    let mut status = 0;
+    if let Some(at) = &arguments.at {
+        let time = at.shown();
+        let moment = database.moment(&time);
+        status |= if moment.chain.is_none() { Failure::INCOMPLETE } else { 0 };
+        if let (Some(verifier), Some(chain)) = (verifier, &moment.chain) {
+            let (judged, bits) = verifier.verify(database, chain, moment.stops);
+            status |= bits;
+            let path = |rest: &DatabaseChains| {
+                let moment = rest.moment(&time);
+                moment.chain.map(|chain| (chain, moment.stops))
+            };
+            found.detour = verifier.detour(database, (chain, &judged), path);
+            found.verified.push(judged.verified);
+        }
+        found.at = Some((time, moment));
+        return (found, status);
+    }
+    for (number, chain) in database.chains.iter().enumerate() {
+        let Some(verifier) = verifier else { break };
+        let (judged, bits) = verifier.verify(database, chain, false);
+        status |= bits;
+        if Some(number) == database.newest {
+            let path = |rest: &DatabaseChains| rest.newest().map(|chain| (chain.clone(), false));
+            found.detour = verifier.detour(database, (chain, &judged), path);
+        }
+        found.verified.push(judged.verified);
+    }
+    let has_gap = database.newest().is_none_or(|chain| chain.gap.is_some());
+    if has_gap || database.sets.iter().any(|set| !set.is_whole()) {
         status |= Failure::INCOMPLETE;
     }
-    Ok(status)
+    (found, status)
 }
 
 /// The backup files in a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a

@@ -121,10 +121,10 @@ pub(crate) enum Command {
         command: crate::lab::LabCommand,
     },
 
-    /// List the restore chains in a folder of backups
+    /// Show to which moments the backups in a folder can be restored, and how
     ///
-    /// For each database: the full backups, the differential and log backups that follow each of them, where the log chain
-    /// breaks, and up to when the database could be restored. Reads only labels, no pages.
+    /// For each database: the moments that can be restored, the shortest path to the latest one, what the other backups are
+    /// needed for, which ones no restore can use, and what is missing.
     #[command(after_long_help = CHAIN_EXAMPLES)]
     Chain(ChainArguments),
 

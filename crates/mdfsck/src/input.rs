@@ -167,6 +167,15 @@ pub(crate) struct StopMoment {
     text: [u8; 19],
 }
 
+impl StopMoment {
+    /// As it is shown: with the fraction of a second, if there is one.
+    pub(crate) fn shown(&self) -> String {
+        let text =
+            report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
+        text.strip_suffix(".000").map(str::to_owned).unwrap_or(text)
+    }
+}
+
 /// Parses a moment in the local time of the server.
 pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
     const DAYS_FROM_1601_TO_1900: i64 = 109_207;

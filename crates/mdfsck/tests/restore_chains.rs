@@ -130,7 +130,12 @@ fn backups_of_a_recovery_fork_that_was_left_are_refused_by_name_and_passed_over_
         let path = |number: &Value| lines[0]["sets"][number.as_u64().unwrap() as usize]["paths"][0].as_str().unwrap();
         numbers.as_array().unwrap().iter().map(|number| path(number).into()).collect()
     };
-    assert_eq!((files(&lines[0]["chains"][0]["steps"]), files(&lines[0]["unused"])), (kept, left));
+    // What a restore left behind can still be restored: no backup is of no use.
+    let beside: Value = lines[0]["beside"].as_array().unwrap().iter().map(|beside| beside["set"].clone()).collect();
+    assert_eq!((files(&lines[0]["chains"][0]["steps"]), files(&beside)), (kept, left));
+    assert_eq!(lines[0]["unused"], Value::Array(Vec::new()));
+    assert!(lines[0]["beside"].as_array().unwrap().iter().all(|beside| beside["left"] == true));
+    assert_eq!(lines[0]["left_points"].as_array().unwrap().len(), 2, "{}", lines[0]["left_points"]);
 }
 
 #[test]

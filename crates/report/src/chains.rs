@@ -1,162 +1,295 @@
 //! Restore chains: `mdfsck chain`.
 
+mod folder;
+mod lines;
+pub mod script;
+mod verified;
+
 use std::io;
 
-use source::backup::{Chain, ChainSet, DatabaseChains, Unused};
+use source::backup::{Beside, Chain, ChainSet, DatabaseChains, Missing, Moment, Span, Unused};
 
 use crate::backups::decimal;
-use crate::json::backup as lines;
-use crate::text_table::{TextTable, printable};
+use crate::text_table::{TextTable, printable, wrap};
+use folder::Folder;
+pub use lines::write_json;
+pub use verified::Verified;
 
-/// What came of a restore of a chain in memory, and of a check of the result.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Verified {
-    /// Findings in the restored database, its backups and their log.
-    pub errors: u64,
-    /// The first of them.
-    pub first_error: Option<String>,
-    /// What could not be verified, first of all; why the chain could not be restored.
-    pub reason: Option<String>,
-    /// Whether there is a restored database.
-    pub is_restored: bool,
-    /// Its allocated pages.
-    pub pages: u64,
-    /// Blocks of log in all backups of the chain, each verified.
-    pub log_blocks: u64,
-    /// Pages that were made from the log.
-    pub recovered_pages: u64,
-    /// Transactions that were open at the end, and taken back.
-    pub transactions_undone: u64,
+/// Columns of the text.
+const COLUMNS: usize = 80;
+/// Characters of a date and the blank after it in `2020-05-12 13:30:00`.
+const DATE_CHARS: usize = 11;
+
+/// What is known about the backups of a database.
+pub struct Found<'a> {
+    /// The backups.
+    pub database: &'a DatabaseChains,
+    /// What came of verifying each chain, if that was done; or of the path to the moment of `at`, by itself.
+    pub verified: Vec<Verified>,
+    /// The moment that was asked for, and the path to it.
+    pub at: Option<(String, Moment)>,
+    /// Another path, if the one to the newest or asked moment turned out to be damaged.
+    pub detour: Option<Detour>,
 }
 
-impl Verified {
-    /// The outcome in a word: `sound`, `errors`, `incomplete`, `failed`.
-    pub fn state(&self) -> &'static str {
-        match (self.errors, &self.reason) {
-            (1.., _) => "errors",
-            _ if !self.is_restored => "failed",
-            (0, Some(_)) => "incomplete",
-            (0, None) => "sound",
+impl Found<'_> {
+    /// The path to the moment that was asked for, or to the latest one, with what came of verifying it.
+    pub fn path(&self) -> (Option<&Chain>, Option<&Verified>) {
+        match &self.at {
+            Some((_, moment)) => (moment.chain.as_ref(), self.verified.first()),
+            None => (self.database.newest(), self.database.newest.and_then(|newest| self.verified.get(newest))),
         }
     }
 
-    fn text(&self) -> String {
-        let reason = printable(self.reason.as_deref().unwrap_or_default()).to_string();
-        match self.state() {
-            "errors" => {
-                let first = printable(self.first_error.as_deref().unwrap_or_default()).to_string();
-                format!("{} errors when restored; the first: {first}", self.errors)
-            }
-            "failed" => format!("cannot be restored: {reason}"),
-            "incomplete" => format!("restored and checked, but not all is verified: {reason}"),
-            _ => format!(
-                "restored and checked: {} pages, of which {} from the log; {} blocks of log; {} transactions taken back",
-                self.pages, self.recovered_pages, self.log_blocks, self.transactions_undone
-            ),
+    /// The path to use: the shortest one, or the one round what is damaged. With what came of verifying it.
+    pub fn usable_path(&self) -> (Option<&Chain>, Option<&Verified>) {
+        match &self.detour {
+            Some(detour) => (Some(&detour.chain), Some(&detour.verified)),
+            None => self.path(),
         }
     }
 }
 
-/// Writes the chains of a database as text; with what came of verifying each of them, if that was done.
+/// A path round backups that are damaged.
+pub struct Detour {
+    /// The sets that it avoids.
+    pub avoided: Vec<usize>,
+    /// The path.
+    pub chain: Chain,
+    /// Whether it has to stop at the moment that was asked for.
+    pub stops: bool,
+    /// What came of verifying it.
+    pub verified: Verified,
+}
+
+/// Writes the chains of a database as text.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(database: &DatabaseChains, verified: &[Verified], out: &mut dyn io::Write) -> io::Result<()> {
+pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let database = found.database;
     writeln!(out, "database {} on {}", printable(&database.database), printable(&database.server))?;
-    for (number, chain) in database.chains.iter().enumerate() {
-        write_chain(database, chain, out)?;
-        if let Some(verified) = verified.get(number) {
-            writeln!(out, "    {}", verified.text())?;
+    let text = Text { database, folder: Folder::of(database) };
+    if let Some(folder) = text.folder.name() {
+        writeln!(out, "  in {}", printable(&folder))?;
+    }
+    text.points(out)?;
+    if found.verified.is_empty() && !database.chains.is_empty() {
+        writeln!(out, "  by their labels; pages were not read (--verify reads them)")?;
+    }
+    if let Some((time, moment)) = &found.at {
+        return text.moment(time, moment, found, out);
+    }
+    match database.newest() {
+        Some(newest) => text.newest(newest, found, out)?,
+        None => writeln!(out, "  nothing can be restored: no complete full backup")?,
+    }
+    for (number, chain) in database.chains.iter().enumerate().filter(|(number, _)| Some(*number) != database.newest) {
+        if let Some(verified) = found.verified.get(number) {
+            text.chain(chain, out)?;
+            paragraph(4, &verified.text(), out)?;
         }
     }
-    if database.chains.is_empty() {
-        writeln!(out, "  nothing can be restored: no whole full backup")?;
+    text.beside(out)?;
+    text.unused(out)
+}
+
+/// Writes a text in lines of at most 80 columns.
+fn paragraph(indent: usize, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    for line in wrap(text, COLUMNS - indent) {
+        writeln!(out, "{:indent$}{line}", "")?;
     }
-    if !database.unused.is_empty() {
-        writeln!(out, "  in no chain")?;
+    Ok(())
+}
+
+/// The backups of a database, as text.
+struct Text<'a> {
+    database: &'a DatabaseChains,
+    folder: Folder,
+}
+
+impl Text<'_> {
+    fn points(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        match self.database.points.as_slice() {
+            [] => {}
+            [only] if only.from != only.to => {
+                writeln!(out, "  points in time: {}, without gap", printable(&span_text(only)))?;
+            }
+            [only] => writeln!(out, "  points in time: {} only", printable(&span_text(only)))?,
+            spans => {
+                writeln!(out, "  points in time")?;
+                for span in spans {
+                    writeln!(out, "    {}", printable(&span_text(span)))?;
+                }
+            }
+        }
+        for span in &self.database.left_points {
+            writeln!(out, "  left behind by a restore: {}", printable(&span_text(span)))?;
+        }
+        Ok(())
+    }
+
+    /// The path to the latest point.
+    fn newest(&self, newest: &Chain, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        self.chain(newest, out)?;
+        if let Some((from, to)) = newest.gap {
+            let (from, to) = (decimal(from), decimal(to));
+            let gap = format!("gap: log from LSN {from} to {to} is missing; later log backups cannot be restored");
+            paragraph(4, &gap, out)?;
+        }
+        if let Some(verified) = found.path().1 {
+            paragraph(4, &verified.text(), out)?;
+        }
+        self.detour(found.detour.as_ref(), out)
+    }
+
+    fn detour(&self, detour: Option<&Detour>, out: &mut dyn io::Write) -> io::Result<()> {
+        let Some(detour) = detour else { return Ok(()) };
+        let avoided = detour.avoided.iter().filter_map(|index| self.database.sets.get(*index));
+        let avoided: Vec<String> = avoided.flat_map(|set| self.folder.files(set)).collect();
+        writeln!(out, "  another path, without {}", printable(&avoided.join(" + ")))?;
+        self.chain(&detour.chain, out)?;
+        paragraph(4, &detour.verified.text(), out)
+    }
+
+    fn chain(&self, chain: &Chain, out: &mut dyn io::Write) -> io::Result<()> {
+        let until = until(self.database, chain).unwrap_or("an unknown time");
+        writeln!(out, "  can be restored until {}, by the shortest path", printable(until))?;
+        self.steps(chain, out)
+    }
+
+    fn steps(&self, chain: &Chain, out: &mut dyn io::Write) -> io::Result<()> {
         let mut table = TextTable::new(&[]);
+        for (number, set) in chain.steps.iter().filter_map(|&index| self.database.sets.get(index)).enumerate() {
+            if chain.omitted > 0 && number + 1 == chain.steps.len() {
+                table.row(vec![format!("{} more log backups", chain.omitted)]);
+            }
+            self.row(set, &mut table);
+        }
+        table.write(4, out)
+    }
+
+    /// The answer to `--at`.
+    fn moment(&self, time: &str, moment: &Moment, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        let time = printable(time);
+        let Some(chain) = &moment.chain else {
+            let missing = moment.missing.map(missing_text).unwrap_or_default();
+            paragraph(2, &format!("restore to {time}: no; {missing}"), out)?;
+            for (moment, side) in [(&moment.before, "before"), (&moment.after, "after")] {
+                if let Some(moment) = moment {
+                    writeln!(out, "    the nearest moment {side}: {}", printable(moment))?;
+                }
+            }
+            return Ok(());
+        };
+        let left = if moment.is_left { ", to what a restore left behind" } else { "" };
+        match found.path().1 {
+            Some(verified) if !verified.is_usable() => writeln!(out, "  restore to {time}: not by these backups")?,
+            _ => {
+                let how = if moment.stops { "" } else { " without STOPAT: the last one ended in that second" };
+                paragraph(2, &format!("restore to {time}: yes{left}, from these backups in this order{how}"), out)?;
+            }
+        }
+        self.steps(chain, out)?;
+        if let Some(verified) = found.path().1 {
+            paragraph(4, &verified.text(), out)?;
+        }
+        self.detour(found.detour.as_ref(), out)
+    }
+
+    /// What the newest chain does not need, together where it leads to moments without gap.
+    fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut rest = self.database.beside.as_slice();
+        while let Some(first) = rest.first() {
+            let mut span = first.span.clone();
+            let count = rest.iter().take_while(|next| next.is_left == first.is_left && join(&mut span, next)).count();
+            let (group, after) = rest.split_at(count.max(1).min(rest.len()));
+            let what = match &span {
+                None => "for a moment that their labels do not say".to_owned(),
+                Some(span) if span.from == span.to => format!("for the point in time {}", span.from),
+                Some(span) => format!("for points in time between {} and {}", span.from, until_text(span)),
+            };
+            let left = if first.is_left { ", which a restore left behind" } else { "" };
+            let heading = format!("not needed for the shortest path; needed {what}{left}");
+            paragraph(2, &printable(&heading), out)?;
+            let mut table = TextTable::new(&[]);
+            for set in group.iter().filter_map(|beside| self.database.sets.get(beside.set)) {
+                self.row(set, &mut table);
+            }
+            table.write(4, out)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// What no restore can use, by reason.
+    fn unused(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let database = self.database;
+        let mut reasons: Vec<(String, Vec<&ChainSet>)> = Vec::new();
+        let mut places = std::collections::HashMap::new();
         for (&index, &reason) in database.unused.iter().zip(&database.reasons) {
             let Some(set) = database.sets.get(index) else { continue };
-            table.row(row(set).into_iter().chain([why_unused(reason).to_owned()]));
+            let text = unused_text(reason, set);
+            let place = *places.entry(text.clone()).or_insert(reasons.len());
+            match reasons.get_mut(place) {
+                Some((_, sets)) => sets.push(set),
+                None => reasons.push((text, vec![set])),
+            }
         }
-        table.write(4, out)?;
-    }
-    Ok(())
-}
-
-fn write_chain(database: &DatabaseChains, chain: &Chain, out: &mut dyn io::Write) -> io::Result<()> {
-    let until = until(database, chain).unwrap_or("an unknown time");
-    writeln!(out, "  can be restored until {}", printable(until))?;
-    let mut table = TextTable::new(&[]);
-    for (number, set) in chain.steps.iter().filter_map(|&index| database.sets.get(index)).enumerate() {
-        if chain.omitted > 0 && number + 1 == chain.steps.len() {
-            table.row(vec![format!("{} more log backups", chain.omitted), String::new(), String::new()]);
+        for (reason, sets) in reasons {
+            paragraph(2, &format!("in no chain: {reason}"), out)?;
+            let mut table = TextTable::new(&[]);
+            sets.into_iter().for_each(|set| self.row(set, &mut table));
+            table.write(4, out)?;
         }
-        table.row(row(set));
+        Ok(())
     }
-    table.write(4, out)?;
-    if let Some((from, to)) = chain.gap {
-        writeln!(out, "    gap: log from LSN {from} to {to} is missing; later log backups cannot be restored")?;
-    }
-    Ok(())
-}
 
-/// The same as JSON: one object.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json(database: &DatabaseChains, verified: &[Verified], out: &mut dyn io::Write) -> io::Result<()> {
-    crate::json::line(&line_of(database, verified), out)
-}
-
-fn line_of<'a>(database: &'a DatabaseChains, verified: &'a [Verified]) -> lines::Chains<'a> {
-    let chains = database.chains.iter().enumerate();
-    lines::Chains {
-        v: crate::json::VERSION,
-        kind: lines::ChainsKind::Chains,
-        database: &database.database,
-        server: &database.server,
-        sets: database.sets.iter().map(set_of).collect(),
-        chains: chains.map(|(number, chain)| chain_of(database, chain, verified.get(number))).collect(),
-        unused: &database.unused,
+    /// A line per stripe.
+    fn row(&self, set: &ChainSet, table: &mut TextTable) {
+        let config = &set.set.config;
+        let marks = [(set.set.is_copy_only, "copy-only"), (set.set.is_encrypted, "encrypted")];
+        let marks: Vec<&str> = marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark).collect();
+        let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+        let kind = format!("{}{marks}", set.set.kind.name());
+        let finished = config.finished.clone().unwrap_or_default();
+        for (number, file) in self.folder.files(set).into_iter().enumerate() {
+            match number {
+                0 => table.row([kind.clone(), finished.clone(), file]),
+                _ => table.row([String::new(), String::new(), format!("+ {file}")]),
+            }
+        }
+        for copy in &set.copies {
+            table.row([String::new(), String::new(), format!("also as {}", self.folder.file(copy))]);
+        }
     }
 }
 
-fn set_of(set: &ChainSet) -> lines::ChainSet<'_> {
-    let config = &set.set.config;
-    lines::ChainSet {
-        paths: set.paths.iter().map(|path| path.display().to_string()).collect(),
-        position: set.set.position,
-        type_description: set.set.kind.name(),
-        copy_only: set.set.is_copy_only,
-        started: config.started.as_deref(),
-        finished: config.finished.as_deref(),
-        first_lsn: config.first_lsn.map(decimal),
-        last_lsn: config.last_lsn.map(decimal),
-        missing_stripes: set.missing_stripes,
-        damaged: set.is_damaged,
+/// Adds what a set leads to, if it follows without gap.
+fn join(span: &mut Option<Span>, next: &Beside) -> bool {
+    match (span, &next.span) {
+        (Some(span), Some(next)) if next.from <= span.to && span.from <= next.to => {
+            if next.from < span.from {
+                span.from.clone_from(&next.from);
+            }
+            if next.to > span.to {
+                span.to.clone_from(&next.to);
+            }
+            true
+        }
+        (span, next) => span.is_none() && next.is_none(),
     }
 }
 
-fn chain_of<'a>(database: &'a DatabaseChains, chain: &'a Chain, verified: Option<&'a Verified>) -> lines::Chain<'a> {
-    lines::Chain {
-        full: chain.full,
-        differentials: &chain.differentials,
-        steps: &chain.steps,
-        until: until(database, chain),
-        gap: chain.gap.map(|(from, to)| [decimal(from), decimal(to)]),
-        omitted: (chain.omitted > 0).then_some(chain.omitted),
-        verified: verified.map(|verified| lines::VerifiedChain {
-            state: verified.state(),
-            errors: verified.errors,
-            first_error: verified.first_error.as_deref(),
-            reason: verified.reason.as_deref(),
-            pages: verified.pages,
-            recovered_pages: verified.recovered_pages,
-            log_blocks: verified.log_blocks,
-            transactions_undone: verified.transactions_undone,
-        }),
-    }
+/// `2020-05-12 13:30:00 to 14:00:00`.
+fn span_text(span: &Span) -> String {
+    if span.from == span.to { span.from.clone() } else { format!("{} to {}", span.from, until_text(span)) }
+}
+
+/// The end of a span, without the date where it is that of its start.
+fn until_text(span: &Span) -> &str {
+    let is_same_day = span.from.get(..DATE_CHARS).is_some() && span.from.get(..DATE_CHARS) == span.to.get(..DATE_CHARS);
+    span.to.get(DATE_CHARS..).filter(|_| is_same_day).unwrap_or(&span.to)
 }
 
 /// When the last step of a chain was finished.
@@ -165,27 +298,41 @@ fn until<'a>(database: &'a DatabaseChains, chain: &Chain) -> Option<&'a str> {
     set.set.config.finished.as_deref()
 }
 
-fn row(set: &ChainSet) -> Vec<String> {
-    let config = &set.set.config;
-    let copy_only = if set.set.is_copy_only { " (copy-only)" } else { "" };
-    let paths: Vec<String> = set.paths.iter().map(|path| path.display().to_string()).collect();
-    vec![
-        format!("{}{copy_only}", set.set.kind.name()),
-        config.finished.clone().unwrap_or_default(),
-        format!("set {} of {}", set.set.position, paths.join(" + ")),
-    ]
+fn missing_text(missing: Missing) -> String {
+    match missing {
+        Missing::Full => "no complete full backup ended before it".to_owned(),
+        Missing::Log(from, to) => format!("log from LSN {} to {} is missing", decimal(from), decimal(to)),
+        Missing::LaterLog(from) => format!("log from LSN {} on is missing: no later log backup is here", decimal(from)),
+        Missing::Unknown => "the labels of the backups do not say their LSNs or times".to_owned(),
+    }
 }
 
-fn why_unused(reason: Unused) -> &'static str {
+/// Why no restore can use a set.
+fn unused_text(reason: Unused, set: &ChainSet) -> String {
+    let kept = "no backup here that it continues from";
     match reason {
-        Unused::Damaged => "damaged",
-        Unused::StripesMissing => "stripes are missing",
-        Unused::NoFull => "its full backup is not here",
-        Unused::OtherFork => "from before or after the database was restored to another moment",
-        Unused::BeforeFull => "not needed: it ends before the full backup does",
-        Unused::Contained => "not needed: another log backup contains it",
-        Unused::BeforeDifferential => "not needed, but to stop before the differential backup",
-        Unused::AfterGap => "log before it is missing",
-        Unused::NotUnderstood => "not understood",
+        Unused::Damaged => "damaged".to_owned(),
+        Unused::StripesMissing => stripes_text(set),
+        Unused::NoFull if set.set.kind == source::backup::SetKind::Log => format!("{kept}; no complete full backup"),
+        Unused::NoFull => format!("{kept}; its full backup is not here"),
+        Unused::FullNotWhole => "its full backup is damaged or lacks a stripe".to_owned(),
+        Unused::OtherFork => format!("{kept}; from before or after the database was restored to another moment"),
+        Unused::BeforeFull => format!("{kept}; it ends before the oldest full backup does"),
+        Unused::AfterGap(from, to) => {
+            format!("{kept}; log from LSN {} to {} is missing", decimal(from), decimal(to))
+        }
+        Unused::TooOld => "made by SQL Server 2000 or older, which is not understood".to_owned(),
+        Unused::NotUnderstood => "not understood, so that nothing is said about it".to_owned(),
+    }
+}
+
+/// `stripe 2 of 3 is missing`.
+fn stripes_text(set: &ChainSet) -> String {
+    let numbers: Vec<String> = set.missing.iter().map(u16::to_string).collect();
+    let more = if usize::from(set.missing_stripes) > set.missing.len() { " and more" } else { "" };
+    match numbers.as_slice() {
+        [] => format!("{} of {} stripes are missing", set.missing_stripes, set.stripes),
+        [only] if more.is_empty() => format!("stripe {only} of {} is missing", set.stripes),
+        several => format!("stripes {}{more} of {} are missing", several.join(", "), set.stripes),
     }
 }

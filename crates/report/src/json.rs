@@ -6,6 +6,7 @@
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod catalog;
+pub(crate) mod chains;
 pub(crate) mod checkpoints;
 pub(crate) mod cost;
 pub(crate) mod events;

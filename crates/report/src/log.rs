@@ -69,7 +69,8 @@ pub fn lsn_text(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }
 
-pub(crate) fn time_text(time: LogTime) -> Option<String> {
+/// A time as SQL Server prints it: `2020-05-12 13:30:00.003`.
+pub fn time_text(time: LogTime) -> Option<String> {
     datetime_text(time.ticks, time.days)
 }
 

@@ -1,60 +1,122 @@
 //! `mdfsck chain --verify`: each chain is restored in memory, and the result is checked.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
+
 use check::{Options, RecoverySummary, Report, Silent};
 use format::Lsn;
 use log::{EndReason, Log, LogError, Walk};
-use report::chains::Verified;
+use recovery::Stop;
+use report::chains::{Detour, Verified};
 use report::log::lsn_text;
-use source::backup::{Chain, DatabaseChains, Restore};
+use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
 use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Backups;
 use crate::recover;
 
-/// Restores a chain in memory and checks what comes of it: the containers of the backups, every block of their log, every
-/// record against the page that it changes, and all pages and maps as `check --physical-only` does. With the bits of the exit
-/// status.
-pub(super) fn verify(database: &DatabaseChains, chain: &Chain, options: &RecoveryArguments) -> (Verified, u8) {
-    if chain.omitted > 0 {
-        let reason = format!("{} log backups are too many to be verified at once", chain.omitted + 1);
-        return (Verified { reason: Some(reason), ..Verified::default() }, Failure::INCOMPLETE);
-    }
-    match restore(database, chain, options) {
-        Ok(verified) => {
-            let errors = if verified.errors > 0 { Failure::CORRUPT } else { 0 };
-            (verified.clone(), errors | if verified.reason.is_some() { Failure::INCOMPLETE } else { 0 })
+/// Restores chains of a database in memory.
+pub(super) struct Verifier<'a> {
+    pub(super) options: &'a RecoveryArguments,
+    /// Where the restore of a path stops that goes beyond it; `None` for the end of the log.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Verifier<'_> {
+    /// Restores a chain in memory and checks what comes of it: the containers of the backups, every block of their log, every
+    /// record against the page that it changes, and all pages and maps as `check --physical-only` does. With the bits of the
+    /// exit status.
+    pub(super) fn verify(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> (Judged, u8) {
+        let failed = |reason: String| Verified { reason: Some(reason), ..Verified::default() };
+        if chain.omitted > 0 {
+            let reason = format!("{} log backups are too many to be verified at once", chain.omitted + 1);
+            return (Judged { verified: failed(reason), ..Judged::default() }, Failure::INCOMPLETE);
         }
-        Err(failure) => (Verified { reason: Some(failure.text), ..Verified::default() }, failure.status),
+        match self.restore(database, chain, stops) {
+            Ok(judged) => {
+                let errors = if judged.verified.errors > 0 { Failure::CORRUPT } else { 0 };
+                let doubts = if judged.verified.reason.is_some() { Failure::INCOMPLETE } else { 0 };
+                (judged, errors | doubts)
+            }
+            Err(failure) => {
+                // With more memory it would be another answer.
+                let is_final = failure.status != Failure::USAGE;
+                (Judged { verified: failed(failure.text), is_final, damaged: None }, failure.status)
+            }
+        }
+    }
+
+    fn restore(&self, database: &DatabaseChains, chain: &Chain, stops: bool) -> Result<Judged, Failure> {
+        let stop = self.stop.clone().filter(|_| stops);
+        let backups = Backups::of(Restore::of_chain(database, chain, self.options.memory)?, stop)?;
+        let log = match &backups.log {
+            Some(log) => read(log)?,
+            None => ReadLog::default(),
+        };
+        let as_stored = catalog::load(&backups.pages);
+        // Records after a damaged block are not there: what they do is not known.
+        let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
+            (Err(_), Some(fault)) => {
+                let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
+                return Ok(Judged { verified, is_final: true, damaged: log.damaged });
+            }
+            (recovered, _) => recovered?,
+        };
+        let kept_bytes = recovered.kept_bytes();
+        let (source, catalog) = recovered.view(&backups.pages, as_stored);
+        let options = Options {
+            physical_only: true,
+            recovery: recovered.summary.clone(),
+            memory_bytes: self.options.memory.map(|memory| memory.saturating_sub(kept_bytes)),
+            temp_dir: self.options.temp_dir.clone(),
+            ..Options::default()
+        };
+        let report = check::run(source, &catalog, &options, &Silent);
+        report.read_errors.iter().for_each(warn);
+        let damaged = log.damaged.clone();
+        Ok(Judged { verified: judge(&report, recovered.summary.as_ref(), log), is_final: true, damaged })
+    }
+
+    /// If a path turned out to be damaged, another one that avoids what may be the cause: the log backup that is damaged, else
+    /// the differential, else the full backup. `path` says which path there is without some sets.
+    pub(super) fn detour(
+        &self,
+        database: &DatabaseChains,
+        (chain, judged): (&Chain, &Judged),
+        path: impl Fn(&DatabaseChains) -> Option<(Chain, bool)>,
+    ) -> Option<Detour> {
+        if judged.verified.is_usable() || !judged.is_final {
+            return None;
+        }
+        let sets = || chain.steps.iter().copied().filter_map(|step| Some((step, database.sets.get(step)?)));
+        let holds = |set: &ChainSet| judged.damaged.as_ref().is_some_and(|damaged| set.paths.contains(damaged));
+        let in_log: Vec<usize> = sets().filter(|(_, set)| holds(set)).map(|(step, _)| step).collect();
+        let of_kind = |kind| sets().filter(move |(_, set)| set.set.kind == kind).map(|(step, _)| step).last();
+        let differential = of_kind(SetKind::Differential);
+        let suspects = in_log.into_iter().map(Some).chain([differential, of_kind(SetKind::Full)]).flatten();
+        let mut tried: Vec<Vec<usize>> = Vec::new();
+        for avoided in suspects {
+            let rest = database.without(&HashSet::from([avoided]));
+            let Some((chain, stops)) = path(&rest).filter(|(chain, _)| !tried.contains(&chain.steps)) else { continue };
+            let (found, _) = self.verify(&rest, &chain, stops);
+            if found.verified.is_usable() {
+                return Some(Detour { avoided: vec![avoided], chain, stops, verified: found.verified });
+            }
+            tried.push(chain.steps);
+        }
+        None
     }
 }
 
-fn restore(database: &DatabaseChains, chain: &Chain, options: &RecoveryArguments) -> Result<Verified, Failure> {
-    let backups = Backups::of(Restore::of_chain(database, chain, options.memory)?, None)?;
-    let log = match &backups.log {
-        Some(log) => read(log)?,
-        None => ReadLog::default(),
-    };
-    let as_stored = catalog::load(&backups.pages);
-    // Records after a damaged block are not there: what they do is not known.
-    let recovered = match (recover::restore(&backups, options, &as_stored), &log.fault) {
-        (Err(_), Some(fault)) => {
-            return Ok(Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() });
-        }
-        (recovered, _) => recovered?,
-    };
-    let kept_bytes = recovered.kept_bytes();
-    let (source, catalog) = recovered.view(&backups.pages, as_stored);
-    let options = Options {
-        physical_only: true,
-        recovery: recovered.summary.clone(),
-        memory_bytes: options.memory.map(|memory| memory.saturating_sub(kept_bytes)),
-        temp_dir: options.temp_dir.clone(),
-        ..Options::default()
-    };
-    let report = check::run(source, &catalog, &options, &Silent);
-    report.read_errors.iter().for_each(warn);
-    Ok(judge(&report, recovered.summary.as_ref(), log))
+/// What came of a restore in memory.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) verified: Verified,
+    /// Whether another path can have another result.
+    is_final: bool,
+    /// The file whose log is damaged.
+    damaged: Option<PathBuf>,
 }
 
 fn judge(report: &Report, recovery: Option<&RecoverySummary>, log: ReadLog) -> Verified {
@@ -79,6 +141,8 @@ struct ReadLog {
     blocks: u64,
     /// A block that is damaged.
     fault: Option<String>,
+    /// Its file.
+    damaged: Option<PathBuf>,
 }
 
 /// Reads all of the log. That it is complete where it is needed shows when it is applied.
@@ -89,9 +153,10 @@ fn read(log: &Log) -> Result<ReadLog, LogError> {
     }
     let Some(end) = walk.end() else { return Ok(found) };
     let reached = Lsn { vlf: end.at.vlf.sequence, block: end.block, slot: 1 };
-    let path = log.files().get(end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
+    let path = log.files().get(end.at.file).map(|file| file.path.clone()).unwrap_or_default();
     if matches!(end.reason, EndReason::Damaged { .. }) {
-        found.fault = Some(format!("the log in {path} is damaged at {}", lsn_text(reached)));
+        found.fault = Some(format!("the log in {} is damaged at {}", path.display(), lsn_text(reached)));
+        found.damaged = Some(path);
     } else if walk.lost_bytes() > 0 {
         found.fault = Some(format!("the log is damaged before its first sound block: {} bytes", walk.lost_bytes()));
     }

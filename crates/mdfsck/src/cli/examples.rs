@@ -146,14 +146,21 @@ Examples:
   mdfsck explain --all                    one line per check";
 
 pub(super) const CHAIN_EXAMPLES: &str = "\
-Exit status: 0 all chains are complete, 1 --verify found errors, 4 a file cannot be read, 16 a gap, a missing stripe, a damaged
-file or something that --verify could not verify.
+Exit status: 0 all chains are complete, or the moment of --at can be restored; 1 --verify found errors; 4 a file cannot be read; 8 \
+wrong usage; 16 a gap, a missing stripe, a damaged file, no path to the moment of --at, or something that --verify could not verify.
+
+Without --verify all of this is by the labels of the backups: their pages are not read.
 
 Examples:
   mdfsck chain /backups/sales
+          which moments can be restored, and the shortest path to the latest one
+  mdfsck chain --at 2024-03-01T13:10:00 /backups/sales
+          whether that moment can be restored, and from which files
   mdfsck chain --verify /backups/sales
-          restores each chain in memory and checks it
-  mdfsck chain --json /backups | jq '{database, until: [.chains[].until]}'";
+          restores each chain in memory and checks it; offers a way round damage
+  mdfsck chain --at 2024-03-01T13:10:00 --script restore.sql /backups/sales
+          RESTORE statements to review
+  mdfsck chain --json /backups | jq '{database, points}'";
 
 pub(super) const EXTRACT_EXAMPLES: &str = "\
 Existing files are never overwritten. An interrupted run is completed by the same command.

@@ -242,12 +242,27 @@ pub(crate) struct ChainArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Restore each chain in memory and check the result
+    /// Say whether the database can be restored to this moment, in the local time of the server, and from which files
+    ///
+    /// Such as 2024-03-01T13:10:00. The backups are listed in the order of their restore; without a path to the moment, what is
+    /// missing and the nearest moments.
+    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
+    pub(crate) at: Option<crate::input::StopMoment>,
+
+    /// Restore each chain in memory and check the result; with --at, to that moment
     ///
     /// The containers of the backups, every block of their log, every log record against the page that it changes, and
-    /// pages and allocation as check --physical-only does. Nothing is written.
+    /// pages and allocation as check --physical-only does. Nothing is written. If a backup turns out to be damaged, a path
+    /// without it is tried. Backups that no chain needs are not read.
     #[arg(long)]
     pub(crate) verify: bool,
+
+    /// Write RESTORE statements for the latest point, or that of --at, to FILE, or instead of all else to standard output (-)
+    ///
+    /// They are for a person to review: paths are those that mdfsck was given, MOVE options are comments. No existing file is
+    /// overwritten.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
 
     /// Limit memory of --verify to SIZE, such as 256MB or 2GB
     #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, requires = "verify")]

@@ -7,6 +7,8 @@ mod backups;
 mod bench;
 #[cfg(feature = "lab")]
 mod browser;
+#[cfg(feature = "lab")]
+mod chains;
 mod database;
 mod explain;
 mod forms;
@@ -145,6 +147,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     let mut all = logs::with_logs();
     all.extend(guides::guides());
     all.extend(bench::measurements());
+    all.extend(chains::with_chains());
     all.extend(with_lab_databases());
     all
 }

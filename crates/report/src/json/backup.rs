@@ -1,4 +1,4 @@
-//! The JSON lines of `mdfsck info` of backups and of `mdfsck chain`. LSNs are decimal numbers, as RESTORE HEADERONLY prints
+//! The JSON lines of `mdfsck info` of backups. LSNs are decimal numbers, as RESTORE HEADERONLY prints
 //! them, and strings.
 
 use serde::Serialize;
@@ -10,15 +10,6 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MediaKind {
     Backup,
-}
-
-/// The kind of a [`Chains`] line.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(inline))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ChainsKind {
-    Chains,
 }
 
 /// A backup file (`mdfsck info` of backups).
@@ -173,94 +164,4 @@ pub(crate) struct Filegroup<'a> {
     pub(crate) id: u16,
     /// Its name.
     pub(crate) name: &'a str,
-}
-
-/// The backups of one database (`mdfsck chain`). Sets are named by their index in `sets`.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Chains<'a> {
-    /// Version of the lines.
-    pub(crate) v: u32,
-    /// `chains`.
-    pub(crate) kind: ChainsKind,
-    /// Name of the database.
-    pub(crate) database: &'a str,
-    /// The server.
-    pub(crate) server: &'a str,
-    /// All sets, by first LSN.
-    pub(crate) sets: Vec<ChainSet<'a>>,
-    /// One chain per full backup that is whole.
-    pub(crate) chains: Vec<Chain<'a>>,
-    /// Sets that no chain uses.
-    pub(crate) unused: &'a [usize],
-}
-
-/// A backup set of a chain, all its stripes together.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct ChainSet<'a> {
-    /// The files that hold its stripes.
-    pub(crate) paths: Vec<String>,
-    /// Its position in the files, from 1.
-    pub(crate) position: u16,
-    /// Its type in words.
-    pub(crate) type_description: &'static str,
-    /// Whether it was made WITH COPY_ONLY.
-    pub(crate) copy_only: bool,
-    /// When the backup was started.
-    pub(crate) started: Option<&'a str>,
-    /// When it was finished.
-    pub(crate) finished: Option<&'a str>,
-    /// LSN of the first log record in it.
-    pub(crate) first_lsn: Option<String>,
-    /// LSN of the next log record after it.
-    pub(crate) last_lsn: Option<String>,
-    /// Stripes that were not found.
-    pub(crate) missing_stripes: u16,
-    /// Whether one of its files is damaged.
-    pub(crate) damaged: bool,
-}
-
-/// What can be restored from one full backup.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Chain<'a> {
-    /// The full backup.
-    pub(crate) full: usize,
-    /// Its differentials, by time.
-    pub(crate) differentials: &'a [usize],
-    /// What to restore to come as far as possible, in order.
-    pub(crate) steps: &'a [usize],
-    /// When the last step was finished.
-    pub(crate) until: Option<&'a str>,
-    /// Log from one LSN to another that is missing although there are later log backups.
-    pub(crate) gap: Option<[String; 2]>,
-    /// Log backups before the last step that are not listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) omitted: Option<usize>,
-    /// What came of a restore in memory (`--verify`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) verified: Option<VerifiedChain<'a>>,
-}
-
-/// What came of a restore of a chain in memory, and of a check of the result.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct VerifiedChain<'a> {
-    /// `sound`; `errors`; `incomplete` if not everything could be verified; `failed` if it cannot be restored.
-    pub(crate) state: &'static str,
-    /// Findings in the restored database, its backups and their log.
-    pub(crate) errors: u64,
-    /// The first of them.
-    pub(crate) first_error: Option<&'a str>,
-    /// What could not be verified, first of all; why it cannot be restored.
-    pub(crate) reason: Option<&'a str>,
-    /// Allocated pages of the restored database.
-    pub(crate) pages: u64,
-    /// Pages that were made from the log.
-    pub(crate) recovered_pages: u64,
-    /// Blocks of log in all backups of the chain, each verified.
-    pub(crate) log_blocks: u64,
-    /// Transactions that were open at the end, and taken back.
-    pub(crate) transactions_undone: u64,
 }

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{audit, backup, catalog, checkpoints, events, explain, lines, log};
+use super::{audit, backup, catalog, chains, checkpoints, events, explain, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -25,7 +25,7 @@ enum AnyLine {
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Explain(explain::ExplainLine),
     Media(backup::Media<'static>),
-    Chains(backup::Chains<'static>),
+    Chains(chains::Chains<'static>),
     Database(catalog::Database<'static>),
     Table(catalog::Table<'static>),
 }

@@ -135,6 +135,8 @@ struct Model<'s> {
     fulls: Vec<usize>,
     /// Their differentials, as far as these are whole.
     differentials: HashMap<usize, Vec<usize>>,
+    /// Where restores on each line can begin: a full backup by itself, and each of its differentials over it.
+    starts: Vec<Vec<Start>>,
 }
 
 impl<'s> Model<'s> {
@@ -153,7 +155,33 @@ impl<'s> Model<'s> {
         }
         let lines = Lines::of(sets, &bases);
         let logs = Logs::by_line(sets, whole(SetKind::Log).collect(), &lines);
-        Self { sets, lines, logs, bases, fulls, differentials }
+        let mut model = Self { sets, lines, logs, bases, fulls, differentials, starts: Vec::new() };
+        model.starts = model.find_starts();
+        model
+    }
+
+    fn find_starts(&self) -> Vec<Vec<Start>> {
+        let mut starts: Vec<Vec<Start>> = vec![Vec::new(); self.lines.len()];
+        for &full in &self.fulls {
+            let lines = self.set(full).into_iter().flat_map(|set| self.lines.with(&set.set.config));
+            for line in lines {
+                let Some(starts) = starts.get_mut(line) else { continue };
+                starts.push(Start { full, differential: None });
+                starts.extend(self.differentials_on(line, full).map(|index| Start { full, differential: Some(index) }));
+            }
+        }
+        starts
+    }
+
+    /// The differentials of a full backup that are on a line.
+    fn differentials_on(&self, line: usize, full: usize) -> impl Iterator<Item = usize> + '_ {
+        let differentials = self.differentials.get(&full).into_iter().flatten().copied();
+        differentials.filter(move |&index| self.is_on(line, index))
+    }
+
+    /// Where restores on a line can begin.
+    fn starts(&self, line: usize) -> &[Start] {
+        self.starts.get(line).map(Vec::as_slice).unwrap_or_default()
     }
 
     fn set(&self, index: usize) -> Option<&'s ChainSet> {
@@ -177,17 +205,6 @@ impl<'s> Model<'s> {
     fn is_on(&self, line: usize, index: usize) -> bool {
         let line = self.lines.get(line);
         line.zip(self.set(index)).is_some_and(|(line, set)| line.has(&set.set.config))
-    }
-
-    /// Where restores on a line can begin: a full backup by itself, and each of its differentials over it, by full backup.
-    fn starts(&self, line: usize) -> impl Iterator<Item = Start> + '_ {
-        let fulls = self.fulls.iter().copied().filter(move |&full| self.is_on(line, full));
-        fulls.flat_map(move |full| {
-            let differentials = self.differentials.get(&full).into_iter().flatten().copied();
-            let differentials = differentials.filter(move |&index| self.is_on(line, index));
-            let over = differentials.map(move |differential| Start { full, differential: Some(differential) });
-            std::iter::once(Start { full, differential: None }).chain(over)
-        })
     }
 
     /// The steps from `start`, and from log backup `first` of the line on.
@@ -263,8 +280,7 @@ struct Reach {
 impl Reach {
     fn of(model: &Model<'_>, full: usize, line: usize) -> Option<Self> {
         let (way, logs) = (model.lines.get(line)?, model.logs.get(line)?);
-        let differentials = model.differentials.get(&full).into_iter().flatten();
-        let differentials: Vec<usize> = differentials.copied().filter(|&index| model.is_on(line, index)).collect();
+        let differentials: Vec<usize> = model.differentials_on(line, full).collect();
         // The path over the last differential is the shortest; if its log breaks off sooner, that of the full backup may go
         // on. If two paths reach as far, the one with fewer steps comes first.
         let over = differentials.last().map(|&last| Start { full, differential: Some(last) });

@@ -38,6 +38,9 @@ pub enum Missing {
     Unknown,
 }
 
+/// Characters of `2020-05-12 13:30:00`.
+const SECOND_CHARS: usize = 19;
+
 /// A start of a restore, and how far the log after it leads.
 struct Way {
     start: Start,
@@ -79,8 +82,11 @@ impl DatabaseChains {
 
 /// The starts on a line that ended by then, the latest first.
 fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
-    let ended = |start: &Start| model.finished(start.set()).is_some_and(|finished| finished <= time);
-    let mut starts: Vec<Start> = model.starts(line).filter(ended).collect();
+    // Sets have whole seconds: one that ended in the second of a moment with a fraction may have ended after it.
+    let second = time.get(..SECOND_CHARS).unwrap_or(time);
+    let ended =
+        |start: &Start| model.finished(start.set()).is_some_and(|finished| finished == time || finished < second);
+    let mut starts: Vec<Start> = model.starts(line).iter().copied().filter(ended).collect();
     starts.sort_by_key(|start| Reverse((model.last_lsn(start.set()), Reverse(start.differential))));
     let way = |start: Start| {
         let (reached, first) = model.logs.get(line).map(|logs| logs.reach(model.last_lsn(start.set())))?;

@@ -1,6 +1,7 @@
 //! The moments to which a database can be restored, over all its paths, and what each set is good for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Bound;
 
 use format::Lsn;
 
@@ -27,7 +28,8 @@ impl Span {
 pub struct Beside {
     /// Its index.
     pub set: usize,
-    /// The moments that it leads to; `None` if its label does not have its time.
+    /// The moments that only it leads to, by itself or with later log: up to where the next full or differential backup does.
+    /// `None` if its label does not have its time.
     pub span: Option<Span>,
     /// Whether it only leads to what a restore left behind.
     pub is_left: bool,
@@ -50,15 +52,25 @@ pub(super) struct Points {
 struct Cover<'s> {
     from: Option<&'s str>,
     to: Option<&'s str>,
+    /// Up to when it is needed, with later log.
+    needed: Option<&'s str>,
 }
 
 impl Cover<'_> {
     fn span(self) -> Option<Span> {
-        let to = self.to?;
-        // A clock that was set back.
-        let from = self.from.unwrap_or(to);
-        Some(Span { from: from.to_owned(), to: to.max(from).to_owned() })
+        Some(span(self.from, self.to?))
     }
+
+    fn needed_span(self) -> Option<Span> {
+        let to = self.to?;
+        Some(span(self.from, self.needed.map_or(to, |needed| needed.max(to))))
+    }
+}
+
+fn span(from: Option<&str>, to: &str) -> Span {
+    // A clock may have been set back.
+    let from = from.unwrap_or(to);
+    Span { from: from.to_owned(), to: to.max(from).to_owned() }
 }
 
 /// What the paths of all lines lead to; `current` is the line that the database went last, `steps` its newest chain.
@@ -82,7 +94,7 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
     let steps: HashSet<usize> = steps.iter().copied().collect();
     let beside = covers.iter().filter(|(set, _)| !steps.contains(set));
     points.beside =
-        beside.map(|(&set, (cover, is_left))| Beside { set, span: cover.span(), is_left: *is_left }).collect();
+        beside.map(|(&set, (cover, is_left))| Beside { set, span: cover.needed_span(), is_left: *is_left }).collect();
     points.used = covers.into_keys().collect();
     points
 }
@@ -91,19 +103,28 @@ pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> 
 ///
 /// Points are the LSNs that restores end at. A log backup can be restored if there is a point within its log, and leads from the
 /// first of them to its own end. Log backups come by their first LSN, so that the points before are known.
-fn follow<'s>(
-    model: &Model<'s>,
-    line: usize,
-    gaps: &mut HashMap<usize, (Lsn, Lsn)>,
-) -> Vec<(usize, Cover<'s>)> {
+fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Lsn)>) -> Vec<(usize, Cover<'s>)> {
     let mut covers = Vec::new();
     let mut points: BTreeMap<Lsn, Option<&str>> = BTreeMap::new();
-    for start in model.starts(line).map(Start::set) {
-        let finished = model.finished(start);
-        covers.push((start, Cover { from: finished, to: finished }));
+    let starts: Vec<usize> = model.starts(line).iter().copied().map(Start::set).collect();
+    for &start in &starts {
         if let Some(last) = model.last_lsn(start) {
-            earlier(points.entry(last).or_default(), finished);
+            earlier(points.entry(last).or_default(), model.finished(start));
         }
+    }
+    let begun = points.clone();
+    // What the log after `last` leads to, up to the next start.
+    let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
+        let logs = model.logs.get(line)?;
+        let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));
+        let reached = end.and_then(|end| model.log_until(*end))?;
+        let next = begun.range(next).next().and_then(|(_, time)| *time);
+        Some(next.map_or(reached, |next| next.min(reached)))
+    };
+    for start in starts {
+        let (finished, last) = (model.finished(start), model.last_lsn(start));
+        let needed = last.and_then(|lsn| needed(last, (Bound::Excluded(lsn), Bound::Unbounded)));
+        covers.push((start, Cover { from: finished, to: finished, needed }));
     }
     let Some(logs) = model.logs.get(line) else { return covers };
     let (mut island_end, mut island_gap) = (None, None);
@@ -122,7 +143,8 @@ fn follow<'s>(
             continue;
         };
         let until = model.log_until(set);
-        covers.push((set, Cover { from, to: until }));
+        let needed = needed(Some(last), (Bound::Included(last), Bound::Unbounded));
+        covers.push((set, Cover { from, to: until, needed }));
         earlier(points.entry(last).or_default(), until);
     }
     covers

@@ -47,8 +47,6 @@ pub(in crate::backup) fn set(kind: SetKind, first: u32, last: u32) -> ChainSet {
     }
 }
 
-
-
 /// The definition of the steps: among the log backups after the last one that start early enough and reach at least
 /// as far, the one that reaches farthest.
 fn steps_one_by_one(lsns: &[(Option<Lsn>, Option<Lsn>)], mut reached: Option<Lsn>) -> (Option<Lsn>, Vec<usize>) {
@@ -159,4 +157,3 @@ fn a_hundred_thousand_log_backups_are_visited_once() {
     let found = of_database(String::new(), line(1, 100_000));
     assert_eq!(found.chains.first().unwrap().steps.len(), 100_000);
 }
-

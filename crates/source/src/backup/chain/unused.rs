@@ -48,7 +48,7 @@ pub(super) fn reason(model: &Model<'_>, index: usize, gaps: &HashMap<usize, (Lsn
         SetKind::Log if model.fulls.is_empty() => Unused::NoFull,
         SetKind::Log => match gaps.get(&index) {
             Some(&(from, to)) => Unused::AfterGap(from, to),
-            None if model.lines.with(config).any(|line| model.starts(line).next().is_some()) => Unused::BeforeFull,
+            None if model.lines.with(config).any(|line| !model.starts(line).is_empty()) => Unused::BeforeFull,
             None => Unused::OtherFork,
         },
         SetKind::Full | SetKind::Other(_) => Unused::NotUnderstood,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::backup::{Damage, DamageKind};
 use crate::ReadFaults;
+use crate::backup::{Damage, DamageKind};
 
 fn time(minute: u32) -> String {
     format!("2024-03-{:02} {:02}:{:02}:00", 1 + minute / 1440, minute / 60 % 24, minute % 60)
@@ -58,15 +58,7 @@ fn spans(found: &DatabaseChains) -> Vec<(String, String)> {
 fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differential() {
     use SetKind::{Differential, Full, Log};
     let base = full(10, 20);
-    let sets = vec![
-        differential(40, 45, &base),
-        base,
-        log(10, 25),
-        log(25, 33),
-        log(33, 40),
-        log(40, 50),
-        log(50, 60),
-    ];
+    let sets = vec![differential(40, 45, &base), base, log(10, 25), log(25, 33), log(33, 40), log(40, 50), log(50, 60)];
     let found = found(sets);
     let newest = found.newest().unwrap();
     assert_eq!(named(&found, &newest.steps), [(Full, 20), (Differential, 45), (Log, 50), (Log, 60)]);
@@ -76,7 +68,8 @@ fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differe
     assert_eq!(named(&found, &beside), [(Log, 25), (Log, 33), (Log, 40)]);
     let leads = found.beside.iter().map(|beside| beside.span.clone().unwrap());
     let leads: Vec<_> = leads.map(|span| (span.from, span.to)).collect();
-    assert_eq!(leads, [(time(20), time(25)), (time(25), time(33)), (time(33), time(40))]);
+    // With the log after the differential they lead to all moments before it ended.
+    assert_eq!(leads, [(time(20), time(45)), (time(25), time(45)), (time(33), time(45))]);
     // To moments before and after the differential, and at its own.
     let steps = |minute| {
         let moment = found.moment(&time(minute));
@@ -159,7 +152,11 @@ fn spans_and_paths_to_moments_are_those_found_by_trying_all_paths() {
             let moment = time(minute);
             let expected = is_reached(&found.sets, &moment);
             let path = found.moment(&moment);
-            let lsns: Vec<_> = found.sets.iter().map(|set| (set.set.kind, set.set.config.first_lsn, set.set.config.last_lsn)).collect();
+            let lsns: Vec<_> = found
+                .sets
+                .iter()
+                .map(|set| (set.set.kind, set.set.config.first_lsn, set.set.config.last_lsn))
+                .collect();
             assert_eq!(path.chain.is_some(), expected, "{minute} of {lsns:?}");
             assert_eq!(found.points.iter().any(|span| span.has(&moment)), expected, "{minute} of {lsns:?}");
             assert_eq!(path.missing.is_none(), expected);
@@ -235,7 +232,10 @@ fn stripes_that_are_missing_are_named_and_a_copy_is_no_other_stripe() {
     let found = chains(&media);
     let set = &found[0].sets[0];
     assert!(set.is_whole(), "the sound copy counts: {set:?}");
-    assert_eq!(set.paths.iter().map(|path| path.to_str().unwrap()).collect::<Vec<_>>(), ["1 copy.bak", "2.bak", "3.bak"]);
+    assert_eq!(
+        set.paths.iter().map(|path| path.to_str().unwrap()).collect::<Vec<_>>(),
+        ["1 copy.bak", "2.bak", "3.bak"]
+    );
     assert_eq!(chains(&media[..1])[0].sets[0].missing, [2, 3]);
 }
 

@@ -1,0 +1,175 @@
+//! `mdfsck chain` over backups of the lab: moments, statements, what is missing or damaged.
+
+use serde_json::Value;
+
+use super::*;
+
+pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
+    vec![
+        ("chain has a use for log between a full backup and a differential", |folder| {
+            make(folder, &[])?;
+            let (status, output) = chain(folder, &["here"])?;
+            ensure(status == 0, output.clone())?;
+            let parts = [
+                "points in time: ",
+                "without gap\n  by their labels; pages were not read (--verify reads them)\n  can be restored until ",
+                "not needed for the shortest path; needed for points in time between",
+            ];
+            ensure(parts.iter().all(|part| output.contains(part)) && !output.contains("in no chain"), output.clone())?;
+            ensure(output.matches("02_log.trn").count() == 1 && output.lines().all(|line| line.len() <= 80), output)
+        }),
+        ("chain --at says from which backups, and its claim holds when the moment is restored", |folder| {
+            make(folder, &[])?;
+            let line = json(folder, &["here"])?;
+            let span = |key: &str| line["points"][0][key].as_str().unwrap_or_default().replace(' ', "T");
+            let (first, last) = (span("from"), span("to"));
+            let middle = finished(&line, "03_log.trn").replace(' ', "T");
+            for (moment, steps) in [(&first, 1), (&middle, 3), (&last, 4)] {
+                let asked = json(folder, &["here", "--at", moment])?;
+                let at = &asked["at"];
+                let length = at["steps"].as_array().map_or(0, Vec::len);
+                ensure(at["possible"] == true && length == steps, format!("{moment}: {at}"))?;
+                let verified = json(folder, &["here", "--at", moment, "--verify"])?;
+                ensure(verified["at"]["verified"]["state"] == "sound", format!("{moment}: {}", verified["at"]))?;
+                // The second in which a backup ended is its own, and not for STOPAT: later commits of it may be in it.
+                ensure(at["stop_at"] == (steps > 1), format!("{moment}: {at}"))?;
+                if steps > 1 {
+                    let checked = mdfsck(folder, &["check", "--physical-only", "here", "--stop-at", moment]);
+                    ensure(checked.status.code() == Some(0), format!("{moment}: {}", text(&checked.stderr)))?;
+                }
+            }
+            for (moment, word) in
+                [("2020-01-01", "no complete full backup ended before it"), ("2030-01-01", "on is missing")]
+            {
+                let (status, output) = chain(folder, &["here", "--at", moment])?;
+                ensure(status == 16 && output.contains("no; ") && words(&output).contains(word), output.clone())?;
+                ensure(output.contains("the nearest moment"), output)?;
+                let (status, output) = chain(folder, &["here", "--at", moment, "--script", "-"])?;
+                ensure(status == 16 && output.starts_with("-- ") && !output.contains("RESTORE D"), output)?;
+            }
+            refused_by_usage(&mdfsck(folder, &["chain", "here", "--at", "yesterday"]), &["local time of the server"])
+        }),
+        ("chain --at names log that is missing, and the moments beside it", |folder| {
+            make(folder, &[])?;
+            let moment = finished(&json(folder, &["here"])?, "03_log.trn");
+            fs::remove_file(folder.join("here/03_log.trn"))?;
+            let asked = json(folder, &["here", "--at", &moment])?;
+            let at = &asked["at"];
+            let lsns = at["missing_lsns"].as_array().map(|lsns| lsns.iter().all(Value::is_string));
+            ensure(at["possible"] == false && lsns == Some(true) && at["before"].is_string(), at.to_string())?;
+            ensure(at["before"].as_str() < Some(&moment) && at["after"].as_str() > Some(&moment), at.to_string())
+        }),
+        (
+            "chain --script writes statements in their order, with STOPAT and quoted names, and overwrites nothing",
+            |folder| {
+                make(folder, &["--stripes", "2"])?;
+                fs::rename(folder.join("here"), folder.join("O'Brien]"))?;
+                let line = json(folder, &["O'Brien]"])?;
+                let moment = finished(&line, "03_log");
+                let (status, _) =
+                    chain(folder, &["O'Brien]", "--at", &moment.replace(' ', "T"), "--script", "restore.sql"])?;
+                let script = fs::read_to_string(folder.join("restore.sql"))?;
+                ensure(status == 0, script.clone())?;
+                let order = [
+                    "-- Restores",
+                    "USE [master];",
+                    "RESTORE DATABASE [workload]",
+                    "RESTORE LOG",
+                    "RESTORE LOG",
+                    "WITH RECOVERY;",
+                ];
+                let mut rest = script.as_str();
+                for part in order {
+                    rest = rest.split_once(part).ok_or(format!("{part} is not in its place: {script}"))?.1;
+                }
+                let stop = format!("STOPAT = N'{}'", moment.replace(' ', "T"));
+                let statements = script.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n");
+                ensure(
+                    script.contains(&stop) && script.contains("/O''Brien]/") && !statements.contains("REPLACE"),
+                    script.clone(),
+                )?;
+                ensure(script.matches("DISK = ").count() == 6 && script.contains("--     MOVE N'"), script.clone())?;
+                let again = mdfsck(folder, &["chain", "O'Brien]", "--script", "restore.sql"]);
+                refused(&again, 8, &["restore.sql: exists and will not be overwritten; name another file"])?;
+                ensure(fs::read_to_string(folder.join("restore.sql"))? == script, "unchanged")?;
+                refused(
+                    &mdfsck(folder, &["chain", "O'Brien]", "--json", "--script", "-"]),
+                    8,
+                    &["--script -", "not JSON"],
+                )?;
+                refused(
+                    &mdfsck(folder, &["chain", "O'Brien]", "--script", "no/folder.sql"]),
+                    4,
+                    &["cannot be written"],
+                )?;
+                let (_, latest) = chain(folder, &["O'Brien]", "--script", "-"])?;
+                ensure(latest.starts_with("-- Restores") && !latest.contains("STOPAT"), latest)
+            },
+        ),
+        ("a file name that sqlcmd would change is not written into statements", |folder| {
+            make(folder, &[])?;
+            fs::rename(folder.join("here/01_full.bak"), folder.join("here/$(x).bak"))?;
+            let (status, script) = chain(folder, &["here", "--script", "-"])?;
+            ensure(status == 0 && script.contains("cannot be restored") && !script.contains("RESTORE D"), script)
+        }),
+        ("chain names the stripe that is missing, and takes a copy of a stripe for a copy", |folder| {
+            make(folder, &["--stripes", "2"])?;
+            let line = json(folder, &["here"])?;
+            let full = line["sets"][0]["paths"][1].as_str().ok_or("no second stripe")?.to_owned();
+            let first = line["sets"][0]["paths"][0].as_str().ok_or("no first stripe")?.to_owned();
+            fs::remove_file(folder.join(full))?;
+            fs::copy(folder.join(first), folder.join("here/copy.bak"))?;
+            let (status, output) = chain(folder, &["here"])?;
+            ensure(status == 16 && output.contains("stripe 2 of 2 is missing"), output.clone())?;
+            ensure(output.contains("nothing can be restored: no complete full backup"), output)
+        }),
+        ("chain --verify offers the way round a damaged differential, and the script takes it", |folder| {
+            make(folder, &[])?;
+            let path = folder.join("here/04_diff.bak");
+            let mut bytes = fs::read(&path)?;
+            let pages = bytes.windows(4).position(|tag| tag == b"MQDA").ok_or("no pages")?;
+            // Past the file header and the maps: rows of pages that the differential has.
+            let (from, to) = (pages + 24 + 8 * 8192 + 200, (pages + 24 + 60 * 8192).min(bytes.len() - 65_536));
+            bytes[from..to].iter_mut().step_by(2048).for_each(|byte| *byte ^= 0x55);
+            fs::write(&path, bytes)?;
+            let (status, output) = chain(folder, &["here", "--verify", "--script", "round.sql"])?;
+            ensure(status & 1 == 1, output.clone())?;
+            let (_, round) = output.split_once("another path, without 04_diff.bak").ok_or(output.clone())?;
+            ensure(round.contains("03_log.trn") && round.contains("restored and checked: "), output.clone())?;
+            let script = fs::read_to_string(folder.join("round.sql"))?;
+            ensure(!script.contains("04_diff.bak") && script.matches("RESTORE LOG").count() == 4, script)?;
+            // By its labels nothing is wrong, and that is said.
+            let (status, output) = chain(folder, &["here"])?;
+            ensure(status == 0 && output.contains("pages were not read"), output)
+        }),
+    ]
+}
+
+/// A chain of the lab: full, two log, differential, two log backups.
+fn make(folder: &Path, options: &[&str]) -> Result<(), Failed> {
+    let fixed = ["lab", "chain", "here", "--sets", "full,log,log,diff,log,log", "--transactions", "60"];
+    let made = mdfsck(folder, &[&fixed[..], options].concat());
+    ensure(made.status.success(), text(&made.stderr))
+}
+
+fn chain(folder: &Path, arguments: &[&str]) -> Result<(i32, String), Failed> {
+    let output = mdfsck(folder, &[&["chain"], arguments].concat());
+    Ok((output.status.code().ok_or("killed")?, text(&output.stdout)))
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Result<Value, Failed> {
+    let (_, line) = chain(folder, &[&["--json"], arguments].concat())?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// When the set in a file, by the start of its name, was finished.
+fn finished(line: &Value, name: &str) -> String {
+    let sets = line["sets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_it = |set: &&Value| set["paths"][0].as_str().is_some_and(|path| path.contains(name));
+    sets.iter().find(is_it).and_then(|set| set["finished"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// The words of a text, whatever lines they stand in.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

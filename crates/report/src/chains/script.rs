@@ -1,0 +1,138 @@
+//! RESTORE statements for a path, for a person to review and run: `mdfsck chain --script`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use source::backup::{Chain, ChainSet, DatabaseChains, Moment, SetKind};
+
+use super::{Found, until};
+use crate::text_table::printable;
+
+/// Log backups at the end that stop at the moment: labels have whole seconds, so that the last but one may hold it too.
+const STOPPED: usize = 2;
+
+/// Writes the statements that restore a database to the latest point, or to the moment that was asked for.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let database = found.database;
+    let name = printable(&database.database);
+    let (path, verified) = found.usable_path();
+    let to = match (&found.at, path.and_then(|path| until(database, path))) {
+        (Some((time, _)), _) => printable(time).into_owned(),
+        (None, Some(until)) => format!("{}, the latest point of these backups", printable(until)),
+        (None, None) => "the latest point of these backups".to_owned(),
+    };
+    let unusable = match (path, verified) {
+        (None, _) => Some("there is no path to it".to_owned()),
+        (Some(_), Some(verified)) if !verified.is_usable() => Some(verified.text()),
+        (Some(path), _) if path.omitted > 0 => Some("there are too many log backups".to_owned()),
+        (Some(path), _) => unquotable(database, path),
+    };
+    if let (None, Some(path)) = (&unusable, path) {
+        writeln!(out, "-- Restores the database {name} of {} to {to}.", printable(&database.server))?;
+        match verified {
+            Some(verified) => {
+                writeln!(out, "-- Based on the backups below; mdfsck verified them: {}.", verified.text())?
+            }
+            None => writeln!(
+                out,
+                "-- Based on the labels of the backups below; pages were not read (--verify reads them)."
+            )?,
+        }
+        writeln!(
+            out,
+            "-- Review it before you run it: mdfsck never does. The files are named as mdfsck found them; the server must"
+        )?;
+        writeln!(
+            out,
+            "-- find them there too. To place the database's files elsewhere, make MOVE lines statements and edit them."
+        )?;
+        writeln!(
+            out,
+            "-- WITH REPLACE is not given: a database that must not be overwritten stays. If the old one still works, back up"
+        )?;
+        writeln!(out, "-- the tail of its log first (BACKUP LOG ... WITH NORECOVERY).")?;
+        writeln!(out, "USE [master];")?;
+        let stops = |moment: &Moment| found.detour.as_ref().map_or(moment.stops, |detour| detour.stops);
+        let stop = found.at.as_ref().filter(|(_, moment)| stops(moment));
+        return statements(database, path, stop.map(|(time, _)| time.as_str()), out);
+    }
+    let reason = unusable.unwrap_or_default();
+    writeln!(out, "-- The database {name} cannot be restored to {to}: {}.", printable(&reason))
+}
+
+fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = identifier(&database.database);
+    let mut placed = BTreeSet::new();
+    for (number, set) in path.steps.iter().filter_map(|&step| database.sets.get(step)).enumerate() {
+        let what = if set.set.kind == SetKind::Log { "LOG" } else { "DATABASE" };
+        let finished = set.set.config.finished.as_deref().unwrap_or("an unknown time");
+        let encrypted = if set.set.is_encrypted { "; encrypted: the server needs its certificate" } else { "" };
+        writeln!(out, "\n-- {}, {}{encrypted}", set.set.kind.name(), printable(finished))?;
+        writeln!(out, "RESTORE {what} {name}")?;
+        for (stripe, file) in set.paths.iter().enumerate() {
+            let end = if stripe + 1 == set.paths.len() { "" } else { "," };
+            let from = if stripe == 0 { "  FROM" } else { "      " };
+            writeln!(out, "{from} DISK = {}{end}", literal(&disk(file).unwrap_or_default()))?;
+        }
+        writeln!(out, "  WITH FILE = {},", set.set.position)?;
+        moves(set, &mut placed, out)?;
+        if let Some(time) = stop.filter(|_| what == "LOG" && number + STOPPED >= path.steps.len()) {
+            writeln!(out, "       STOPAT = {},", literal(&time.replace(' ', "T")))?;
+        }
+        writeln!(out, "       NORECOVERY;")?;
+    }
+    writeln!(out, "\n-- Nothing more can be restored after this.\nRESTORE DATABASE {name} WITH RECOVERY;")
+}
+
+/// Files that no set before had, each as a comment that can be made an option.
+fn moves(set: &ChainSet, placed: &mut BTreeSet<(u16, String)>, out: &mut dyn io::Write) -> io::Result<()> {
+    for file in set.set.files.iter().filter(|file| file.is_data || file.is_log) {
+        if placed.insert((file.file_id, file.logical_name.clone())) {
+            let (name, to) = (literal(&file.logical_name), literal(&file.physical_name));
+            // A line break in a name must not end the comment.
+            writeln!(out, "--     MOVE {} TO {},", printable(&name), printable(&to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Why statements cannot be written: a name means something else to the programs that run them.
+fn unquotable(database: &DatabaseChains, path: &Chain) -> Option<String> {
+    let sets = path.steps.iter().filter_map(|&step| database.sets.get(step));
+    let files: Vec<&PathBuf> = sets.flat_map(|set| &set.paths).collect();
+    let is_plain = |name: &str| !name.contains("$(") && !name.chars().any(char::is_control);
+    if !is_plain(&database.database) {
+        return Some("its name has control characters or $(, which sqlcmd would replace".to_owned());
+    }
+    let bad = files.into_iter().find(|file| disk(file).is_none_or(|disk| !is_plain(&disk)));
+    bad.map(|file| format!("the name {} is not plain text, or has $(, which sqlcmd would replace", file.display()))
+}
+
+/// The full path of a file; `None` if its name is no text.
+fn disk(file: &Path) -> Option<String> {
+    let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    full.to_str().map(str::to_owned)
+}
+
+fn identifier(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
+fn literal(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(identifier("a]b[c"), "[a]]b[c]");
+        assert_eq!(literal("O'Brien"), "N'O''Brien'");
+    }
+}

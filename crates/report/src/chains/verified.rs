@@ -1,0 +1,59 @@
+//! What came of a restore in memory.
+
+use crate::text_table::printable;
+
+/// What came of a restore of a chain in memory, and of a check of the result.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Verified {
+    /// Findings in the restored database, its backups and their log.
+    pub errors: u64,
+    /// The first of them.
+    pub first_error: Option<String>,
+    /// What could not be verified, first of all; why the chain could not be restored.
+    pub reason: Option<String>,
+    /// Whether there is a restored database.
+    pub is_restored: bool,
+    /// Its allocated pages.
+    pub pages: u64,
+    /// Blocks of log in all backups of the chain, each verified.
+    pub log_blocks: u64,
+    /// Pages that were made from the log.
+    pub recovered_pages: u64,
+    /// Transactions that were open at the end, and taken back.
+    pub transactions_undone: u64,
+}
+
+impl Verified {
+    /// The outcome in a word: `sound`, `errors`, `incomplete`, `failed`.
+    pub fn state(&self) -> &'static str {
+        match (self.errors, &self.reason) {
+            (1.., _) => "errors",
+            _ if !self.is_restored => "failed",
+            (0, Some(_)) => "incomplete",
+            (0, None) => "sound",
+        }
+    }
+
+    /// Whether the database can be restored by this path, and nothing is wrong with it as far as it was verified.
+    pub fn is_usable(&self) -> bool {
+        matches!(self.state(), "sound" | "incomplete")
+    }
+
+    /// The outcome in a sentence.
+    pub(super) fn text(&self) -> String {
+        let reason = printable(self.reason.as_deref().unwrap_or_default()).to_string();
+        match self.state() {
+            "errors" => {
+                let first = printable(self.first_error.as_deref().unwrap_or_default()).to_string();
+                let errors = if self.errors == 1 { "1 error".to_owned() } else { format!("{} errors", self.errors) };
+                format!("{errors} when restored; the first: {first}")
+            }
+            "failed" => format!("cannot be restored: {reason}"),
+            "incomplete" => format!("restored and checked, but not all is verified: {reason}"),
+            _ => format!(
+                "restored and checked: {} pages, of which {} from the log; {} blocks of log; {} transactions taken back",
+                self.pages, self.recovered_pages, self.log_blocks, self.transactions_undone
+            ),
+        }
+    }
+}
