@@ -147,9 +147,10 @@ impl Database {
         self.rowsets.get(unit.rowset?)
     }
 
-    /// The unit with this id: an index into [`Self::units`].
+    /// The unit that page headers name so: an index into [`Self::units`].
     pub fn unit_index(&self, id: AllocUnitId) -> Option<usize> {
-        self.units.binary_search_by_key(&id, |unit| unit.id).ok()
+        let of = |id| self.units.binary_search_by_key(&id, |unit| unit.id).ok();
+        of(id).or_else(|| of(id.clustered_of_2000()?))
     }
 
     /// The rowsets of an object, by id. The list of rowsets must not change afterwards.

@@ -37,23 +37,23 @@ pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
 /// docs/format/checkdb.md#tests-in-messages).
 const BUFFER_STATUS: i64 = 133_129;
 
-/// The finding for a page that is not the one written: 8939 state 98, or 8909; 5233 and 5256 if the catalog that would
-/// name the owner cannot be read.
+/// Whom messages name as the owner of a page: `None` if the catalog that would name it cannot be read.
+pub(crate) fn named_owner(header: &PageHeader, units: &Units, catalog_is_known: bool) -> Option<Owner> {
+    Some(units.owner_named_by(header)).filter(|owner| catalog_is_known || owner.object_id != 0)
+}
+
+/// The finding for a page that is not the one written: 8939 state 98, or 8909; 5233 and 5256 without an owner.
 pub(crate) fn identity_finding(
     fault: &IdentityFault,
     id: PageId,
     header: &PageHeader,
-    units: &Units,
-    catalog_is_known: bool,
+    owner: Option<Owner>,
 ) -> Finding {
-    let unit = header.alloc_unit();
-    let owner = units.owner_of(unit);
-    let named = catalog_is_known || owner.object_id != 0;
-    let (io, wrong_id) = if named {
-        (&registry::PAGE_IO, &registry::PAGE_ID)
-    } else {
-        (&registry::PAGE_IO_NO_METADATA, &registry::PAGE_ID_NO_METADATA)
+    let (io, wrong_id) = match owner {
+        Some(_) => (&registry::PAGE_IO, &registry::PAGE_ID),
+        None => (&registry::PAGE_IO_NO_METADATA, &registry::PAGE_ID_NO_METADATA),
     };
+    let owner = owner.unwrap_or(Owner::unknown(header.alloc_unit()));
     match fault {
         IdentityFault::Protection(fault) => {
             let finding = Finding::new(io)

@@ -23,6 +23,7 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::outcome::Results;
 use crate::per_unit::PerUnit;
+use crate::purity::impure;
 use crate::registry;
 use crate::registry::limits::{self, Limit};
 use crate::row_check::{Handled, Row, RowCheck, RowPage};
@@ -204,7 +205,7 @@ fn doubts(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, 
         let mut check = RowLook { context, program, unit, at, record, nulls: 0, sums, findings };
         match doubt {
             Doubt::OutOfDomain if !context.options.checks_purity() => {}
-            Doubt::OutOfDomain if column.not_verified.is_none() => check.report(&registry::COLUMN_PURITY, column),
+            Doubt::OutOfDomain if column.not_verified.is_none() => check.purity(Some(false), column),
             Doubt::TooLong { length, most } if length < MIN_ENCRYPTED_BYTES => {
                 check.record_check(format!("Valid length of column '{}'", column.name), length, most);
             }
@@ -242,16 +243,13 @@ struct RowLook<'a, 'r> {
 impl RowLook<'_, '_> {
     #[cold]
     fn finding(&self, check: &'static registry::Check) -> Finding {
-        let finding = Finding::new(check).at_record(self.at);
-        match self.context.units.get(self.unit) {
-            Some(unit) => finding.owner(unit.owner),
-            None => finding,
-        }
+        of_row(self.context, self.unit, self.at, Finding::new(check))
     }
 
     #[cold]
     fn report(&mut self, check: &'static registry::Check, column: &Column) {
-        self.findings.push(about(self.finding(check), column));
+        let finding = self.finding(check).text_value("column", &column.name);
+        self.findings.push(finding.text_value("type", column.info.name()));
     }
 
     #[cold]
@@ -356,10 +354,7 @@ impl RowLook<'_, '_> {
         if self.record.column_count() > 0 && self.record.null_bit(column.null_bit) != Some(false) {
             return;
         }
-        match verdict {
-            Some(_) => self.report(&registry::COLUMN_PURITY, column),
-            None => self.sums.not_verified(column),
-        }
+        self.purity(verdict, column);
     }
 
     /// A variable column that has bytes.
@@ -398,7 +393,7 @@ impl RowLook<'_, '_> {
     fn purity(&mut self, verdict: Option<bool>, column: &Column) {
         match verdict {
             Some(true) => {}
-            Some(false) => self.report(&registry::COLUMN_PURITY, column),
+            Some(false) => self.findings.push(purity_finding(self.context, self.unit, self.at, column)),
             None => self.sums.not_verified(column),
         }
     }
@@ -435,16 +430,18 @@ impl RowLook<'_, '_> {
     }
 }
 
-/// The finding with column and type.
-fn about(finding: Finding, column: &Column) -> Finding {
-    finding.text_value("column", &column.name).text_value("type", column.info.name())
+/// 2570 for a value of a row.
+fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column: &Column) -> Finding {
+    of_row(context, unit, row, impure(&column.name, column.info))
 }
 
-/// 2570 for an off-row value.
-fn purity_finding(context: &Context<'_>, unit: UnitIndex, row: RecordId, column: &Column) -> Finding {
-    let finding = Finding::new(&registry::COLUMN_PURITY).at_record(row);
-    let owner = context.units.get(unit).map(|unit| unit.owner);
-    about(owner.map_or(finding.clone(), |owner| finding.owner(owner)), column)
+/// The finding with the row that it is about.
+fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Finding) -> Finding {
+    let finding = finding.at_record(row);
+    match context.units.get(unit) {
+        Some(unit) => finding.owner(unit.owner),
+        None => finding,
+    }
 }
 
 /// Length of the value that a row-overflow pointer or an in-row LOB root leads to: given by the last link

@@ -6,7 +6,7 @@ use catalog::{Database, Level, Rowset};
 use format::compressed::Expansion;
 use format::key::{KeyColumn, KeyOrder};
 use format::types::xtype;
-use format::{AllocUnitId, Page, PageHeader, PageId, PageType};
+use format::{Page, PageHeader, PageId};
 use source::PageSource;
 
 use crate::audit::AuditRules;
@@ -15,10 +15,11 @@ use crate::hash::FactHash;
 use crate::in_flight::InFlight;
 use crate::options::{Options, Scope};
 use crate::per_unit::PerUnit;
+use crate::prechecks::Ended;
 use crate::spill::TempStore;
 use crate::survey::Survey;
 use crate::taken::Taken;
-use crate::units::{Unit, UnitIndex, Units};
+use crate::units::{Unit, UnitIndex, Units, ids_named_by};
 
 /// What a run knows.
 pub(crate) struct Context<'a> {
@@ -33,6 +34,8 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Taken,
     /// What the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
+    /// Tables whose pre-checks failed: nothing that the log may explain.
+    pub(crate) ended: Ended,
     /// Only for units that have pages.
     keys: PerUnit<Option<Box<Keys>>>,
     /// Accelerated database recovery is, or was, on.
@@ -81,8 +84,9 @@ impl<'a> Context<'a> {
             }
         }
         let rows_hold_versions = database.has_version_store();
-        Self {
+        let mut context = Self {
             in_flight: InFlight::of(source, database),
+            ended: Ended::default(),
             source,
             database,
             options,
@@ -94,7 +98,11 @@ impl<'a> Context<'a> {
             rows_hold_versions,
             space,
             hash: FactHash::new(options.hash_seed),
+        };
+        if context.is_clean() {
+            context.ended = Ended::by(source, database);
         }
+        context
     }
 
     /// Bytes of the grant that the facts of one phase may take.
@@ -196,14 +204,9 @@ impl<'a> Context<'a> {
         self.keys.get(unit as usize)?.as_deref()
     }
 
-    /// Whether a page whose header has these fields belongs to `unit`. Data pages of a clustered index last written by
-    /// SQL Server 2000 carry index id 0 where their unit has 1 (docs/format/README.md#index-id-0-on-data-pages).
+    /// Whether a page with this header belongs to `unit`.
     pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
-        let named = header.alloc_unit();
-        named == unit.id
-            || header.index_id.get() == 0
-                && header.kind() != Some(PageType::Index)
-                && unit.id == AllocUnitId::from_header(1, header.object_id.get())
+        ids_named_by(header).any(|id| id == unit.id)
     }
 
     /// The display name of an index: `schema.table.index`.

@@ -163,7 +163,12 @@ impl Pass<'_> {
         let header = *Page::new(bytes).header();
         match fault {
             Some(_) if header.page_id() != id => self.doubtful.insert(id),
-            Some(fault) => self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false)),
+            Some(fault) => self.findings.push(audit::identity_finding(
+                &fault,
+                id,
+                &header,
+                audit::named_owner(&header, self.units, false),
+            )),
             None => {
                 match header.is_encrypted() {
                     true => self.counts.encrypted += 1,
@@ -234,7 +239,12 @@ impl Pass<'_> {
             undo_torn_bits(&mut bytes);
             if let Some(fault) = fault.filter(|_| self.linked.contains(id)) {
                 let header = *Page::new(&bytes).header();
-                self.findings.push(audit::identity_finding(&fault, id, &header, self.units, false));
+                self.findings.push(audit::identity_finding(
+                    &fault,
+                    id,
+                    &header,
+                    audit::named_owner(&header, self.units, false),
+                ));
                 continue;
             }
             let limit = match fault {

@@ -232,7 +232,9 @@ impl Finding {
     pub fn sort_key(&self) -> impl Ord + use<'_> {
         let owner = self.owner.filter(|owner| owner.object_id != 0);
         let (group, page) = match self.check.listed {
-            ReportOrder::ByPage => (0, self.page),
+            ReportOrder::OfMap | ReportOrder::ByPage | ReportOrder::BehindCause | ReportOrder::OfMissing => {
+                (0, self.page)
+            }
             ReportOrder::ByReference => (0, self.ref_page),
             ReportOrder::AsConsequence => (1, self.page),
             ReportOrder::Last => (2, self.page),
@@ -404,10 +406,35 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
+        // Cases 19 and 20: what is wrong with the page, that it was left out, that others miss it.
+        let before = of(&registry::TREE_PREV_UNSEEN, 1767).ref_page(PageId::new(1, 1766));
+        let findings = [&registry::TREE_CHILD_UNSEEN, &registry::PAGE_UNPROCESSED, &registry::PAGE_IO];
+        let findings = findings.into_iter().map(|check| of(check, 1766)).chain([before]).collect();
+        assert_eq!(listed(findings), [(8939, 1766), (8928, 1766), (8976, 1766), (8978, 1767)]);
+        // Case 5: a record, then its page.
+        let record = Finding::new(&registry::RECORD_AUDIT).owner(owner(2)).at(PageId::new(1, 280), 3);
+        let findings = vec![of(&registry::TREE_CHILD_UNSEEN, 280), of(&registry::PAGE_UNPROCESSED, 280), record];
+        assert_eq!(listed(findings), [(8944, 280), (8928, 280), (8976, 280)]);
+        // Case 2: the page, then its fragments.
+        let fragment = Finding::new(&registry::LOB_UNSEEN).owner(owner(2)).at(PageId::new(1, 78_859), 0);
+        let findings = vec![fragment, of(&registry::PAGE_UNPROCESSED, 78_859)];
+        assert_eq!(listed(findings), [(8928, 78_859), (8965, 78_859)]);
         // Case 31: fragments, then the rows that own them, on whatever pages these are.
         let fragment = |page| Finding::new(&registry::LOB_UNSEEN).owner(owner(1)).page(PageId::new(1, page));
         let findings = vec![of(&registry::LOB_OWNER, 9222), fragment(18_447), of(&registry::LOB_OWNER, 8160)];
         assert_eq!(listed(findings), [(8965, 18_447), (8929, 8160), (8929, 9222)]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_allocation_page_stands_before_what_is_wrong_with_it_as_a_page() {
+        let page = PageId::new(1, 8088);
+        let of = |check| Finding::new(check).page(page);
+        let findings = vec![
+            of(&registry::INTERVAL_UNCHECKED),
+            of(&registry::PAGE_ID).owner(Owner::unknown(AllocUnitId(0))),
+            of(&registry::MAP_PAGE_INVALID),
+        ];
+        assert_eq!(listed(findings), [(8946, 8088), (8909, 8088), (8998, 8088)]);
     }
 
     #[test]

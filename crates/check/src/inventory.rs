@@ -3,16 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, UnitKind};
+use format::allocation::EXTENT_PAGES;
 
 use crate::context::Context;
-use crate::report::{RowsetCounts, UnitTotals};
+use crate::report::{RowsetCounts, UnitFileTotals, UnitTotals};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
 /// The rowsets in scope, by object, index and partition.
 pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCounts> {
     let database = context.database;
-    let extents = extents_by_unit(context);
+    let mut extents = match context.options.scope {
+        crate::Scope::Allocation => extents_by_unit(context),
+        // CHECKALLOC's listing alone shows them.
+        _ => BTreeMap::new(),
+    };
     let in_memory = database.memory_optimized_tables();
     let mut list: Vec<RowsetCounts> = database
         .rowsets
@@ -40,19 +45,19 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
                         counts.forwarded_rows += tally.forwarded;
                     }
                 }
-                // CHECKALLOC's listing alone shows them.
                 if context.options.scope != crate::Scope::Allocation {
                     continue;
                 }
-                let (extents, singles) = extents.get(&(at as UnitIndex)).copied().unwrap_or_default();
+                let files = extents.remove(&(at as UnitIndex)).unwrap_or_default();
                 counts.units.push(UnitTotals {
                     alloc_unit: unit.id,
                     type_name: unit.kind.message_name(),
                     first_iam: unit.first_iam,
                     root: unit.root,
                     data_pages: unit.data_pages,
-                    used_pages: singles,
-                    extents,
+                    used_pages: files.iter().map(|file| file.used_pages).sum(),
+                    extents: files.iter().map(|file| file.extents).sum(),
+                    files,
                 });
             }
             counts
@@ -79,20 +84,26 @@ fn names(database: &Database, rowset: &catalog::Rowset, in_memory: &BTreeSet<i32
     }
 }
 
-/// Dedicated extents, and pages in use (IAM pages included), by unit.
-fn extents_by_unit(context: &Context<'_>) -> BTreeMap<UnitIndex, (u64, u64)> {
-    let mut totals: BTreeMap<UnitIndex, (u64, u64)> = BTreeMap::new();
+/// What each unit has in each file.
+fn extents_by_unit(context: &Context<'_>) -> BTreeMap<UnitIndex, Vec<UnitFileTotals>> {
+    let mut totals: BTreeMap<UnitIndex, Vec<UnitFileTotals>> = BTreeMap::new();
     for file in &context.survey.files {
+        let mut of_file: BTreeMap<UnitIndex, UnitFileTotals> = BTreeMap::new();
         for extent in 0..file.extent_count() {
             if let Some(unit) = file.extent_owner(extent) {
-                totals.entry(unit).or_default().0 += 1;
+                of_file.entry(unit).or_default().extents += 1;
             }
         }
         for page in file.claimed_pages(0..file.pages) {
             let used = matches!(file.allocation(page), crate::survey::Allocation::Used(_));
             if let (true, Some(unit)) = (used, file.owner(page)) {
-                totals.entry(unit).or_default().1 += 1;
+                let unit = of_file.entry(unit).or_default();
+                unit.used_pages += 1;
+                unit.mixed_pages += u64::from(file.extent_owner(page / EXTENT_PAGES).is_none());
             }
+        }
+        for (unit, of_unit) in of_file {
+            totals.entry(unit).or_default().push(UnitFileTotals { file_id: file.file_id, ..of_unit });
         }
     }
     totals

@@ -53,7 +53,9 @@ mod page_records;
 mod partitions;
 mod per_unit;
 mod pinpoint;
+mod prechecks;
 mod progress;
+mod purity;
 mod reckon;
 pub mod registry;
 mod report;
@@ -95,7 +97,7 @@ pub use options::{
 pub use progress::{Progress, Silent};
 pub use report::{
     BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts, Sample, Statistics,
-    UnitTotals,
+    UnitFileTotals, UnitTotals,
 };
 pub use run::{database_name, report_of_audit, run};
 #[doc(hidden)]

@@ -1,19 +1,16 @@
-//! What the catalog says about itself: the primitive checks (7984 to 7988), 7995 and 8930.
+//! What the catalog says about itself: 7995 and 8930.
 
-use catalog::{ChainFault, Database, Fetched, Gap, UnitKind, fetch};
+use catalog::{ChainFault, Database};
 use format::PageId;
 use source::PageSource;
 
 use crate::coverage::Coverage;
-use crate::finding::{Finding, Owner, Value};
+use crate::finding::Finding;
 use crate::ledger::FindingCollector;
+use crate::prechecks;
 use crate::registry::{self, limits};
 use crate::units::Units;
 
-/// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
-/// stood for sysrscols.
-const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
-const SYSALLOCUNITS: i32 = 7;
 /// Tables needed to identify objects and their layouts: also sysschobjs, syscolpars, sysidxstats.
 const NEEDED: [i32; 8] = [3, 4, 5, 7, 13, 34, 41, 54];
 
@@ -35,12 +32,7 @@ pub(crate) fn check(
     let is_recovered = database.is_recovered(source);
     for gap in &database.gaps {
         let unread = matches!(gap.fault, Some(ChainFault::Unread { .. }));
-        let is_led_astray =
-            gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault));
-        if let (true, Some(fault)) = (CRITICAL.contains(&gap.object_id), gap.fault) {
-            let finding = primitive(gap, fault);
-            findings.extend(finding.map(|finding| if is_led_astray { from_boot_page(finding) } else { finding }));
-        }
+        let is_led_astray = prechecks::is_led_astray(database, gap);
         let damaged = gap.fault.is_some() || gap.bad_records > 0;
         unusable |= NEEDED.contains(&gap.object_id) && damaged && !unread;
         let limit = match (gap.fault, gap.bad_records) {
@@ -73,24 +65,6 @@ pub(crate) fn check(
     }
 }
 
-/// Whether a walk over sysallocunits ended at the page to which the boot page leads.
-fn is_at_start(database: &Database, fault: ChainFault) -> bool {
-    let first = database.boot.as_ref().map(|boot| boot.first_sysallocunits);
-    match fault {
-        ChainFault::Unreadable { page } | ChainFault::PageType { page, .. } => Some(page) == first,
-        ChainFault::OtherUnit { page, .. } | ChainFault::Linkage { page, .. } => page.is_none(),
-        ChainFault::Unread { .. } | ChainFault::Loop { .. } => false,
-    }
-}
-
-/// For the first page, the boot page is the predecessor.
-fn from_boot_page(finding: Finding) -> Finding {
-    match finding.ref_page {
-        None => finding.ref_page(PageId::BOOT),
-        Some(_) => finding.page(PageId::BOOT),
-    }
-}
-
 /// Whether the catalog is of 2005 and the boot page of a later version, or the other way round: sysrscols took the place of
 /// syshobtcolumns in 2008, in 258 of 258 databases.
 fn is_of_another_version(database: &Database) -> bool {
@@ -99,21 +73,6 @@ fn is_of_another_version(database: &Database) -> bool {
     let has = |unit: u64| database.units.iter().any(|row| row.id.0 == unit);
     let is_2005 = database.boot.as_ref().is_some_and(|boot| boot.version < 655);
     [has(SYSRSCOLS), has(SYSHOBTCOLUMNS_2005)] == [is_2005, !is_2005]
-}
-
-/// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.
-pub(crate) fn roots(source: &dyn PageSource, database: &Database, findings: &mut FindingCollector) {
-    for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
-        let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
-        for unit in units.filter(|unit| unit.kind == UnitKind::InRow && !unit.root.is_none()) {
-            let is_damaged = matches!(fetch(source, unit.root), Fetched::Damaged(_) | Fetched::WrongId(_));
-            if is_damaged && database.gap(rowset.object_id).is_none_or(|gap| gap.fault.is_none()) {
-                let owner =
-                    Owner { object_id: rowset.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
-                findings.push(Finding::new(&registry::PRIMITIVE_UNREADABLE).owner(owner).page(unit.root));
-            }
-        }
-    }
 }
 
 /// The base tables are in the primary filegroup. A unit without a filegroup is none of a table.
@@ -137,29 +96,5 @@ fn is_inconsistent(database: &Database) -> bool {
             let ordinary = rowset.owner_type == 1 && rowset.compression <= 2;
             ordinary && !unit.first_iam.is_none() && rowset.layout.columns.is_empty()
         }
-    })
-}
-
-fn primitive(gap: &Gap, fault: ChainFault) -> Option<Finding> {
-    let about = |check, page: PageId| {
-        let owner = Owner { object_id: gap.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
-        Finding::new(check).owner(owner).page(page)
-    };
-    Some(match fault {
-        ChainFault::Unread { .. } => return None,
-        ChainFault::Unreadable { page } => about(&registry::PRIMITIVE_UNREADABLE, page),
-        ChainFault::PageType { page, page_type } => {
-            about(&registry::PRIMITIVE_PAGE_TYPE, page).number("page_type", page_type)
-        }
-        ChainFault::OtherUnit { page, next, found, expected } => {
-            let mut finding = about(&registry::PRIMITIVE_OTHER_UNIT, page).ref_page(next);
-            finding.evidence.push(("found_unit", Value::Text(found.to_string())));
-            finding.evidence.push(("expected_unit", Value::Text(expected.to_string())));
-            finding
-        }
-        ChainFault::Linkage { page, next, prev } => {
-            about(&registry::PRIMITIVE_LINKAGE, page).ref_page(next).page_value("found_prev", prev)
-        }
-        ChainFault::Loop { page } => about(&registry::PRIMITIVE_LOOP, page),
     })
 }

@@ -120,8 +120,14 @@ impl Repair {
 /// page has the lower number, so it is listed after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
+    /// With its page, in front of all else: allocation pages are looked at first (8946 stands before 8909).
+    OfMap,
     /// With its page: that is where the damage is.
     ByPage,
+    /// With its page, behind what is wrong with it (8939 and 8944 stand before 8928: docs/format/cases.md#case-19).
+    BehindCause,
+    /// With the page that is missing, behind what says why (8928 stands before 8976).
+    OfMissing,
     /// With the page that it refers to: that one is missing (8978 stands with 8928 and 8976 of the page before).
     ByReference,
     /// After all that is damaged: it says what lost its counterpart, and damage anywhere may be why.

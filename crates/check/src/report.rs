@@ -151,6 +151,21 @@ pub struct UnitTotals {
     pub used_pages: u64,
     /// Dedicated extents.
     pub extents: u64,
+    /// The same by file, without files in which it has no pages.
+    pub files: Vec<UnitFileTotals>,
+}
+
+/// What an allocation unit has in one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitFileTotals {
+    /// File id.
+    pub file_id: u16,
+    /// Dedicated extents.
+    pub extents: u64,
+    /// Pages in use, IAM pages included.
+    pub used_pages: u64,
+    /// Those of them in mixed extents.
+    pub mixed_pages: u64,
 }
 
 /// Allocation totals of a file.

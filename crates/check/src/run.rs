@@ -27,7 +27,8 @@ use crate::row_check::Stage;
 use crate::spill::TempStore;
 use crate::units::Units;
 use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, metadata, reckon, settle, survey, sweep, system,
+    broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, reckon, settle, survey,
+    sweep, system,
 };
 
 /// Checks the database whose pages `source` has and whose catalog was read into `database`.
@@ -123,8 +124,8 @@ impl<'a> Run<'a> {
     fn look_at_input(&mut self) {
         let (source, database) = (self.source, self.database);
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
+        self.findings.extend(prechecks::findings(source, database));
         metadata::check(source, database, &mut self.findings, &mut self.coverage);
-        metadata::roots(source, database, &mut self.findings);
         notes::note_missing(source, database, &mut self.coverage);
         notes::note_recovery(self.options, &mut self.coverage);
         if let Some(audit) = &self.options.log_audit {

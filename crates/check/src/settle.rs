@@ -141,7 +141,7 @@ fn needs_the_log(context: &Context<'_>) -> bool {
 }
 
 fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
-    if context.options.physical_only && !finding.check.physical_only {
+    if context.options.physical_only && !finding.check.physical_only || context.ended.leaves_out(finding) {
         return false;
     }
     let phase = finding.check.phase;

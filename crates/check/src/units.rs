@@ -112,12 +112,15 @@ impl Units {
         self.by_id.get(&id).copied()
     }
 
-    /// The units that a page with this header may belong to: the one it names, and, as data pages of a clustered index last
-    /// written by SQL Server 2000 carry index id 0 (docs/format/README.md#index-id-0-on-data-pages), that index.
+    /// The units that a page with this header may belong to.
     pub(crate) fn named_by(&self, header: &PageHeader) -> impl Iterator<Item = UnitIndex> {
-        let of_2000 = header.index_id.get() == 0 && header.kind() != Some(PageType::Index);
-        let clustered = of_2000.then(|| AllocUnitId::from_header(1, header.object_id.get()));
-        [Some(header.alloc_unit()), clustered].into_iter().flatten().filter_map(|id| self.index_of(id))
+        ids_named_by(header).filter_map(|id| self.index_of(id))
+    }
+
+    /// Whom messages call the owner of a page with this header.
+    pub(crate) fn owner_named_by(&self, header: &PageHeader) -> Owner {
+        let unit = self.named_by(header).next().and_then(|index| self.get(index));
+        unit.map_or(Owner::unknown(header.alloc_unit()), |unit| unit.owner)
     }
 
     /// The ordinal of a unit that an IAM page names, made if the catalog does not know it; `None` when there are too many
@@ -141,6 +144,13 @@ impl Units {
     pub(crate) fn owner_of(&self, id: AllocUnitId) -> Owner {
         self.index_of(id).and_then(|index| self.get(index)).map_or(Owner::unknown(id), |unit| unit.owner)
     }
+}
+
+/// The units that a page with this header may belong to: the one it names, and a clustered index whose data page it may be.
+pub(crate) fn ids_named_by(header: &PageHeader) -> impl Iterator<Item = AllocUnitId> {
+    let named = header.alloc_unit();
+    let clustered = named.clustered_of_2000().filter(|_| header.kind() != Some(PageType::Index));
+    std::iter::once(named).chain(clustered)
 }
 
 fn known_unit(database: &Database, row: usize, unit: &AllocUnit) -> Unit {

@@ -133,6 +133,20 @@ impl AllocUnitId {
     pub const fn from_header(index_id: u16, object_id: u32) -> Self {
         Self((index_id as u64) << 48 | (object_id as u64) << 16)
     }
+
+    /// The clustered index whose data pages may name this unit: those that SQL Server 2000 wrote last have index id 0
+    /// (docs/format/README.md#index-id-0-on-data-pages).
+    ///
+    /// ```
+    /// use format::AllocUnitId;
+    /// let of = AllocUnitId::from_header;
+    /// assert_eq!(of(0, 21575115).clustered_of_2000(), Some(of(1, 21575115)));
+    /// assert_eq!(of(255, 21575115).clustered_of_2000(), None);
+    /// ```
+    pub fn clustered_of_2000(self) -> Option<Self> {
+        const CLUSTERED: u64 = 1 << 48;
+        (self.0 < CLUSTERED).then_some(Self(self.0 | CLUSTERED))
+    }
 }
 
 impl fmt::Display for AllocUnitId {

@@ -2,7 +2,7 @@
 
 use catalog::UnitKind;
 use check::registry;
-use check::{BrokerCount, DatabaseSummary, Finding, Owner, Report, RowsetCounts, UnitTotals};
+use check::{BrokerCount, DatabaseSummary, Finding, Owner, Report, RowsetCounts, UnitFileTotals, UnitTotals};
 use format::{AllocUnitId, PageId};
 
 use crate::{Format, View};
@@ -52,6 +52,7 @@ pub(crate) fn rowset(schema: &str, name: &str, object_id: i32, (rows, data_pages
             data_pages: data_pages.cast_signed(),
             used_pages: data_pages + 1,
             extents: 1,
+            files: vec![UnitFileTotals { file_id: 1, extents: 1, used_pages: data_pages + 1, mixed_pages: 2 }],
         }],
         ..RowsetCounts::default()
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use check::{FileTotals, Report};
+use check::{FileTotals, Report, UnitFileTotals};
 
 use crate::listing::ObjectListing;
 use crate::text_table::printable;
@@ -32,9 +32,11 @@ pub(crate) fn write_object(object: &ObjectListing<'_>, out: &mut dyn io::Write) 
     writeln!(out, "Total number of extents is {extents}.")
 }
 
-/// Writes the totals: 2538 and 8915 for each file, 2539, 8918.
+/// Writes the totals: 7920; 2538 and 8915 for each file, 8916 or 8917 for each unit in it; 2539, 8918.
 pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(out, "{SEPARATOR}")?;
+    let entries = report.rowsets.len();
+    writeln!(out, "Processed {entries} entries in system catalog for database ID {}.", report.database.id)?;
     for file in &report.file_totals {
         let FileTotals { file_id, extents, used_pages, reserved_pages, mixed_extents, mixed_pages } = file;
         writeln!(
@@ -46,6 +48,7 @@ pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Resu
             out,
             "           File {file_id} (number of mixed extents = {mixed_extents}, mixed pages = {mixed_pages})."
         )?;
+        write_units(report, *file_id, out)?;
     }
     let total = |field: fn(&FileTotals) -> u64| report.file_totals.iter().map(field).sum::<u64>();
     writeln!(
@@ -61,4 +64,28 @@ pub(crate) fn write_totals(report: &Report, out: &mut dyn io::Write) -> io::Resu
         total(|file| file.mixed_extents),
         total(|file| file.mixed_pages)
     )
+}
+
+/// Writes a line for each unit with pages in a file: 8916 for those of tables, 8917 for those of nonclustered indexes.
+fn write_units(report: &Report, file_id: u16, out: &mut dyn io::Write) -> io::Result<()> {
+    for rowset in &report.rowsets {
+        let kind = if rowset.index_id > 1 { "index" } else { "data" };
+        for unit in &rowset.units {
+            for UnitFileTotals { extents, used_pages, mixed_pages, .. } in
+                unit.files.iter().filter(|file| file.file_id == file_id)
+            {
+                writeln!(
+                    out,
+                    "    Object ID {}, index ID {}, partition ID {}, alloc unit ID {} (type {}), {kind} extents {extents}, \
+                     pages {used_pages}, mixed extent pages {mixed_pages}.",
+                    rowset.object_id,
+                    rowset.index_id,
+                    rowset.partition_id.cast_signed(),
+                    unit.alloc_unit,
+                    unit.type_name
+                )?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -6,22 +6,26 @@ use std::collections::BTreeSet;
 
 use catalog::Database;
 use format::RecordId;
+use format::types::{TypeInfo, xtype};
 
 use super::facts::{Expects, InRow};
 use super::plan::{Plans, RowsetPlan};
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::finding::Finding;
 use crate::forwarding::is_live;
 use crate::ledger::FindingCollector;
 use crate::pinpoint::{self, Unread};
-use crate::registry::{self, limits};
+use crate::purity::impure;
+use crate::registry::limits;
 use crate::wire::wire;
 
 /// Limit on the addresses kept per side of a run. Beyond it, rows are read a second time.
 const MOST: usize = 1 << 17;
 /// The most that both sides take per thread.
 pub(super) const BYTES_PER_THREAD: u64 = (2 * MOST * size_of::<RecordId>()) as u64;
+
+/// The type of the columns.
+const NTEXT: TypeInfo = TypeInfo { xtype: xtype::NTEXT, length: 16, precision: 0, scale: 0 };
 
 /// Both sides, in units of tables with ntext columns.
 #[derive(Default)]
@@ -120,9 +124,8 @@ pub(super) fn reckon(
                 && let Expects::Root { ntext: Some(column) } = reference.expects
                 && suspects.binary_search(&reference.target).is_ok()
             {
-                let finding = Finding::new(&registry::COLUMN_PURITY).owner(unit.owner).at_record(at);
-                let finding = finding.text_value("column", column_name(context.database, unit.owner.object_id, column));
-                findings.push(finding.text_value("type", "ntext"));
+                let column = column_name(context.database, unit.owner.object_id, column);
+                findings.push(impure(&column, NTEXT).owner(unit.owner).at_record(at));
             }
         });
     })

@@ -327,7 +327,9 @@ impl Look<'_> {
             self.findings.push(finding.ref_at(from.at.page, from.at.slot).other_owner(self.owner(other)));
             return;
         }
-        if owner.is_some() && !self.sound.contains(at.page) {
+        // An IAM page never had a node.
+        let is_iam = self.context.survey.file(at.page.file).is_some_and(|file| file.is_iam(at.page.page));
+        if owner.is_some() && !is_iam && !self.sound.contains(at.page) {
             self.know(to.id, Known::Lost);
         }
         let finding = self.finding(&registry::LOB_UNSEEN, to.unit, at, to.id);

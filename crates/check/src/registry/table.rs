@@ -141,7 +141,7 @@ checks! {
         must "Page 0 of each file is its file header and (1:9) is the boot page, as they were written.",
         cause "The first pages of the file were overwritten or damaged; the server cannot open the database.",
         action RESTORE_DATABASE;
-    MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true [rests_on_the_log],
+    MAP_PAGE_INVALID = "allocation.map-page-invalid", 8946 state 12, Allocation, Allocation, None, true listed OfMap [rests_on_the_log],
         "Table error: Allocation page {page} has invalid {page_name} page header values. Type is {page_type}. Check type, alloc unit ID and page ID on the page.",
         must "At every GAM, SGAM, PFS, DIFF and ML position is such a page, with its own page id and the system allocation unit.",
         cause "An allocation page was overwritten, zeroed or changed.",
@@ -186,7 +186,7 @@ checks! {
         must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
         cause "A byte of the PFS page was changed, or the PFS page is an older version of itself.",
         action "Restore the database or the file, as page restore is not possible for PFS pages; or let REPAIR_ALLOW_DATA_LOSS set the bits.";
-    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true [rests_on_the_log, explained],
+    IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true listed BehindCause [rests_on_the_log, explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         must "Every IAM page can be read and has a correct checksum.",
         cause "The disk, or something between it and the engine, changed or lost the page.",
@@ -242,7 +242,7 @@ checks! {
         cause "Another message names the IAM page that is damaged.",
         action RESTORE_IAM;
 
-    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true [explained],
+    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true listed BehindCause [explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
         must "Every allocated page passes its audit.",
         cause "Another message says what is wrong with the page.",
@@ -413,7 +413,7 @@ checks! {
         must "A page has one parent entry; (0:0) means the root pointer in the catalog.",
         cause "A child pointer or the root pointer was changed.",
         action REBUILD;
-    TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_CHILD_UNSEEN = "tree.child-unseen", 8976 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. Page {page} was not seen in the scan although its parent {ref_page} and previous {other_page} refer to it. Check any previous errors.",
         must "A page that its parent and its left neighbor name exists in the index.",
         cause "The page is damaged, unallocated or belongs to another index; other messages say which.",
@@ -433,12 +433,12 @@ checks! {
         must "Every page of an index is named by its parent and by its left neighbor.",
         cause "The root pointer in sysallocunits was changed, or parent and neighbor are both damaged.",
         action RESTORE_PAGE_OR_REBUILD;
-    TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_CHILDREN_UNSEEN = "tree.children-unseen", 8980 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. Index node page {ref_page}, slot {ref_slot} refers to child page {page} and previous child {other_page}, but they were not encountered.",
         must "The page that a parent entry names exists in the index; (0:0) means the root pointer in the catalog.",
         cause "The page and its left neighbor are damaged, or it is the root or the leftmost page.",
         action RESTORE_PAGE_OR_REBUILD;
-    TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false,
+    TREE_NEXT_UNSEEN = "tree.next-unseen", 8981 state 1, CrossPage, Consistency, Rebuild, false listed OfMissing,
         "Table error: {owner}. The next pointer of {ref_page} refers to page {page}. Neither {page} nor its parent were encountered. Possible bad chain linkage.",
         must "The page that a next pointer names exists in the index.",
         cause "A next pointer was changed, or the page and its parent are damaged.",
@@ -576,7 +576,7 @@ checks! {
         must "Every fragment of off-row data is the value of a row, or has a parent.",
         cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
         action "Restore, or let a repair delete the fragment; see the other messages about the table.";
-    LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false,
+    LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false listed OfMissing,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         must "Every pointer to off-row data leads to a fragment.",
         cause "The fragment's page is damaged or an older version of itself, or the pointer was changed.",

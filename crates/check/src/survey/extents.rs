@@ -144,7 +144,7 @@ impl Checker<'_> {
         } else if mixed {
             self.mixed_pages(extent);
         } else if !self.is_full_mixed(extent) && !self.is_unused_tail(extent) {
-            match self.may_be_of_broken_chain(self.pages(extent)) {
+            match self.may_be_of_unknown_chain(self.pages(extent)) {
                 true => self.note_owner_unknown(),
                 false => {
                     let gam_page = self.page_id(gam_page_of(first.page));
@@ -245,7 +245,7 @@ impl Checker<'_> {
             if self.file.singles().contains_key(&page) || self.file.is_fixed(page) {
                 continue;
             }
-            if self.may_be_of_broken_chain(page..page + 1) {
+            if self.may_be_of_unknown_chain(page..page + 1) {
                 self.note_owner_unknown();
                 continue;
             }
@@ -259,19 +259,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether pages that are in no chain may belong to one that cannot be followed to its end: one of the pages names
-    /// its unit, or cannot be trusted to name any.
-    fn may_be_of_broken_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
-        self.chains.surplus > 0
-            || !self.chains.broken.is_empty()
-                && pages.any(|page| match fetch(self.source, self.page_id(page)) {
-                    Fetched::Sound(bytes) => {
-                        let mut named = self.units.named_by(Page::new(&bytes).header());
-                        named.any(|unit| self.chains.broken.binary_search(&unit).is_ok())
-                    }
-                    Fetched::Damaged(_) | Fetched::WrongId(_) | Fetched::Unread => true,
-                    Fetched::Outside => false,
-                })
+    /// Whether pages that are in no chain may be in the unknown part of one: one of the pages names a unit with such a chain, or
+    /// cannot be trusted to name any. What a damaged IAM page listed is in no chain any more: as on a server it has no owner.
+    fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
+        let Chains { may_have_more, broken, partial, .. } = self.chains;
+        let is_open =
+            |unit: UnitIndex| *may_have_more && broken.binary_search(&unit).is_ok() || partial.contains(&unit);
+        (*may_have_more && !broken.is_empty() || !partial.is_empty())
+            && pages.any(|page| match fetch(self.source, self.page_id(page)) {
+                Fetched::Sound(bytes) => self.units.named_by(Page::new(&bytes).header()).any(is_open),
+                Fetched::Damaged(_) | Fetched::WrongId(_) | Fetched::Unread => true,
+                Fetched::Outside => false,
+            })
     }
 
     fn note_owner_unknown(&mut self) {

@@ -51,8 +51,10 @@ pub(super) struct Chains {
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Number of IAM pages that were left out, beyond what any database has.
-    pub(super) surplus: u64,
+    /// There may be IAM pages of which nothing is known: pages that the system could not read, that are beyond the end of a
+    /// file, that a damaged PFS page does not name, or that were left out as more than any database has. A damaged page is
+    /// none of them: it is known to be no IAM page any more.
+    pub(super) may_have_more: bool,
     /// The interval of each IAM page.
     pub(super) intervals: Intervals,
 }
@@ -70,6 +72,8 @@ struct Follower<'a> {
     /// Sound pages that exceeded this room, and their number.
     left_out: PageSet,
     surplus: u64,
+    /// A pointer leads to where no page is.
+    leads_out: bool,
     broken: BTreeSet<UnitIndex>,
     /// Units whose chain continues at a page that was left out.
     cut: BTreeSet<UnitIndex>,
@@ -100,6 +104,7 @@ pub(super) fn follow(
         sound: BTreeMap::new(),
         left_out: PageSet::new(files),
         surplus: 0,
+        leads_out: false,
         broken: BTreeSet::new(),
         cut: BTreeSet::new(),
         partial: BTreeSet::new(),
@@ -120,13 +125,15 @@ pub(super) fn follow(
     if follower.surplus > 0 {
         follower.coverage.note(&limits::ALLOCATION_IAM_SURPLUS, "IAM pages", follower.surplus);
     }
+    let knows_pfs =
+        files.iter().all(|file| (0..file.pages).step_by(PFS_PAGES as usize).all(|page| file.pfs_is_known(page)));
     let chains = Chains {
+        may_have_more: follower.surplus > 0 || !follower.unread.is_empty() || follower.leads_out || !knows_pfs,
         pages: follower.sound.into_values().collect(),
         broken: follower.broken.union(&follower.cut).copied().collect(),
         partial: follower.partial,
         sharing: follower.sharing,
         unread: follower.unread,
-        surplus: follower.surplus,
         intervals,
     };
     (chains, claims)
@@ -242,7 +249,7 @@ impl Follower<'_> {
     }
 
     fn report_damage(&mut self, fault: &IdentityFault, id: PageId, header: &PageHeader) {
-        self.findings.push(audit::identity_finding(fault, id, header, self.units, true));
+        self.findings.push(audit::identity_finding(fault, id, header, audit::named_owner(header, self.units, true)));
         match fault {
             IdentityFault::Protection(_) => {
                 let owner = Owner::unknown(header.alloc_unit());

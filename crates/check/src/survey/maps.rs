@@ -346,7 +346,9 @@ impl FixedPages<'_> {
             return None;
         }
         let fault = audit::identity(&bytes, CONFIG);
-        self.findings.extend(fault.map(|fault| audit::identity_finding(&fault, CONFIG, &header, self.units, true)));
+        self.findings.extend(fault.map(|fault| {
+            audit::identity_finding(&fault, CONFIG, &header, audit::named_owner(&header, self.units, true))
+        }));
         Some(CONFIG.page)
     }
 
@@ -400,7 +402,12 @@ impl FixedPages<'_> {
         });
         if let Some(fault) = fault {
             // In messages the owner of a fixed page is unknown: it is in no catalog.
-            self.findings.push(audit::identity_finding(&fault, id, &header, self.units, true));
+            self.findings.push(audit::identity_finding(
+                &fault,
+                id,
+                &header,
+                audit::named_owner(&header, self.units, true),
+            ));
         }
         is_sound.then_some(bytes)
     }

@@ -129,12 +129,32 @@ fn a_map_that_cannot_be_read_is_no_finding() {
 }
 
 #[test]
-fn pages_of_a_damaged_iam_chain_are_not_called_unowned() {
+fn what_a_damaged_iam_page_listed_has_no_owner() {
     let mut file = Maps::sound().file();
     file.pages.get_mut(&IAM).unwrap()[5000] ^= 1;
     let (survey, found, limits) = surveyed(&file, ONE);
     assert_eq!(survey.broken_chains, BTreeSet::from([0]));
-    assert!(!found.is_empty() && !found.contains(registry::EXTENT_UNOWNED.id), "{found:?}");
+    assert!(found.contains(registry::EXTENT_UNOWNED.id) && found.contains(registry::PAGE_UNOWNED.id), "{found:?}");
+    assert!(!limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
+}
+
+#[test]
+fn what_an_unread_iam_page_may_list_is_not_called_unowned() {
+    let mut file = Maps::sound().file();
+    file.unread.insert(IAM);
+    let (survey, found, limits) = surveyed(&file, ONE);
+    assert_eq!(survey.broken_chains, BTreeSet::from([0]));
+    assert!(!found.contains(registry::EXTENT_UNOWNED.id) && !found.contains(registry::PAGE_UNOWNED.id), "{found:?}");
+    assert!(limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
+}
+
+#[test]
+fn what_an_iam_page_beyond_the_end_may_list_is_not_called_unowned() {
+    let mut maps = Maps::sound();
+    maps.iam.clear();
+    let (survey, found, limits) = surveyed(&maps.file(), &[(UNIT, PAGES + 8)]);
+    assert_eq!(survey.broken_chains, BTreeSet::from([0]));
+    assert!(!found.contains(registry::EXTENT_UNOWNED.id), "{found:?}");
     assert!(limits.contains(limits::ALLOCATION_OWNER_UNKNOWN.id), "{limits:?}");
 }
 

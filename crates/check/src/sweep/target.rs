@@ -8,7 +8,7 @@ use format::{Page, PageBytes, PageHeader, PageId, PageType, RecordId};
 use crate::audit::{self, PageContent};
 use crate::check_list::{CheckList, Swept};
 use crate::context::Context;
-use crate::finding::Finding;
+use crate::finding::{Finding, Owner};
 use crate::forwarding::{is_live, locator_of};
 use crate::page_check::SoundPage;
 use crate::page_records::PageRecords;
@@ -157,7 +157,10 @@ impl Target {
         }
         if let Some(fault) = fault {
             let complete = context.database.units_are_complete();
-            findings.push(audit::identity_finding(&fault, id, header, &context.units, complete));
+            let named = audit::named_owner(header, &context.units, complete);
+            let is_told = |owner: &Owner| !context.ended.contains(owner);
+            let named = named.filter(|named| is_told(named) && is_told(&unit.owner));
+            findings.push(audit::identity_finding(&fault, id, header, named));
             findings.push(audit::unprocessed(unit.owner, id));
             return bad(tally);
         }
@@ -257,7 +260,7 @@ fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
 
 /// The findings for a page of a unit when the page header names another unit.
 fn of_other_unit(context: &Context<'_>, unit: &Unit, id: PageId, header: &PageHeader) -> impl Iterator<Item = Finding> {
-    let named = Some(context.units.owner_of(header.alloc_unit())).filter(|named| named.object_id != 0);
+    let named = Some(context.units.owner_named_by(header)).filter(|named| named.object_id != 0);
     let of_other = named.map(|named| Finding::new(&registry::PAGE_OF_OTHER_UNIT).owner(named).page(id));
     [Finding::new(&registry::PAGE_UNSEEN).owner(unit.owner).page(id)].into_iter().chain(of_other)
 }

@@ -5,6 +5,7 @@
 mod allocation;
 mod catalogue;
 mod heaps;
+mod order;
 mod pages;
 mod trees;
 
@@ -48,12 +49,42 @@ struct Facts {
 /// All kinds, on each subject that is there.
 pub fn trials() -> Vec<Trial> {
     let subjects = SUBJECTS.into_iter().filter(|name| subjects::is_there(name));
-    subjects.flat_map(trials_of).chain(heaps::trials()).collect()
+    subjects.flat_map(trials_of).chain(heaps::trials()).chain(of_2000()).collect()
+}
+
+/// A data page of a clustered index as SQL Server 2000 wrote it, with index id 0, is attributed to that index.
+fn of_2000() -> Option<Trial> {
+    subjects::is_there(NORTHWIND).then(|| {
+        Trial::test("damage: a page that names index 0 of a clustered index", || {
+            let mut image = subjects::image(NORTHWIND);
+            let database = image.database();
+            let leaves = 8..(image.bytes.len() / PAGE_BYTES) as u32;
+            let old = |page: &u32| {
+                let bytes = image.page(*page);
+                let header = Page::new(&bytes).header();
+                let clustered = header.alloc_unit().clustered_of_2000();
+                header.page_type == 1
+                    && pfs(&image, *page).is_allocated()
+                    && clustered.is_some_and(|unit| database.units.iter().any(|row| row.id == unit))
+            };
+            let page = leaves.filter(old).last().expect("a page of SQL Server 2000");
+            let object = object_of(&image.page(page)).cast_signed();
+            image.edit_unsealed(page, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
+            let report = image.check();
+            let of_page = report.findings.iter().filter(|finding| finding.page == Some(PageId::new(1, page)));
+            let owners: Vec<(u16, i32, i32)> = of_page
+                .filter_map(|finding| Some((finding.check.msg, finding.owner?.object_id, finding.owner?.index_id)))
+                .take(2)
+                .collect();
+            let expected = [(8939, object, 1), (8928, object, 1)];
+            if owners == expected { Ok(()) } else { Err(format!("{owners:?}").into()) }
+        })
+    })
 }
 
 fn trials_of(subject: &'static str) -> Vec<Trial> {
     let file = subjects::short(subject);
-    let mut trials = Vec::new();
+    let mut trials = order::trials(subject);
     for (name, damage) in kinds() {
         trials.push(Trial::test(format!("damage: {name} ({file})"), move || {
             let mut image = subjects::image(subject);

@@ -10,7 +10,7 @@ use check::Report;
 use format::lob::{Fragment, Node, Pointer};
 use format::record::{Record, RecordKind};
 use format::types::xtype;
-use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
+use format::{AllocUnitId, Page, PageBytes, PageId, PageType, RecordId};
 use libtest_mimic::{Failed, Trial};
 
 use crate::image::{Image, get16, offset_of, put_page, put16, slot_at};

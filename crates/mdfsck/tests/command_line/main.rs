@@ -62,8 +62,10 @@ fn main() {
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
     let missing = !northwind.is_file();
-    let readme = trial("the runs that the README shows print what it shows", readme_runs, Some(northwind));
+    let readme = trial("the runs that the README shows print what it shows", readme_runs, Some(northwind.clone()));
     trials.push(readme.with_ignored_flag(missing));
+    let old = trial("page shows the columns of a page that SQL Server 2000 wrote", page_of_2000, Some(northwind));
+    trials.push(old.with_ignored_flag(missing));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -86,6 +88,16 @@ fn readme_runs(folder: &Path) -> Result<(), Failed> {
         let output = mdfsck(folder, &arguments);
         let printed = format!("{}$ echo $?\n{}\n", text(&output.stdout), output.status.code().unwrap_or_default());
         ensure(printed == rest, format!("{command}\n--- printed\n{printed}--- shown\n{rest}"))?;
+    }
+    Ok(())
+}
+
+/// Page 268 is a leaf of the clustered index of Orders, whose header names index 0.
+fn page_of_2000(folder: &Path) -> Result<(), Failed> {
+    let output = mdfsck(folder, &["page", "1:268", "a.mdf"]);
+    let printed = text(&output.stdout);
+    for wanted in ["m_indexId        0 ", "Orders (object ID 21575115), index PK_Orders (1)", "ShipCountry"] {
+        ensure(printed.contains(wanted), format!("{wanted} is missing in\n{printed}"))?;
     }
     Ok(())
 }

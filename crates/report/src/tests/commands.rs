@@ -1,7 +1,7 @@
 //! Which lines each command prints for a sound database, and where options change them.
 
 use check::registry::{self, Check};
-use check::{FileTotals, Finding, Report, Scope};
+use check::{FileTotals, Finding, Report, RowsetCounts, Scope, UnitFileTotals};
 use format::PageId;
 
 use super::{QUIET, TABLE};
@@ -126,6 +126,11 @@ fn checkalloc_lists_units_and_files() {
     let text = text(|report| {
         report.options.scope = Scope::Allocation;
         report.rowsets.truncate(1);
+        let of_index = report.rowsets.iter().map(|rowset| RowsetCounts { index_id: 2, ..rowset.clone() });
+        let mut of_index: Vec<RowsetCounts> = of_index.collect();
+        let of_file_3 = UnitFileTotals { file_id: 3, extents: 0, used_pages: 2, mixed_pages: 2 };
+        of_index.iter_mut().flat_map(|rowset| &mut rowset.units).for_each(|unit| unit.files.push(of_file_3));
+        report.rowsets.extend(of_index);
         report.file_totals = vec![
             FileTotals {
                 file_id: 1,

@@ -19,6 +19,7 @@ impl Follower<'_> {
                 continue;
             }
             if !self.source.contains(head) {
+                self.leads_out = true;
                 self.broken.insert(unit);
                 let finding = Finding::new(&registry::IAM_POINTER_OUT_OF_RANGE).owner(owner).page(head);
                 self.findings.push(finding.text_value("pointer", "IAM"));
@@ -44,6 +45,7 @@ impl Follower<'_> {
             if self.left_out.contains(page.next) {
                 self.cut.insert(page.unit);
             } else if self.loses_its_next(page) {
+                self.leads_out |= !self.source.contains(page.next);
                 self.broken.insert(page.unit);
             }
             let found = self.links_of(page, heads.contains_key(&page.id));

@@ -1,5 +1,7 @@
 //! Damage to allocation maps, IAM chains and the pointers to them.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
@@ -226,14 +228,15 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("IAM page damaged, checksum wrong", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
-            // Its extents and pages may be its unit's: they are not called lost.
+            let lost = without_owner(image, iam);
             image.edit_unsealed(iam, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
-            vec![(8939, iam), (8928, iam), (2575, iam), (7965, 0)]
+            [vec![(8939, iam), (8928, iam), (2575, iam), (7965, 0)], lost].concat()
         }),
         ("IAM page zeroed", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
+            let lost = without_owner(image, iam);
             image.edit_unsealed(iam, |bytes| bytes.fill(0));
-            vec![(8909, iam), (8946, iam), (2575, iam), (7965, 0)]
+            [vec![(8909, iam), (8946, iam), (2575, iam), (7965, 0)], lost].concat()
         }),
         ("IAM page zeroed, and a page that another unit has lost", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
@@ -276,6 +279,25 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             expected
         }),
     ]
+}
+
+/// 8906 and 8905 for what no IAM page lists when this one is lost: its single pages and itself, and its extents.
+fn without_owner(image: &Image, iam: u32) -> Expected {
+    let (mut singles, extents) = listed(image, iam);
+    singles.push(iam);
+    let mut expected: Expected = extents.into_iter().map(|extent| (8905, extent * 8)).collect();
+    let sgam = image.page(3);
+    let extents: BTreeSet<u32> = singles.iter().map(|page| page / 8).collect();
+    for extent in extents {
+        let lost: Vec<u32> = singles.iter().filter(|page| **page / 8 == extent).copied().collect();
+        let has_free_pages = sgam[194 + extent as usize / 8] & (1 << (extent % 8)) != 0;
+        // Of a full extent without any owner nothing says that it was mixed.
+        match lost.len() == 8 && !has_free_pages {
+            true => expected.push((8905, extent * 8)),
+            false => expected.extend(lost.into_iter().map(|page| (8906, page))),
+        }
+    }
+    expected
 }
 
 /// Lists a page in a slot of an IAM page, if possible in one that is not in use.

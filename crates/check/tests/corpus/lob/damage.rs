@@ -75,6 +75,20 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
             image.edit(reference.from.page.page, |bytes| put_record(bytes, reference.at, other));
             vec![(8925, 1, other), (8964, 1, piece.at), owner(row)]
         }),
+        ("a link leads to the IAM page of its own values", BOTH, |image| {
+            let (_, (piece, reference, row)) = Values::find(image, Values::data);
+            let unit = Page::new(&image.page(piece.at.page.page)).header().alloc_unit();
+            let is_iam = |page: &u32| {
+                let bytes = image.page(*page);
+                let header = Page::new(&bytes).header();
+                (header.page_type, header.alloc_unit()) == (PageType::Iam as u8, unit)
+            };
+            let iam = (8..(image.bytes.len() / 8192) as u32).find(is_iam).expect("an IAM page");
+            let other = RecordId { page: PageId::new(1, iam), slot: 1 };
+            image.edit(reference.from.page.page, |bytes| put_record(bytes, reference.at, other));
+            // There never was a piece: the one that nothing leads to any more has lost its parent.
+            vec![(8965, 1, other), (8964, 1, piece.at), owner(row)]
+        }),
         ("the id of a piece of data changed", BOTH, |image| {
             let (_, (piece, _, row)) = Values::find(image, Values::data);
             image.edit(piece.at.page.page, |bytes| bytes[piece.offset + 7] ^= 0x10);

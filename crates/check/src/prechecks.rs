@@ -1,0 +1,130 @@
+//! The primitive checks (7984 to 7988): the leaf chains of the tables by which all others are found. A server ends its run
+//! when one of them fails.
+
+use std::collections::BTreeSet;
+
+use catalog::{ChainFault, Database, Fetched, Gap, UnitKind, fetch};
+use format::{AllocUnitId, PageId};
+use source::PageSource;
+
+use crate::finding::{Finding, Owner, Value};
+use crate::registry::{self, Phase};
+
+/// Tables whose leaf chain CHECKDB walks before all else: sysrscols, sysrowsets, sysallocunits, and in 2005 those that
+/// stood for sysrscols.
+const CRITICAL: [i32; 5] = [3, 4, 5, 7, 13];
+const SYSALLOCUNITS: i32 = 7;
+/// What is wrong with the chains, as far as they were read.
+pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if database.boot.is_none() {
+        return findings;
+    }
+    for gap in database.gaps.iter().filter(|gap| CRITICAL.contains(&gap.object_id)) {
+        let finding = gap.fault.and_then(|fault| primitive(gap, fault));
+        findings.extend(finding.map(|finding| match is_led_astray(database, gap) {
+            true => from_boot_page(finding),
+            false => finding,
+        }));
+    }
+    roots(source, database, &mut findings);
+    findings
+}
+
+/// The tables of which a server says no more than what is wrong with their pages (5233): it has ended its run.
+#[derive(Debug, Default)]
+pub(crate) struct Ended(BTreeSet<i32>);
+
+impl Ended {
+    /// The tables whose pre-checks failed.
+    pub(crate) fn by(source: &dyn PageSource, database: &Database) -> Self {
+        Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
+    }
+
+    /// Whether an owner is one of them. Without the row of its rowset, the id of its unit tells.
+    pub(crate) fn contains(&self, owner: &Owner) -> bool {
+        let is_of = |object_id: &i32| {
+            let unit = AllocUnitId::from_header(0, object_id.cast_unsigned());
+            owner.object_id == *object_id || owner.object_id == 0 && owner.alloc_unit == unit
+        };
+        self.0.iter().any(is_of)
+    }
+
+    /// Whether a finding says more than a server would. What it says of other tables is told all the same.
+    pub(crate) fn leaves_out(&self, finding: &Finding) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let is_of_system = finding.owner.is_some_and(|owner| self.contains(&owner));
+        match finding.check.phase {
+            _ if finding.check == &registry::PAGE_IO_NO_METADATA || finding.check == &registry::PAGE_ID_NO_METADATA => {
+                false
+            }
+            Phase::Primitive | Phase::Allocation | Phase::Catalog | Phase::Log => false,
+            Phase::Metadata => finding.check == &registry::CATALOG_UNUSABLE,
+            _ => is_of_system || finding.check.policy.is_explained && finding.object_id().is_none(),
+        }
+    }
+}
+
+/// Whether the chain of sysallocunits ends where it begins, at the page to which the boot page leads.
+pub(crate) fn is_led_astray(database: &Database, gap: &Gap) -> bool {
+    gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault))
+}
+
+/// Whether a walk over sysallocunits ended at the page to which the boot page leads.
+fn is_at_start(database: &Database, fault: ChainFault) -> bool {
+    let first = database.boot.as_ref().map(|boot| boot.first_sysallocunits);
+    match fault {
+        ChainFault::Unreadable { page } | ChainFault::PageType { page, .. } => Some(page) == first,
+        ChainFault::OtherUnit { page, .. } | ChainFault::Linkage { page, .. } => page.is_none(),
+        ChainFault::Unread { .. } | ChainFault::Loop { .. } => false,
+    }
+}
+
+/// For the first page, the boot page is the predecessor.
+fn from_boot_page(finding: Finding) -> Finding {
+    match finding.ref_page {
+        None => finding.ref_page(PageId::BOOT),
+        Some(_) => finding.page(PageId::BOOT),
+    }
+}
+
+/// The roots of the critical tables: 7985 for one that is damaged, although all rows were found along the leaves.
+fn roots(source: &dyn PageSource, database: &Database, findings: &mut Vec<Finding>) {
+    for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
+        let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
+        for unit in units.filter(|unit| unit.kind == UnitKind::InRow && !unit.root.is_none()) {
+            let is_damaged = matches!(fetch(source, unit.root), Fetched::Damaged(_) | Fetched::WrongId(_));
+            if is_damaged && database.gap(rowset.object_id).is_none_or(|gap| gap.fault.is_none()) {
+                let owner =
+                    Owner { object_id: rowset.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
+                findings.push(Finding::new(&registry::PRIMITIVE_UNREADABLE).owner(owner).page(unit.root));
+            }
+        }
+    }
+}
+
+fn primitive(gap: &Gap, fault: ChainFault) -> Option<Finding> {
+    let about = |check, page: PageId| {
+        let owner = Owner { object_id: gap.object_id, index_id: 1, ..Owner::unknown(format::AllocUnitId(0)) };
+        Finding::new(check).owner(owner).page(page)
+    };
+    Some(match fault {
+        ChainFault::Unread { .. } => return None,
+        ChainFault::Unreadable { page } => about(&registry::PRIMITIVE_UNREADABLE, page),
+        ChainFault::PageType { page, page_type } => {
+            about(&registry::PRIMITIVE_PAGE_TYPE, page).number("page_type", page_type)
+        }
+        ChainFault::OtherUnit { page, next, found, expected } => {
+            let mut finding = about(&registry::PRIMITIVE_OTHER_UNIT, page).ref_page(next);
+            finding.evidence.push(("found_unit", Value::Text(found.to_string())));
+            finding.evidence.push(("expected_unit", Value::Text(expected.to_string())));
+            finding
+        }
+        ChainFault::Linkage { page, next, prev } => {
+            about(&registry::PRIMITIVE_LINKAGE, page).ref_page(next).page_value("found_prev", prev)
+        }
+        ChainFault::Loop { page } => about(&registry::PRIMITIVE_LOOP, page),
+    })
+}
