@@ -7,12 +7,13 @@ use crate::coverage::Coverage;
 use crate::finding::Finding;
 use crate::ledger::FindingCollector;
 use crate::registry::{self, Check, limits};
+use crate::warnings;
 
 /// Stripes that were not given: what is there is not verified.
 pub(crate) fn note_missing_stripes(source: &dyn PageSource, coverage: &mut Coverage) {
-    let missing = source.backup().map_or(0, BackupPages::missing_stripes);
-    if missing > 0 {
-        coverage.note(&limits::BACKUP_STRIPES, "backup", missing.into());
+    let Some(backup) = source.backup() else { return };
+    if let Some(which) = warnings::missing_stripes(backup) {
+        coverage.note(limits::BACKUP_STRIPES.with(&[&which]), "backup", backup.missing_stripes().into());
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use crate::context::Context;
 use crate::ledger::FindingCollector;
-use crate::registry::Phase;
+use crate::registry::limits::Limit;
+use crate::registry::{Phase, limits};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
@@ -28,6 +29,15 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &F
     let lost = swept.units.touched().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
     damaged.extend(lost.map(|(at, _)| at as UnitIndex));
     damaged
+}
+
+/// Why damage is assumed in one of these units: pages in a file that was not given are no damage.
+pub(crate) fn why_partly_known<'u>(
+    context: &Context<'_>,
+    units: impl IntoIterator<Item = &'u UnitIndex>,
+) -> &'static Limit {
+    let is_in_missing_file = units.into_iter().any(|unit| context.survey.partial_units.contains(unit));
+    if is_in_missing_file { &limits::INDEX_FILE_NOT_GIVEN } else { &limits::INDEX_DAMAGED }
 }
 
 /// Units of the catalog that findings of some phases name.

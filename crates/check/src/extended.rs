@@ -9,7 +9,7 @@ use format::record::Record;
 
 use crate::context::Context;
 use crate::coverage::Coverage;
-use crate::damage::partly_known_units;
+use crate::damage::{partly_known_units, why_partly_known};
 use crate::finding::Finding;
 use crate::forwarding::is_live;
 use crate::ledger::FindingCollector;
@@ -46,8 +46,9 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Find
                 Some(documents) if documents.is_in_scope(context) => {
                     coverage.note(&limits::EXTENDED_XML_CONTENT, name(index), 0);
                     let damaged = damaged.get_or_insert_with(|| partly_known_units(context, swept, findings));
-                    if [documents.base, documents.nodes].iter().any(|unit| damaged.contains(unit)) {
-                        coverage.note_as(WHAT, &limits::INDEX_DAMAGED, name(index), 0);
+                    let units = [documents.base, documents.nodes];
+                    if units.iter().any(|unit| damaged.contains(unit)) {
+                        coverage.note_as(WHAT, why_partly_known(context, &units), name(index), 0);
                     } else {
                         documents.compare(context, swept, findings, coverage);
                     }

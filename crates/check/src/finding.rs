@@ -265,8 +265,18 @@ impl Finding {
 
     /// The message text.
     pub fn text(&self, names: &Names<'_>) -> String {
+        self.filled(self.check.template, names)
+    }
+
+    /// What is wrong, in a few words.
+    pub fn brief(&self, names: &Names<'_>) -> String {
+        self.filled(self.check.brief, names)
+    }
+
+    /// A text with the values of this finding in its named places.
+    fn filled(&self, template: &str, names: &Names<'_>) -> String {
         let mut text = String::new();
-        let mut rest = self.check.template;
+        let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((place, behind)) = after.split_once('}') else { break };
             text.push_str(before);

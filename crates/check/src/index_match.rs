@@ -12,7 +12,7 @@ use catalog::Database;
 
 use crate::by_plan::ByPlan;
 use crate::context::Context;
-use crate::damage::{damaged_units, named};
+use crate::damage::{damaged_units, named, why_partly_known};
 use crate::finding::{Finding, Owner};
 use crate::hash::Sum;
 use crate::outcome::Results;
@@ -223,7 +223,10 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         outcome.indexes_in_scope += 1;
         // It may have pages after all, if its IAM chain is broken.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
-            true => coverage.note(&limits::INDEX_DAMAGED, empty.name(context.database), 1),
+            true => {
+                let limit = why_partly_known(context, index.iter().chain(&table));
+                coverage.note(limit, empty.name(context.database), 1);
+            }
             false => outcome.indexes_compared += 1,
         }
     }
@@ -241,7 +244,8 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
             coverage.note(&limits::INDEX_ROWS_FORM, &plan.name, rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // CHECKDB reports the root cause: no 8951 for rows that a damaged page has lost.
-            coverage.note(&limits::INDEX_DAMAGED, &plan.name, 1);
+            let off_row = plan.text_units.iter().filter(|_| off_row_is_damaged);
+            coverage.note(why_partly_known(context, units().chain(off_row)), &plan.name, 1);
         } else if sums.off_row > 0 && is_endless {
             coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, &plan.name, 0);
         } else if sums.too_expensive > 0 {

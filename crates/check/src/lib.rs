@@ -80,6 +80,7 @@ mod tree;
 mod units;
 mod unmatched;
 mod values;
+mod warnings;
 mod wire;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
@@ -94,11 +95,12 @@ pub use log_audit::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
-pub use progress::{Progress, Silent};
+pub use progress::{Progress, Silent, phase_words};
 pub use report::{
-    BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts, Sample, Statistics,
-    UnitFileTotals, UnitTotals,
+    BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
+    Sample, Statistics, UnitFileTotals, UnitTotals,
 };
 pub use run::{database_name, report_of_audit, run};
+pub use warnings::{Warning, not_recovered, warnings};
 #[doc(hidden)]
 pub use wire::SumsError;

@@ -279,7 +279,7 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sum
     let mut units = plan.text_units.iter().chain([&plan.in_row]);
     let is_partly_known = |unit: &UnitIndex| {
         let is_whole = tally(unit).is_none_or(|tally| tally.lost_pages() == tally.bad_pages);
-        !is_whole || context.survey.broken_chains.contains(unit) || context.survey.partial_units.contains(unit)
+        !is_whole || context.survey.broken_chains.contains(unit)
     };
     if let Some(limit) = plan.why_not.filter(|_| in_row.pages() > 0 || plan.is_unknown) {
         Some(limit)
@@ -287,6 +287,8 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sum
         Some(&limits::LOB_ROWS_UNKNOWN)
     } else if units.clone().any(|unit| context.units.get(*unit).is_some_and(|unit| !context.in_scope(unit))) {
         Some(&limits::LOB_OUT_OF_SCOPE)
+    } else if units.clone().any(|unit| context.survey.partial_units.contains(unit)) {
+        Some(&limits::LOB_FILE_NOT_GIVEN)
     } else if units.any(is_partly_known) {
         Some(&limits::LOB_PAGES_UNKNOWN)
     } else if sums.get(plan.in_row).undescribed > 0 {

@@ -1,12 +1,28 @@
-//! Telling how far a run is.
+//! How far a run is.
 
 /// Listens to a run. Called from several threads.
 pub trait Progress: Sync {
-    /// A phase starts; `pages` is its length if it can be foreseen, else 0.
+    /// A phase starts ([`phase_words`] says what happens in it); `pages` is its length if it can be foreseen, else 0.
     fn phase(&self, name: &'static str, pages: u64);
 
     /// So many more pages of the phase are done.
     fn advance(&self, pages: u64);
+}
+
+/// What happens in a phase, in words for people; its name where it has no other.
+pub fn phase_words(name: &'static str) -> &'static str {
+    match name {
+        "spool" => "copying standard input",
+        "load" => "reading the catalog",
+        "recover" => "looking for changes in the log",
+        "survey" => "reading allocation maps",
+        "sweep" => "reading pages",
+        "compare" => "comparing indexes with tables",
+        "catalog" => "checking the catalog",
+        "constraints" => "checking constraints",
+        "container" => "checking the rest of the backup",
+        name => name,
+    }
 }
 
 /// Reports nothing.

@@ -233,6 +233,8 @@ pub struct Check {
     pub policy: Policy,
     /// Message text with named places, see [`crate::finding`].
     pub template: &'static str,
+    /// What is wrong, in a few words for a summary, with named places of the message, and page and slot.
+    pub brief: &'static str,
     /// What must be true.
     pub invariant: &'static str,
     /// What breaks it.
@@ -286,6 +288,17 @@ mod tests {
             }
             for text in [check.invariant, check.cause, check.action] {
                 assert!(text.ends_with('.'), "{}: {text:?}", check.id);
+            }
+        }
+    }
+
+    #[test]
+    fn briefs_fit_on_a_line_and_name_only_what_findings_have() {
+        for check in ALL {
+            assert!(check.brief.len() <= 80 && !check.brief.ends_with('.'), "{}: {}", check.id, check.brief);
+            for place in check.brief.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+                let is_of_any = ["page", "ref_page", "slot", "ref_slot"].contains(&place);
+                assert!(is_of_any || check.template.contains(&format!("{{{place}")), "{}: {place}", check.id);
             }
         }
     }

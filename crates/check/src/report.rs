@@ -9,12 +9,15 @@ use crate::findings::{ErrorCounts, Findings};
 use crate::options::Options;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
+use crate::warnings::Warning;
 
 /// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The database.
     pub database: DatabaseSummary,
+    /// What the reader must know about the input first.
+    pub warnings: Vec<Warning>,
     /// What was asked for.
     pub options: Options,
     /// Objects and indexes in scope, by object id, index id, partition.
@@ -66,6 +69,19 @@ pub struct DatabaseSummary {
     pub clean_shutdown: Option<bool>,
     /// The data files.
     pub files: Vec<FileSummary>,
+    /// The backup that the pages are from, if they are from one.
+    pub backup: Option<BackupSummary>,
+}
+
+/// The backup set whose state of the database was checked.
+#[derive(Clone, Debug)]
+pub struct BackupSummary {
+    /// What the set is, as RESTORE HEADERONLY names it.
+    pub kind: &'static str,
+    /// Position in its file, from 1.
+    pub set: u16,
+    /// When the backup finished, in the local time of the server.
+    pub finished: Option<String>,
 }
 
 /// A data file of the checked database.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use catalog::Database;
-use source::PageSource;
+use source::{BackupPages, PageSource};
 
 use crate::accounting::{Meter, Metered, Phases};
 use crate::beyond::Beyond;
@@ -22,13 +22,13 @@ use crate::memory::MemoryBudget;
 use crate::options::{Options, Scope};
 use crate::outcome::{Outcome, Results};
 use crate::progress::Progress;
-use crate::report::{BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
+use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
 use crate::row_check::Stage;
 use crate::spill::TempStore;
 use crate::units::Units;
 use crate::{
     broker, catalog_rules, columns, container, encryption, inventory, metadata, prechecks, reckon, settle, survey,
-    sweep, system,
+    sweep, system, warnings,
 };
 
 /// Checks the database whose pages `source` has and whose catalog was read into `database`.
@@ -216,6 +216,9 @@ impl<'a> Run<'a> {
 
     fn check_container(&mut self) {
         if self.options.scope == Scope::Database {
+            if self.source.backup().is_some() {
+                self.progress.phase("container", 0);
+            }
             container::check(self.source, &mut self.findings, &mut self.coverage, &mut self.read_errors);
         }
     }
@@ -238,6 +241,7 @@ impl<'a> Run<'a> {
         let counters = system::counters().into_iter().zip(self.counters);
         Report {
             database: summary(source, self.database),
+            warnings: warnings::warnings(source, self.database),
             options: self.options.clone(),
             rowsets,
             findings: settled.findings,
@@ -295,6 +299,7 @@ impl<'a> Run<'a> {
         let (not_verified, notes) = self.coverage.into_lists();
         Report {
             database: summary(source, database),
+            warnings: warnings::warnings(source, database),
             options: options.clone(),
             rowsets: Vec::new(),
             findings: kept.finish(),
@@ -321,10 +326,11 @@ pub fn database_name(source: &dyn PageSource, database: &Database) -> String {
 fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
     let files = source.files();
     let boot = database.boot.as_ref();
+    let label = source.backup().map(BackupPages::set);
     DatabaseSummary {
         name: database_name(source, database),
         id: boot.map_or(0, |boot| boot.database_id),
-        version: boot.map_or(0, |boot| boot.version),
+        version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
         clean_shutdown: boot.map(catalog::Boot::clean_shutdown),
         files: files
             .iter()
@@ -335,5 +341,10 @@ fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
                 pages: file.pages,
             })
             .collect(),
+        backup: label.map(|label| BackupSummary {
+            kind: label.kind.name(),
+            set: label.position,
+            finished: label.finished.clone(),
+        }),
     }
 }

@@ -1,10 +1,12 @@
 //! `mdfsck check`.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io;
 
 use catalog::Database;
-use check::{NotVerified, Options, Report, Scope};
-use format::version;
+use check::registry::limits::Limit;
+use check::{Finding, NotVerified, Options, Report, Scope};
 use report::errorlog::Statement;
 use report::{Format, View};
 use source::{PageSource, Throttled};
@@ -14,8 +16,8 @@ use crate::error_log::{self, ErrorLog};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
 use crate::output::Target;
-use crate::spool::Spool;
-use crate::{audit, nice, progress, recover, scope, size};
+use crate::spool::{self, Spool};
+use crate::{audit, nice, progress, recover, scope, size, terminal};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if arguments.nice
@@ -24,16 +26,20 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
+    temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    let listener = progress::listener(arguments.progress);
     let reading = Reading {
         sets: &arguments.set,
         direct: arguments.direct,
-        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit },
+        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress: listener.as_ref() },
         memory: *memory,
         stop: &arguments.stop,
     };
     let input = Input::open(&arguments.paths, &reading)?;
     let source = input.pages();
+    listener.phase("load", 0);
     let as_stored = catalog::load(source);
+    listener.phase("recover", 0);
     let (log_audit, recovered) = audit::beside(
         arguments.maxdop,
         || audit::of_check(arguments, source, &as_stored),
@@ -41,7 +47,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     );
     let mut recovered = recovered?;
     let (pages, database) = recovered.view(source, as_stored);
-    warn_about_files(pages, &database);
+    check::warnings(pages, &database).iter().for_each(|warning| warn(&warning.text));
     let mut options = Options {
         scope: scope_of(arguments, &database)?,
         physical_only: arguments.physical_only,
@@ -71,28 +77,33 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         options.memory_bytes = Some(granted - recovered.kept_bytes());
     }
     if arguments.estimate_only {
+        drop(listener);
         return estimate(source, &mut recovered, &database, &options, arguments);
     }
     let source = recovered.pages_or(source);
     // Opened before the run, so that a path that cannot be written does not cost a night.
     let out = Target::open(arguments.output.as_deref(), source)?;
     let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-    let report = {
-        let listener = progress::listener(arguments.progress);
-        match arguments.io_limit {
-            Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
-            None => check::run(source, &database, &options, listener.as_ref()),
-        }
+    let report = match arguments.io_limit {
+        Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
+        None => check::run(source, &database, &options, listener.as_ref()),
     };
+    // No bar among the results.
+    drop(listener);
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let format = arguments.format();
-    let written = out.write(|out| report::write(format, &report, view, out));
+    let status = status(&report, arguments.exit_zero_on_incomplete);
+    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
+        true => terminal::write_summary(&report, view, (arguments, status), out),
+        false => report::write(format, &report, view, out),
+    });
     for notice in &report.notices {
         warn(notice);
     }
-    for error in
-        report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
-    {
+    // That a file was cut was said before the run.
+    let is_new = |error: &&str| report.warnings.iter().all(|warning| warning.text != *error);
+    let read_errors = report.read_errors.iter().map(String::as_str).filter(is_new);
+    for error in read_errors.chain(report.findings.error()).chain(report.demoted.error()) {
         warn(error);
     }
     // Not among the results: they are the same for a database and every backup of it.
@@ -107,7 +118,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         let _ = report::statistics::write(&report, &mut io::stderr().lock());
     }
     // If results could not be shown, the exit status still has them.
-    let status = status(&report, arguments.exit_zero_on_incomplete) | written.map_or_else(Failure::report, |()| 0);
+    let status = status | written.map_or_else(Failure::report, |()| 0);
     if error_log.is_some() || arguments.log {
         let who = error_log::who();
         let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
@@ -119,12 +130,19 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
 
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
 fn report_what_has_no_row(report: &Report, view: View) {
-    for entry in &report.not_verified {
+    let (shown, follows) = report::not_verified::split(report);
+    for entry in shown {
         let allowed = if report.is_allowed(entry.limit) { ", allowed" } else { "" };
         let NotVerified { what, scope, reason, limit, .. } = entry;
         warn(format!("not verified: {what}, {scope}: {reason} ({}{allowed})", limit.id));
     }
-    for finding in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
+    if !follows.is_empty() {
+        let more = follows.len();
+        warn(format!("not verified: what depends on the missing stripes: {more} more (--format json lists all)"));
+    }
+    let folded: BTreeSet<&Limit> = follows.iter().map(|entry| entry.limit).collect();
+    let is_shown = |finding: &Cow<'_, Finding>| finding.demoted_by.is_none_or(|limit| !folded.contains(limit));
+    for finding in report.demoted.iter().filter(is_shown).take(view.max_findings.unwrap_or(usize::MAX)) {
         let limit = finding.demoted_by.map_or("", |limit| limit.id);
         let (number, text) = (finding.check.msg, finding.text(&report.names()));
         warn(format!("not verified ({limit}): message {number}, state {}: {text}", finding.state));
@@ -172,36 +190,6 @@ fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Fa
     ids.sort_unstable();
     ids.dedup();
     Ok(Scope::Tables(ids))
-}
-
-/// What the reader of the results must know about the files.
-fn warn_about_files(source: &dyn PageSource, database: &Database) {
-    let backup = source.backup();
-    match backup.map(|backup| (source.in_flight(), backup.missing_stripes())) {
-        None | Some((Some([]), _)) => {}
-        Some((Some(pages), _)) => warn(format!(
-            "{} pages are in flight: the log in the backup still changes them; findings that may depend on them are not \
-             verified",
-            pages.len()
-        )),
-        Some((None, 0)) => warn("the backup's log could not be read; pages are checked without it"),
-        Some((None, missing)) => {
-            warn(format!("{missing} stripes of the backup are missing; only the pages in the others are checked"))
-        }
-    }
-    if let Some(others) = backup.map(source::BackupPages::other_sets).filter(|others| !others.is_empty()) {
-        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
-        warn(format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", ")));
-    }
-    recover::warn_if_not_recovered(source, database, "checked");
-    let Some(boot) = &database.boot else { return };
-    if boot.version > version::NEWEST {
-        warn(format!(
-            "database version {} is newer than {}, the newest that this program knows",
-            boot.version,
-            version::NEWEST
-        ));
-    }
 }
 
 /// A grant that is too small is refused before the run, with the minimum.

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use source::ReadFaults;
 
+use crate::progress;
+
 /// Ends a command: one line for stderr and a status.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -55,7 +57,8 @@ impl Failure {
 impl From<source::OpenError> for Failure {
     fn from(error: source::OpenError) -> Self {
         match error {
-            source::OpenError::StandardInput
+            source::OpenError::StandardInput(_)
+            | source::OpenError::Pipe { .. }
             | source::OpenError::Nothing
             | source::OpenError::EndsLater { .. }
             | source::OpenError::SeveralDatabases { .. }
@@ -86,5 +89,5 @@ pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
 /// Writes one line to stderr. A failure of that cannot be reported anywhere.
 pub(crate) fn warn(text: impl Display) {
     let line: String = text.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let _ = writeln!(io::stderr(), "mdfsck: {line}");
+    progress::without_bar(|| _ = writeln!(io::stderr(), "mdfsck: {line}"));
 }

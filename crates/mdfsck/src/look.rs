@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
-use source::{DataFiles, PageSource};
+use source::{DataFiles, OpenError, PageSource, StandardInput};
 
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TablesArguments};
 use crate::failure::{Failure, report_read_faults, warn};
@@ -37,6 +37,9 @@ fn is_pipe(path: &Path) -> bool {
 
 /// The labels of backup files.
 fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.paths.iter().filter(|path| is_pipe(path)).count() > 1 {
+        return Err(OpenError::StandardInput(StandardInput::Twice).into());
+    }
     let look = |path: &PathBuf| match is_pipe(path) {
         true => source::backup::media_from(path, Box::new(io::stdin())),
         false => source::backup::media(path),

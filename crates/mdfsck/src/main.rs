@@ -31,6 +31,7 @@ mod recover;
 mod scope;
 mod size;
 mod spool;
+mod terminal;
 
 use std::process::ExitCode;
 

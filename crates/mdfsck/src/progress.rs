@@ -1,14 +1,25 @@
 //! Progress reports on stderr.
 
+#[cfg(unix)]
+mod interrupt;
+
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use check::{Progress, Silent};
+use check::{Progress, Silent, phase_words};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::ProgressKind;
+
+/// Time between two drawings of a spinner.
+const TICK: Duration = Duration::from_millis(100);
+/// On a narrower terminal a bar has no numbers of pages.
+const WIDE_COLUMNS: u16 = 72;
+
+/// The bar on the terminal, if there is one: a line of text goes above it.
+static ACTIVE: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// The listener for `kind`.
 pub(crate) fn listener(kind: ProgressKind) -> Box<dyn Progress> {
@@ -21,23 +32,54 @@ pub(crate) fn listener(kind: ProgressKind) -> Box<dyn Progress> {
     }
 }
 
-/// A bar that redraws itself and vanishes at the end.
+/// Writes to stderr without a bar in the way.
+pub(crate) fn without_bar(write: impl FnOnce()) {
+    match ACTIVE.lock().ok().and_then(|active| active.clone()) {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+/// A bar that redraws itself and vanishes at the end; a spinner where the length of a phase is not known.
 struct Bar(ProgressBar);
 
 impl Bar {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{msg:12} [{bar:40}] {pos}/{len} pages, {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+        bar.enable_steady_tick(TICK);
+        if let Ok(mut active) = ACTIVE.lock() {
+            *active = Some(bar.clone());
+        }
+        #[cfg(unix)]
+        interrupt::clear_bar_on_signals();
         Self(bar)
+    }
+}
+
+/// The phase in which standard input is copied; it counts bytes, and how many there will be is not known.
+pub(crate) const SPOOL: &str = "spool";
+
+/// What a bar shows in a phase of `pages` pages.
+fn template(name: &str, pages: u64, columns: u16) -> &'static str {
+    match (pages, columns) {
+        (0, _) if name == SPOOL => "{spinner} {msg}, {bytes}, {elapsed}",
+        (0, _) => "{spinner} {msg}, {elapsed}",
+        (_, WIDE_COLUMNS..) => "{msg} {percent:>3}% [{wide_bar}] {human_pos}/{human_len} pages, {eta} left",
+        (..) => "{msg} {percent:>3}% [{wide_bar}] {eta} left",
     }
 }
 
 impl Progress for Bar {
     fn phase(&self, name: &'static str, pages: u64) {
+        let columns = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+        let style = ProgressStyle::with_template(template(name, pages, columns));
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        // The numbers first: a bar without a length would be drawn full.
         self.0.set_length(pages);
-        self.0.set_message(name);
+        self.0.set_position(0);
         self.0.reset();
+        self.0.set_message(phase_words(name));
+        self.0.set_style(style.progress_chars("=> ").tick_chars(r"-\|/ "));
     }
 
     fn advance(&self, pages: u64) {
@@ -47,11 +89,15 @@ impl Progress for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
+        if let Ok(mut active) = ACTIVE.lock() {
+            *active = None;
+        }
         self.0.finish_and_clear();
     }
 }
 
-/// Lines `phase current maximum`, or the same as JSON: at the start and end of a phase and once per second between.
+/// Lines `phase percent current maximum eta`, or the same as JSON: at the start and end of a phase and once per second
+/// between, no line twice. What is not known is `-`.
 struct Lines {
     json: bool,
     done: AtomicU64,
@@ -61,7 +107,10 @@ struct Lines {
 struct Phase {
     name: &'static str,
     pages: u64,
+    started: Instant,
     reported: Instant,
+    /// The last line.
+    line: String,
 }
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -71,24 +120,47 @@ impl Lines {
         Self { json, done: AtomicU64::new(0), phase: Mutex::new(None) }
     }
 
-    fn report(&self, phase: &Phase) {
-        let (name, pages, done) = (phase.name, phase.pages, self.done.load(Ordering::Relaxed));
-        let line = match self.json {
-            true => serde_json::json!({"phase": name, "current": done, "maximum": pages}).to_string(),
-            false => format!("{name} {done} {pages}"),
-        };
-        let _ = writeln!(io::stderr(), "{line}");
+    /// Writes the line of a phase, unless it is the last one again.
+    fn report(&self, phase: &mut Phase) {
+        let done = self.done.load(Ordering::Relaxed);
+        let line = line(self.json, phase.name, (done, phase.pages), phase.started.elapsed());
+        if line != phase.line {
+            without_bar(|| _ = writeln!(io::stderr(), "{line}"));
+            phase.line = line;
+        }
     }
+}
+
+/// What is said of a phase of which `done` of `pages` pages are done, `elapsed` after its start.
+fn line(json: bool, name: &'static str, (done, pages): (u64, u64), elapsed: Duration) -> String {
+    let has_length = pages > 0;
+    let percent = has_length.then(|| done.min(pages) * 100 / pages);
+    let left = pages.saturating_sub(done);
+    let eta = (has_length && done > 0).then(|| (elapsed.as_secs_f64() * left as f64 / done as f64).round() as u64);
+    let words = phase_words(name);
+    if json {
+        let line = serde_json::json!({
+            "phase": name, "current": done, "maximum": pages, "percent": percent, "eta_seconds": eta, "text": words,
+        });
+        return line.to_string();
+    }
+    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    format!("{} {} {done} {pages} {}", words.replace(' ', "-"), number(percent), number(eta))
 }
 
 impl Progress for Lines {
     fn phase(&self, name: &'static str, pages: u64) {
         let Ok(mut current) = self.phase.lock() else { return };
-        if let Some(ended) = current.take() {
-            self.report(&ended);
+        // What is announced again goes on.
+        if pages == 0 && current.as_ref().is_some_and(|phase| phase.name == name) {
+            return;
+        }
+        if let Some(mut ended) = current.take() {
+            self.report(&mut ended);
         }
         self.done.store(0, Ordering::Relaxed);
-        self.report(current.insert(Phase { name, pages, reported: Instant::now() }));
+        let now = Instant::now();
+        self.report(current.insert(Phase { name, pages, started: now, reported: now, line: String::new() }));
     }
 
     fn advance(&self, pages: u64) {
@@ -104,8 +176,36 @@ impl Progress for Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        if let Ok(Some(phase)) = self.phase.get_mut().map(Option::take) {
-            self.report(&phase);
+        if let Ok(Some(mut phase)) = self.phase.get_mut().map(Option::take) {
+            self.report(&mut phase);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_percent_and_time_left_where_they_are_known() {
+        let after = |seconds| Duration::from_secs(seconds);
+        assert_eq!(line(false, "sweep", (0, 464), after(0)), "reading-pages 0 0 464 -");
+        assert_eq!(line(false, "sweep", (116, 464), after(10)), "reading-pages 25 116 464 30");
+        assert_eq!(line(false, "sweep", (464, 464), after(40)), "reading-pages 100 464 464 0");
+        assert_eq!(line(false, "survey", (0, 0), after(5)), "reading-allocation-maps - 0 0 -");
+        // More than was foreseen is no more than all.
+        assert_eq!(line(false, "sweep", (500, 464), after(40)), "reading-pages 100 500 464 0");
+        let json: serde_json::Value = serde_json::from_str(&line(true, "sweep", (116, 464), after(10))).unwrap();
+        assert_eq!((&json["phase"], &json["current"], &json["maximum"]), (&"sweep".into(), &116.into(), &464.into()));
+        assert_eq!((&json["percent"], &json["eta_seconds"]), (&25.into(), &30.into()));
+        assert_eq!(json["text"], "reading pages");
+    }
+
+    #[test]
+    fn a_phase_without_a_length_has_no_bar_and_a_narrow_bar_no_numbers() {
+        for (name, pages, columns) in [("survey", 0, 80), (SPOOL, 0, 80), ("sweep", 10, 80), ("sweep", 10, 50)] {
+            assert!(ProgressStyle::with_template(template(name, pages, columns)).is_ok());
+        }
+        assert!(!template("survey", 0, 80).contains("bar") && !template("sweep", 10, 50).contains("human_pos"));
     }
 }

@@ -189,12 +189,7 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
 
 /// Says that the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".
 pub(crate) fn warn_if_not_recovered(source: &dyn PageSource, database: &Database, done: &str) {
-    let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
-    if !is_clean && source.in_flight().is_none() && source.backup().is_none() {
-        warn(format!(
-            "the database was not shut down cleanly; its files are {done} as they are, without the changes in the log"
-        ));
-    }
+    check::not_recovered(source, database, done).iter().for_each(|warning| warn(&warning.text));
 }
 
 /// What recovery would need, as far as boot page and headers of the log say: no record is read.

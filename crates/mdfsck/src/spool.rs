@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use source::{Archive, FileKind, OpenError, identify};
+use check::Progress;
+use source::{Archive, FileKind, OpenError, StandardInput, identify};
 
 use crate::failure::{Failure, warn};
+use crate::progress::SPOOL;
 use crate::size;
 
 /// Bytes read at once, and the unit of holes.
@@ -18,19 +20,38 @@ pub(crate) struct Spool<'a> {
     pub(crate) directory: Option<&'a Path>,
     /// `--spool-limit`, in bytes.
     pub(crate) limit: u64,
+    /// Hears how much was copied.
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// Tries whether temporary files can be made in a folder, before a run that may need some takes a night.
+///
+/// # Errors
+/// If not.
+pub(crate) fn try_folder(folder: &Path) -> Result<(), Failure> {
+    let failed = |cause: io::Error| {
+        let text = cause.to_string();
+        // The name of the temporary file, which ends the text, means nothing to a user.
+        let text = text.split(" at path ").next().unwrap_or_default();
+        Failure::unable(format!("--temp-dir {}: no temporary file can be made there: {text}", folder.display()))
+    };
+    tempfile::tempfile_in(folder).map(drop).map_err(failed)
 }
 
 /// Keeps standard input, if a path is `-`.
 pub(crate) fn keep_input(paths: &[PathBuf], spool: &Spool<'_>) -> Result<Option<File>, Failure> {
-    if !paths.iter().any(|path| path.as_os_str() == "-") {
-        return Ok(None);
+    match paths.iter().filter(|path| path.as_os_str() == "-").count() {
+        0 => Ok(None),
+        1 => {
+            let directory = spool.directory.map_or_else(std::env::temp_dir, Path::to_owned);
+            keep(&mut io::stdin().lock(), &directory, spool).map(Some)
+        }
+        _ => Err(OpenError::StandardInput(StandardInput::Twice).into()),
     }
-    let directory = spool.directory.map_or_else(std::env::temp_dir, Path::to_owned);
-    keep(&mut io::stdin().lock(), &directory, spool.limit).map(Some)
 }
 
 /// Copies `input` to an unnamed file, zeros as holes.
-fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Failure> {
+fn keep(input: &mut dyn Read, directory: &Path, spool: &Spool<'_>) -> Result<File, Failure> {
     let unread = |error: io::Error| Failure::unable(format!("-: cannot be read: {error}"));
     let unkept = |error: io::Error| {
         Failure::unable(format!("{}: cannot keep standard input there: {error}; see --temp-dir", directory.display()))
@@ -55,21 +76,21 @@ fn keep(input: &mut dyn Read, directory: &Path, limit: u64) -> Result<File, Fail
                 if !matches!(identify(bytes), FileKind::Backup(_)) {
                     return Err(match Archive::of(bytes) {
                         Some(archive) => OpenError::Compressed { path: "-".into(), archive }.into(),
-                        None => OpenError::StandardInput.into(),
+                        None => OpenError::StandardInput(StandardInput::of(bytes)).into(),
                     });
                 }
-                warn(format!(
-                    "standard input is kept in {} first, as a check reads its pages in another order",
-                    directory.display()
-                ));
-                file.insert(tempfile::tempfile_in(directory).map_err(unkept)?)
+                let made = tempfile::tempfile_in(directory).map_err(unkept)?;
+                warn(format!("copying standard input to {} first", directory.display()));
+                spool.progress.phase(SPOOL, 0);
+                file.insert(made)
             }
         };
         total += filled as u64;
-        if total > limit {
+        spool.progress.advance(filled as u64);
+        if total > spool.limit {
             return Err(Failure::unable(format!(
                 "-: standard input is longer than {}; --spool-limit allows more, a file needs no copy",
-                size::text(limit)
+                size::text(spool.limit)
             )));
         }
         if bytes.iter().any(|&byte| byte != 0) {

@@ -43,6 +43,9 @@ pub const VERSION: u32 = 1;
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let listing = Listing::of(report);
     line(&Line::Run(run(report)), out)?;
+    for warning in &report.warnings {
+        line(&Line::Warning(lines::Warning { id: warning.id, text: &warning.text }), out)?;
+    }
     for rowset in report.rowsets.iter().filter(|rowset| rowset.pages() > 0) {
         line(&Line::Object(object(rowset)), out)?;
     }
@@ -124,7 +127,7 @@ fn run(report: &Report) -> lines::Run<'_> {
         tool: "mdfsck",
         version: env!("CARGO_PKG_VERSION"),
         database: &database.name,
-        db_version: database.version,
+        db_version: Some(database.version).filter(|&version| version != 0),
         clean_shutdown: database.clean_shutdown,
         files: files.collect(),
         recovery: report.options.recovery.as_ref().map(recovery),

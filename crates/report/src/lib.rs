@@ -8,6 +8,7 @@
 
 pub mod audit;
 pub mod backups;
+mod causes;
 pub mod chains;
 pub mod checkpoints;
 pub mod columns;
@@ -31,6 +32,7 @@ pub mod not_verified;
 pub mod page_dump;
 pub mod server_messages;
 pub mod statistics;
+pub mod summary;
 pub mod tableresults;
 pub mod tables;
 pub mod text;

@@ -1,11 +1,12 @@
 //! What was requested and could not be verified, in every format. And notes, which are merely worth knowing.
 
-use std::collections::BTreeMap;
 use std::io;
 
-use check::registry::limits::{ALL, Limit, LimitKind};
+use check::registry::limits::{self, Limit, LimitKind};
 use check::{NotVerified, Report};
 
+use crate::causes::by_cause;
+pub use crate::causes::split;
 use crate::text_table::{printable, width};
 use crate::{View, message};
 
@@ -25,7 +26,8 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
             writeln!(out, "{share}")?;
         }
         let mut kind = None;
-        for (cause, places) in by_cause(&report.not_verified) {
+        let (shown, follows) = split(report);
+        for (cause, places) in by_cause(shown.into_iter()) {
             let limit = cause.limit;
             if kind != Some(limit.kind) {
                 writeln!(out, "  {}:", heading(limit.kind))?;
@@ -34,13 +36,16 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
             let allowed = if report.is_allowed(limit) { ", allowed" } else { "" };
             writeln!(out, "    {} ({}{allowed})", printable(cause.reason), limit.id)?;
             write_places(&places, out)?;
+            if limit == &limits::BACKUP_STRIPES && !follows.is_empty() {
+                writeln!(out, "      what depends on these pages: {} more (--format json lists all)", follows.len())?;
+            }
             write_demoted(report, (limit, view), out)?;
         }
     }
     if !report.notes.is_empty() && !view.no_infomsgs {
         writeln!(out)?;
         writeln!(out, "Notes:")?;
-        for (cause, places) in by_cause(&report.notes) {
+        for (cause, places) in by_cause(report.notes.iter()) {
             writeln!(out, "    {} ({})", printable(cause.reason), cause.limit.id)?;
             write_places(&places, out)?;
         }
@@ -77,27 +82,6 @@ pub fn headline(report: &Report) -> String {
         count => format!(" (--allow accepts {count} of them)"),
     };
     format!("Incomplete: {what} asked for could not be verified{allowed}. 'mdfsck explain ID' says more.")
-}
-
-/// The common cause of several places: sorted by kind, then by registry.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Cause<'a> {
-    kind: LimitKind,
-    position: usize,
-    reason: &'a str,
-    limit: &'static Limit,
-}
-
-/// The entries of each cause, in their order.
-fn by_cause(entries: &[NotVerified]) -> BTreeMap<Cause<'_>, Vec<&NotVerified>> {
-    let mut causes: BTreeMap<Cause<'_>, Vec<&NotVerified>> = BTreeMap::new();
-    for entry in entries {
-        let limit = entry.limit;
-        let position = ALL.iter().position(|other| *other == limit).unwrap_or(ALL.len());
-        let cause = Cause { kind: limit.kind, position, reason: &entry.reason, limit };
-        causes.entry(cause).or_default().push(entry);
-    }
-    causes
 }
 
 fn heading(kind: LimitKind) -> &'static str {

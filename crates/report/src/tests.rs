@@ -6,6 +6,7 @@ mod transcripts;
 mod wording;
 
 use check::NotVerified;
+use check::registry::limits;
 
 use crate::fixture::{case_16, report, rowset, shown};
 use crate::{Columns, Format, View};
@@ -127,6 +128,42 @@ fn names_from_the_file_cannot_break_lines() {
     report.rowsets = vec![rowset("dbo", "x\u{1b}[2J", 5, (0, 0))];
     let text = shown(Format::Text, &report, View::default());
     assert!(text.starts_with("DBCC results for 'a\\u{a}b'.\nDBCC results for 'x\\u{1b}[2J'.\n"), "{text}");
+}
+
+#[test]
+fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
+    let mut report = report("Shop", 5);
+    let of = |limit, what| NotVerified { limit, ..not_verified(what, "dbo.Orders", 1) };
+    report.not_verified = vec![
+        of(&limits::PAGES_UNREADABLE, "pages"),
+        of(&limits::INDEX_DAMAGED, "index rows against table rows"),
+        of(&limits::COLUMN_XML_OFF_ROW, "column values"),
+        of(&limits::BACKUP_STRIPES, "stripes"),
+    ];
+    let text = shown(Format::Text, &report, QUIET);
+    let (stripes, other) = (text.find("(backup.stripes)").unwrap(), text.find("(column.xml-off-row)").unwrap());
+    assert!(stripes < other && text.contains("depends on these pages: 2 more (--format json lists all)"), "{text}");
+    assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
+    assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
+    // Damage may be the cause where there are findings.
+    report.findings = case_16().findings;
+    let text = shown(Format::Text, &report, QUIET);
+    assert!(text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
+}
+
+#[test]
+fn what_is_missing_comes_before_what_follows_from_it() {
+    let mut report = report("Shop", 5);
+    let of = |limit, what| NotVerified { limit, ..not_verified(what, "file 3 (orders_2)", 0) };
+    report.not_verified = vec![
+        of(&limits::TREE_IAM_CHAIN, "index"),
+        of(&limits::PAGES_FILE_NOT_GIVEN, "pages"),
+        of(&limits::FILE_NOT_GIVEN, "file"),
+    ];
+    let text = shown(Format::Text, &report, QUIET);
+    let at = |id: &str| text.find(id).unwrap();
+    assert!(at("(file.not-given)") < at("(pages.file-not-given)"), "{text}");
+    assert!(at("(pages.file-not-given)") < at("(tree.iam-chain)"), "{text}");
 }
 
 fn not_verified(what: &str, scope: &str, count: u64) -> NotVerified {

@@ -36,7 +36,7 @@ pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use forks::{Fork, Line};
 pub use log_parts::{BackupLog, LogPart, LogSet};
-pub use pages::BackupPages;
+pub use pages::{BackupPages, SetLabel};
 pub use restore::{Restore, Until};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
@@ -46,7 +46,7 @@ use std::path::Path;
 
 use crate::identify::IDENTIFY_BYTES;
 use crate::positioned::{Cache, SharedFile};
-use crate::{Archive, FileKind, OpenError, identify, read_fully_at};
+use crate::{Archive, FileKind, OpenError, StandardInput, identify, read_fully_at};
 use media::Media;
 use pipe::{Pipe, Piped};
 use room::{Room, open_error};
@@ -70,7 +70,7 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
     let opened = match Pipe::open(input).map_err(failed)? {
         Piped::Backup(pipe) => Media::pipe(path, pipe),
         Piped::UnknownCompression => return Err(OpenError::UnknownCompression { path: path.to_owned() }),
-        Piped::Other => return Err(OpenError::StandardInput),
+        Piped::Other(start) => return Err(OpenError::StandardInput(StandardInput::of(&start))),
     };
     // Its length is unknown.
     BackupMedia::read(&opened, &Room::new(None, 0)).map_err(|cause| open_error(path, cause))
@@ -95,6 +95,9 @@ pub fn no_set(path: &Path) -> OpenError {
 }
 
 fn open(path: &Path, room: &Room) -> Result<Media, OpenError> {
+    if path.as_os_str() == "-" {
+        return Err(OpenError::StandardInput(StandardInput::NotRead));
+    }
     let file = SharedFile::open(path, Cache::Used).map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
     open_file(path, file, room)
 }

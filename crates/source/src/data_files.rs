@@ -15,7 +15,7 @@ use crate::buffer::is_aligned;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, IDENTIFY_BYTES, identify};
 use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
-use crate::{DataFile, OpenError, PageSource, ReadError};
+use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 
 /// The data files of one database, opened shared and read-only.
 #[derive(Debug)]
@@ -26,6 +26,18 @@ pub struct DataFiles {
     direct: Vec<SharedFile>,
     /// Failed reads of each file.
     reads: Vec<Reads>,
+}
+
+/// Whether a path leads to a pipe.
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+/// Pipes have no paths that a shell would name.
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
 }
 
 impl DataFiles {
@@ -39,7 +51,7 @@ impl DataFiles {
         let (mut first_log, mut folders) = (None, Vec::new());
         for path in paths {
             if path.as_os_str() == "-" {
-                return Err(OpenError::StandardInput);
+                return Err(OpenError::StandardInput(StandardInput::NotRead));
             }
             let metadata = fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?;
             if metadata.is_dir() {
@@ -56,6 +68,8 @@ impl DataFiles {
                     Opened::Log => first_log = first_log.or(Some(path.clone())),
                     Opened::Refused(error) => return Err(error),
                 }
+            } else if is_pipe(&metadata) {
+                return Err(OpenError::Pipe { path: path.clone() });
             } else {
                 return Err(OpenError::NotAFile { path: path.clone() });
             }

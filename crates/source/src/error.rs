@@ -5,7 +5,39 @@ use std::path::{Path, PathBuf};
 
 use format::Lsn;
 
-use crate::identify::Archive;
+use crate::identify::{Archive, FileKind, identify};
+
+/// Why standard input cannot be read as a backup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StandardInput {
+    /// The command does not read it.
+    #[error("this command does not read standard input; save the backup to a file and name that")]
+    NotRead,
+    /// It was named more than once.
+    #[error("standard input is one backup file and can be named once; name other files by path")]
+    Twice,
+    /// It has no byte.
+    #[error("standard input is empty: the command before the pipe wrote nothing")]
+    Empty,
+    /// A data file or a log.
+    #[error("standard input is a {0}, and only a backup can come from there; name the file by its path")]
+    OtherFile(&'static str),
+    /// Something else.
+    #[error("standard input is not a SQL Server backup")]
+    NotABackup,
+}
+
+impl StandardInput {
+    /// What is wrong with input that begins so and is no backup.
+    pub fn of(start: &[u8]) -> Self {
+        match identify(start) {
+            _ if start.is_empty() => Self::Empty,
+            FileKind::Data { .. } => Self::OtherFile("data file"),
+            FileKind::Log => Self::OtherFile("transaction log file"),
+            FileKind::Backup(_) | FileKind::Other => Self::NotABackup,
+        }
+    }
+}
 
 /// The named files are not the data files, or the backup, of one database that can be checked.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +68,18 @@ pub enum OpenError {
         /// The system's error.
         cause: io::Error,
     },
-    /// `-` was given.
-    #[error("standard input ('-') accepts one backup; name data files by path")]
-    StandardInput,
+    /// `-` was given twice, or to a command that does not read it.
+    #[error("-: {0}")]
+    StandardInput(StandardInput),
     /// No path was given.
     #[error("no file given; name the .mdf and .ndf files of the database, or the folder that holds them")]
     Nothing,
+    /// A pipe that has a path: `<(...)` of a shell.
+    #[error("{}: is a pipe; a backup from a pipe is named '-': COMMAND | mdfsck check -", path.display())]
+    Pipe {
+        /// The path.
+        path: PathBuf,
+    },
     /// Neither file nor folder.
     #[error("{}: is not a regular file; name a .mdf or .ndf file, or a folder of them", path.display())]
     NotAFile {
@@ -345,11 +383,16 @@ fn arguments(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// A path as it stands in a command.
-pub(crate) fn argument(path: &Path) -> String {
-    match path.display().to_string() {
-        text if text.contains(char::is_whitespace) => format!("\"{text}\""),
-        text => text,
+/// A path, or another argument, as it stands in a command.
+pub fn argument(path: &Path) -> String {
+    /// What shells take for more than a letter; a backslash separates folders on Windows.
+    const SPECIAL: &str = if cfg!(windows) { "\"&|<>()%^;," } else { "'\"$`&|;<>()*?[]{}!#~\\" };
+    let text = path.display().to_string();
+    let is_plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || SPECIAL.contains(c));
+    match is_plain {
+        true => text,
+        false if cfg!(windows) || !text.contains(['"', '$', '`', '\\', '!']) => format!("\"{text}\""),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

@@ -22,7 +22,7 @@ pub use backup::BackupPages;
 pub use backup::hostile;
 pub use buffer::PageBuffer;
 pub use data_files::DataFiles;
-pub use error::{OpenError, ReadError, remedy};
+pub use error::{OpenError, ReadError, StandardInput, argument, remedy};
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;

@@ -11,22 +11,15 @@ use crate::registry::limits;
 use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
+use crate::warnings;
 
 /// Files shorter than their header says: one line each for stderr, and pages that cannot be verified.
 pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) -> Vec<String> {
     let mut errors = Vec::new();
     for file in source.files() {
-        let claimed = file.header_pages.unwrap_or(file.pages);
-        // What is beyond the size in the header is no part of the database.
-        if file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none() {
-            let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
-            errors.push(format!(
-                "{}: has {bytes} bytes, but its header says {claimed} pages ({} bytes): the file was cut; \
-                 copy or restore it again",
-                file.path.display(),
-                u64::from(claimed) * PAGE_BYTES as u64
-            ));
-            let lost = u64::from(claimed.saturating_sub(file.pages)).max(1);
+        if let Some(error) = warnings::cut(file) {
+            errors.push(error);
+            let lost = u64::from(file.header_pages.unwrap_or_default().saturating_sub(file.pages)).max(1);
             coverage.note(&limits::PAGES_BEYOND_END, format!("file {}", file.file_id), lost);
         }
     }

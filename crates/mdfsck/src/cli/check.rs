@@ -139,9 +139,11 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) stats: bool,
 
-    /// Result format
-    #[arg(long, value_enum, default_value_t = FormatKind::Text, value_name = "FORMAT", help_heading = OUTPUT)]
-    format: FormatKind,
+    /// Result format (default: summary if the results go to a terminal, otherwise text)
+    ///
+    /// With --output, --no-infomsgs or --estimate-only the default is text.
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = OUTPUT)]
+    format: Option<FormatKind>,
 
     /// The same as --format json
     #[arg(long, conflicts_with_all = ["format", "tableresults"], help_heading = OUTPUT)]
@@ -203,15 +205,25 @@ pub(crate) struct CheckArguments {
 const SCOPE: &str = "Scope and depth";
 
 impl CheckArguments {
+    /// The format of the results; text instead of a summary.
     pub(crate) fn format(&self) -> Format {
         if let Some(columns) = self.tableresults {
             return Format::TableResults(columns.into());
         }
         match self.format {
             _ if self.json => Format::Json,
-            FormatKind::Text => Format::Text,
-            FormatKind::Json => Format::Json,
-            FormatKind::Tableresults => Format::TableResults(Columns::Newer),
+            None | Some(FormatKind::Summary | FormatKind::Text) => Format::Text,
+            Some(FormatKind::Json) => Format::Json,
+            Some(FormatKind::Tableresults) => Format::TableResults(Columns::Newer),
+        }
+    }
+
+    /// Whether a summary is wanted: asked for, or nothing was asked for and stdout is a terminal.
+    pub(crate) fn wants_summary(&self, is_terminal: bool) -> bool {
+        let is_other = self.tableresults.is_some() || self.json || self.no_infomsgs || self.output.is_some();
+        match self.format {
+            Some(format) => matches!(format, FormatKind::Summary),
+            None => is_terminal && !is_other,
         }
     }
 }
@@ -235,6 +247,8 @@ fn batches(text: &str) -> Result<u16, String> {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FormatKind {
+    /// The verdict, causes first, and what to do, for people; may change
+    Summary,
     /// DBCC's own lines in DBCC's order
     Text,
     /// One JSON object per line
@@ -265,11 +279,11 @@ impl From<TableColumns> for Columns {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ProgressKind {
-    /// A bar if stderr is a terminal, otherwise nothing
+    /// A bar if stderr is a terminal, a spinner while the length is unknown; otherwise nothing
     Auto,
     /// A bar
     Bar,
-    /// Lines "phase current maximum", in pages
+    /// Lines "phase percent current maximum seconds-left", in pages
     Lines,
     /// The same as JSON
     Json,

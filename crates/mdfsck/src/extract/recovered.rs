@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let reading = Reading {
         sets: &options.set,
         direct: false,
-        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES },
+        spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
         memory: options.recovery.memory,
         stop: &arguments.stop,
     };

@@ -16,6 +16,8 @@ mod forms;
 mod guides;
 #[cfg(feature = "lab")]
 mod logs;
+#[cfg(feature = "lab")]
+mod terminal;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,34 +64,9 @@ fn main() {
     let northwind = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../target/corpus/AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF");
     let missing = !northwind.is_file();
-    let readme = trial("the runs that the README shows print what it shows", readme_runs, Some(northwind.clone()));
-    trials.push(readme.with_ignored_flag(missing));
     let old = trial("page shows the columns of a page that SQL Server 2000 wrote", page_of_2000, Some(northwind));
     trials.push(old.with_ignored_flag(missing));
     libtest_mimic::run(&arguments, trials).exit();
-}
-
-/// The README's two runs: a sound database, and the same with page 243 zeroed.
-fn readme_runs(folder: &Path) -> Result<(), Failed> {
-    const ZEROED_PAGE: usize = 243;
-    let readme = include_str!("../../../../README.md");
-    let (_, section) = readme.split_once("## A run").ok_or("no such section")?;
-    let (section, _) = section.split_once("\n## ").ok_or("no section behind it")?;
-    let shown: Vec<&str> = section.split("```").skip(1).step_by(2).collect();
-    let [sound, damaged] = shown[..] else { return Err("it should show two runs".into()) };
-    let mut bytes = fs::read(folder.join("a.mdf"))?;
-    for (shown, zeroes) in [(sound, false), (damaged, true)] {
-        if zeroes {
-            bytes[ZEROED_PAGE * PAGE_BYTES..(ZEROED_PAGE + 1) * PAGE_BYTES].fill(0);
-        }
-        fs::write(folder.join("NORTHWND.MDF"), &bytes)?;
-        let (command, rest) = shown.trim_start().split_once('\n').ok_or("a command and its output")?;
-        let arguments: Vec<&str> = command.trim_start_matches("$ mdfsck ").split(' ').collect();
-        let output = mdfsck(folder, &arguments);
-        let printed = format!("{}$ echo $?\n{}\n", text(&output.stdout), output.status.code().unwrap_or_default());
-        ensure(printed == rest, format!("{command}\n--- printed\n{printed}--- shown\n{rest}"))?;
-    }
-    Ok(())
 }
 
 /// Page 268 is a leaf of the clustered index of Orders, whose header names index 0.
@@ -161,6 +138,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(bench::measurements());
     all.extend(chains::with_chains());
     all.extend(with_lab_databases());
+    all.extend(terminal::with_terminal());
     all
 }
 

@@ -11,6 +11,7 @@ use super::{catalog, cost, page};
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Line<'a> {
     Run(Run<'a>),
+    Warning(Warning<'a>),
     Object(Object<'a>),
     Finding(Finding<'a>),
     Demoted(Demoted<'a>),
@@ -39,8 +40,9 @@ pub(crate) struct Run<'a> {
     pub(crate) version: &'static str,
     /// Name of the database, as its boot page has it.
     pub(crate) database: &'a str,
-    /// Internal version of the database: 904 for SQL Server 2019.
-    pub(crate) db_version: u16,
+    /// Internal version of the database: 904 for SQL Server 2019. Of the label of the backup if the boot page is missing; null
+    /// if unknown.
+    pub(crate) db_version: Option<u16>,
     /// Whether the files hold everything, without the log; null if that is not known.
     pub(crate) clean_shutdown: Option<bool>,
     /// The data files.
@@ -50,6 +52,18 @@ pub(crate) struct Run<'a> {
     pub(crate) recovery: Option<Recovery<'a>>,
     /// What was asked for.
     pub(crate) options: Options<'a>,
+}
+
+/// What the reader must know about the input first: missing files or stripes, sets that are not checked, a file that was
+/// cut, pages in flight, a version that is too new.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Warning<'a> {
+    /// `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`, `backup.other-sets`,
+    /// `recovery.none`, `version.unknown`.
+    pub(crate) id: &'static str,
+    /// The warning.
+    pub(crate) text: &'a str,
 }
 
 /// What recovery from a log did before the check.

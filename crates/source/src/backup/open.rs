@@ -12,7 +12,7 @@ use format::version;
 use super::damage::{Damage, DamageKind};
 use super::log_portion::LogPortion;
 use super::media::Media;
-use super::pages::{BackupPages, RegionSum};
+use super::pages::{BackupPages, RegionSum, SetLabel};
 use super::placement::{Placed, Stripes, most_extents, place};
 use super::places::FilePlaces;
 use super::room::{MOST_STRIPES, Room, open_error};
@@ -69,6 +69,8 @@ impl BackupPages {
         let mut files: BTreeMap<u16, DataFile> = BTreeMap::new();
         let mut sums = Vec::new();
         let mut missing_stripes = 0;
+        let (mut missing_numbers, mut stripes_in_all) = (Vec::new(), 0);
+        let mut newest = SetLabel { kind: SetKind::Full, position: 0, finished: None, version: None };
         let mut log = LogPortion::default();
         for group in [full, differential] {
             let stripes: Vec<(u16, &BackupSet)> = group
@@ -83,6 +85,10 @@ impl BackupPages {
                 damage.extend(pages_missing(label, set, &placed));
             }
             missing_stripes = u16::saturating_add(missing_stripes, lost);
+            if lost > 0 {
+                (missing_numbers, stripes_in_all) = (missing_of(labels, group, lost), label.families);
+            }
+            newest = set.label();
             add_files(&mut files, &stripes, label);
             add_places(&mut places, placed.files);
             for (tape, set) in &stripes {
@@ -126,6 +132,8 @@ impl BackupPages {
             sums,
             damage,
             missing_stripes,
+            missing_numbers: (missing_numbers, stripes_in_all),
+            set: newest,
             undescribed: undescribed.into_iter().collect(),
             in_flight: None,
             other_sets,
@@ -137,6 +145,15 @@ impl BackupPages {
         }
         Ok(this)
     }
+}
+
+/// The numbers of the stripes of a set that are not given; none if the labels do not agree on them.
+fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
+    let given: BTreeSet<u16> = group.iter().filter_map(|&(media, _)| Some(labels.get(media)?.family)).collect();
+    let families = group.first().and_then(|&(media, _)| labels.get(media)).map_or(0, |label| label.families);
+    let missing: Vec<u16> =
+        (1..=families).filter(|number| !given.contains(number)).take(usize::from(lost) + 1).collect();
+    if missing.len() == usize::from(lost) { missing } else { Vec::new() }
 }
 
 /// Opens backup files and reads their labels; a path of `-` means `input`.

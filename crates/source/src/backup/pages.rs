@@ -17,7 +17,7 @@ use super::damage::{Damage, DamageKind};
 use super::log_portion::LogPortion;
 use super::media::{Media, is_damage};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place};
-use super::sets::Region;
+use super::sets::{Region, SetKind};
 use crate::identify::is_file_header;
 use crate::{DataFile, PageSource, ReadError, ReadFaults};
 
@@ -40,6 +40,10 @@ pub struct BackupPages {
     pub(super) damage: Vec<Damage>,
     /// Stripes of the media set that are missing.
     pub(super) missing_stripes: u16,
+    /// The numbers of these, as far as they are known, and how many stripes there are.
+    pub(super) missing_numbers: (Vec<u16>, u16),
+    /// The set whose state the pages have.
+    pub(super) set: SetLabel,
     /// Undescribed types of blocks, and how many there are of each.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
@@ -47,6 +51,19 @@ pub struct BackupPages {
     pub(super) other_sets: Vec<u16>,
     /// Paths on the server, by file id.
     pub(super) physical_names: BTreeMap<u16, String>,
+}
+
+/// What the label of a set says of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetLabel {
+    /// What it holds.
+    pub kind: SetKind,
+    /// Position in the file, from 1.
+    pub position: u16,
+    /// When the backup finished, in the local time of the server.
+    pub finished: Option<String>,
+    /// Internal version of the database; `None` if unknown.
+    pub version: Option<u16>,
 }
 
 /// Checksum of the data of a region, combined from its extents in any order.
@@ -131,6 +148,16 @@ impl BackupPages {
     /// Stripes of the media set that are missing.
     pub fn missing_stripes(&self) -> u16 {
         self.missing_stripes
+    }
+
+    /// The numbers of the stripes that are missing, from 1, as far as they are known, and how many stripes there are.
+    pub fn missing_stripe_numbers(&self) -> (&[u16], u16) {
+        (&self.missing_numbers.0, self.missing_numbers.1)
+    }
+
+    /// The set whose state the pages have: the differential, if there is one, otherwise the full backup.
+    pub fn set(&self) -> &SetLabel {
+        &self.set
     }
 
     /// Undescribed types of the backup's blocks, and how many there are of each: their content is unknown.

@@ -10,6 +10,7 @@ use super::compressed::MAGIC;
 use super::records::END_BYTES;
 use super::version::Version;
 use super::xpress;
+use crate::identify::IDENTIFY_BYTES;
 
 /// How much of the tape stays available after it was read: descriptor blocks with their configuration.
 const KEPT_BYTES: usize = 8 << 20;
@@ -29,7 +30,8 @@ pub(crate) enum Piped {
     Backup(Pipe),
     /// A backup with an unknown compression.
     UnknownCompression,
-    Other,
+    /// Something else, with its start.
+    Other(Vec<u8>),
 }
 
 struct State {
@@ -80,7 +82,8 @@ impl Pipe {
             state.used(known.first as usize);
             version = Some(known);
         } else if !state.raw().starts_with(b"TAPE") {
-            return Ok(Piped::Other);
+            state.want(IDENTIFY_BYTES)?;
+            return Ok(Piped::Other(state.raw().to_vec()));
         }
         Ok(Piped::Backup(Self { version, state: Mutex::new(state) }))
     }

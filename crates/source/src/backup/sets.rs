@@ -12,6 +12,7 @@ use super::blocks::{Block, Stream, Tag, Walk};
 use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date, guid, set_flags};
 use super::damage::{Damage, DamageKind};
 use super::media::Media;
+use super::pages::SetLabel;
 use super::room::{MOST_REGIONS, Room, at_most};
 use crate::ReadFaults;
 
@@ -133,6 +134,12 @@ pub struct BackupSet {
 }
 
 impl BackupSet {
+    /// What its label says in short.
+    pub(super) fn label(&self) -> SetLabel {
+        let version = Some(self.config.version).filter(|&version| version != 0);
+        SetLabel { kind: self.kind, position: self.position, finished: self.config.finished.clone(), version }
+    }
+
     /// Bytes of log.
     pub fn log_bytes(&self) -> u64 {
         self.log.iter().map(|log| log.used).sum()

@@ -383,6 +383,9 @@ limits! {
     LOB_OUT_OF_SCOPE = "lob.out-of-scope", NotGiven, "LOB trees",
         "some of the pages are outside what was asked for",
         action "Check the whole database.";
+    LOB_FILE_NOT_GIVEN = "lob.file-not-given", NotGiven, "LOB trees",
+        "some of the pages are in a data file that was not given",
+        action "Name all data files of the database.";
     LOB_PAGES_UNKNOWN = "lob.pages-unknown", Damaged, "LOB trees",
         "some of the pages are not known",
         action SEE_FINDINGS;
@@ -426,6 +429,9 @@ limits! {
     INDEX_DAMAGED = "index.damaged", Damaged, "index rows against table rows",
         "the table or the index itself is damaged",
         action SEE_FINDINGS;
+    INDEX_FILE_NOT_GIVEN = "index.file-not-given", NotGiven, "index rows against table rows",
+        "pages of the index or its table are in a data file that was not given",
+        action "Name all data files of the database.";
     INDEX_ROWS_FORM = "index.rows-form", Undocumented, "index rows against table rows",
         "rows of an undocumented form",
         action ON_SERVER;
@@ -622,7 +628,7 @@ limits! {
 
     // Backups.
     BACKUP_STRIPES = "backup.stripes", NotGiven, "stripes",
-        "stripes were not given: their pages are missing",
+        "{}: pages cannot be read",
         action "Name all stripes of the media set.";
     BACKUP_BLOCK_TYPE_UNKNOWN = "backup.block-type-unknown", Undocumented, "blocks of the backup",
         "what blocks of this type hold is undocumented",

@@ -1,0 +1,170 @@
+//! What the reader of the results must know about the input before the results: a line each, what explains most first.
+
+use catalog::{Boot, Database, FileRow};
+use format::page::PAGE_BYTES;
+use format::version;
+use source::{BackupPages, DataFile, PageSource};
+
+use crate::registry::limits;
+use crate::survey;
+
+/// Names that one line lists at most.
+const MOST_NAMES: usize = 5;
+
+/// Something about the input that explains results, or keeps them from being complete.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// Stable id: that of the limit that it leads to, where there is one.
+    pub id: &'static str,
+    /// One line.
+    pub text: String,
+}
+
+fn warning(id: &'static str, text: impl Into<String>) -> Warning {
+    Warning { id, text: text.into() }
+}
+
+/// The warnings about a database that is to be checked.
+pub fn warnings(source: &dyn PageSource, database: &Database) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    warnings.extend(missing_files(source, database));
+    warnings.extend(source.backup().and_then(missing_stripes).map(|which| {
+        let rest = "only the pages in the files given are checked; give all stripes of the backup";
+        warning(limits::BACKUP_STRIPES.id, format!("{which}: {rest}"))
+    }));
+    warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
+    warnings.extend(source.backup().and_then(other_sets));
+    warnings.extend(not_recovered(source, database, "checked"));
+    let newer = database.boot.as_ref().map(|boot| boot.version).filter(|&found| found > version::NEWEST);
+    warnings.extend(newer.map(|found| {
+        let newest = version::NEWEST;
+        let text = format!("database version {found} is newer than {newest}, the newest that this program knows");
+        warning(limits::VERSION_UNKNOWN.id, text)
+    }));
+    warnings
+}
+
+/// `a, b and c`; of many the first ones.
+fn listed(names: &[String]) -> String {
+    let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
+    match (shown, more.len()) {
+        ([only], 0) => only.clone(),
+        ([first @ .., last], 0) => format!("{} and {last}", first.join(", ")),
+        (shown, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Data files that the catalog names and that were not given.
+fn missing_files(source: &dyn PageSource, database: &Database) -> Option<Warning> {
+    let missing: Vec<String> = database
+        .files
+        .iter()
+        .filter(|row| survey::is_missing(source, database, row.file_id))
+        .map(|row| base_name(row).to_owned())
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let given = source.files().len();
+    let all = given + missing.len();
+    let names: Vec<String> = source
+        .files()
+        .iter()
+        .map(|file| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        .collect();
+    let is_or_are = if given == 1 { "is" } else { "are" };
+    let missing = listed(&missing);
+    let text = match source.backup() {
+        Some(_) => format!("the backup holds {given} of {all} data files: {missing} is missing"),
+        None => format!("{} {is_or_are} {given} of {all} data files; give {missing} too", listed(&names)),
+    };
+    Some(warning(limits::FILE_NOT_GIVEN.id, text))
+}
+
+/// The name of a file on the server, without folders.
+fn base_name(row: &FileRow) -> &str {
+    let name = row.physical_name.rsplit(['\\', '/']).next().unwrap_or_default();
+    if name.is_empty() { &row.logical_name } else { name }
+}
+
+/// Which stripes of a backup were not given, as a sentence.
+pub(crate) fn missing_stripes(backup: &BackupPages) -> Option<String> {
+    Some(match (backup.missing_stripes(), backup.missing_stripe_numbers()) {
+        (0, _) => return None,
+        (1, ([number], of)) => format!("stripe {number} of {of} is missing"),
+        (_, (numbers @ [_, ..], of)) => {
+            let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
+            format!("stripes {} of {of} are missing", listed(&numbers))
+        }
+        (1, (_, of)) => format!("one of the {of} stripes is missing"),
+        (count, (_, of)) => format!("{count} of the {of} stripes are missing"),
+    })
+}
+
+/// What is wrong with a file that is shorter than its header says. What is beyond that size is no part of the database.
+pub(crate) fn cut(file: &DataFile) -> Option<String> {
+    let claimed = file.header_pages.unwrap_or(file.pages);
+    let is_cut = file.pages < claimed || file.tail_bytes != 0 && file.header_pages.is_none();
+    is_cut.then(|| {
+        let bytes = u64::from(file.pages) * PAGE_BYTES as u64 + u64::from(file.tail_bytes);
+        format!(
+            "{}: has {bytes} bytes, but its header says {claimed} pages ({} bytes): the file was cut; copy or restore it \
+             again",
+            file.path.display(),
+            u64::from(claimed) * PAGE_BYTES as u64
+        )
+    })
+}
+
+fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warning> {
+    match (source.in_flight(), backup.missing_stripes()) {
+        (Some([]), _) => None,
+        (Some(pages), _) => Some(warning(
+            limits::DEMOTED_IN_FLIGHT.id,
+            format!(
+                "{} pages are in flight: the log in the backup still changes them; findings that may depend on them are \
+                 not verified",
+                pages.len()
+            ),
+        )),
+        (None, 0) => Some(warning("backup.log", "the backup's log could not be read; pages are checked without it")),
+        // The missing stripe is why.
+        (None, _) => None,
+    }
+}
+
+fn other_sets(backup: &BackupPages) -> Option<Warning> {
+    let others: Vec<String> = backup.other_sets().iter().map(ToString::to_string).collect();
+    (!others.is_empty()).then(|| {
+        let text = format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", "));
+        warning("backup.other-sets", text)
+    })
+}
+
+/// That the files lack what is in their log, where that is so; `done` is what was done with them: "checked", "shown".
+pub fn not_recovered(source: &dyn PageSource, database: &Database, done: &str) -> Option<Warning> {
+    let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
+    let is_as_stored = !is_clean && source.in_flight().is_none() && source.backup().is_none();
+    is_as_stored.then(|| {
+        let text = format!(
+            "the database was not shut down cleanly; its files are {done} as they are, without the changes in the log"
+        );
+        warning("recovery.none", text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_listed_as_people_do_and_never_too_many() {
+        let names = |count: usize| (1..=count).map(|number| number.to_string()).collect::<Vec<_>>();
+        for (count, expected) in
+            [(0, ""), (1, "1"), (2, "1 and 2"), (5, "1, 2, 3, 4 and 5"), (7, "1, 2, 3, 4, 5 and 2 more")]
+        {
+            assert_eq!(listed(&names(count)).trim(), expected.trim());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Ctrl+C leaves no half bar behind.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+use super::{ACTIVE, TICK};
+
+/// Clears the bar when the process is told to end, and ends it as the signal would have. A second signal ends it at once.
+pub(super) fn clear_bar_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = [SIGINT, SIGTERM].map(|signal| (signal, Arc::new(AtomicBool::new(false))));
+        let watched = told.clone();
+        // Without the thread the signals must keep their effect.
+        let watcher = thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            loop {
+                thread::park_timeout(TICK);
+                for (signal, is_told) in &watched {
+                    if is_told.load(Ordering::Relaxed) {
+                        if let Some(bar) = ACTIVE.lock().ok().and_then(|mut active| active.take()) {
+                            bar.finish_and_clear();
+                        }
+                        let _ = low_level::emulate_default_handler(*signal);
+                    }
+                }
+            }
+        });
+        if watcher.is_ok() {
+            for (signal, is_told) in told {
+                let _ = flag::register_conditional_default(signal, Arc::clone(&is_told));
+                let _ = flag::register(signal, is_told);
+            }
+        }
+    });
+}

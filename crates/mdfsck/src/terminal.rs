@@ -1,0 +1,86 @@
+//! The terminal that results go to: its width, whether it shows colors, and a summary for it.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use report::View;
+use report::summary::{Commands, Style};
+use terminal_size::{Width, terminal_size_of};
+
+use crate::cli::CheckArguments;
+
+/// Columns of what is no terminal.
+const COLUMNS: usize = 80;
+/// Longer lines are harder to read.
+const MOST_COLUMNS: usize = 100;
+/// Shorter lines hold no message.
+const LEAST_COLUMNS: usize = 40;
+
+/// Whether results go to a terminal.
+pub(crate) fn is_stdout() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// How a summary may look on stdout, or in a file.
+pub(crate) fn style(output: Option<&Path>) -> Style {
+    if output.is_some() || !is_stdout() {
+        return Style { columns: COLUMNS, has_color: false };
+    }
+    let columns = terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns));
+    Style { columns: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS), has_color: has_color() }
+}
+
+/// Colors are for terminals that have them, unless NO_COLOR or CLICOLOR=0 is set.
+fn has_color() -> bool {
+    let is_unwanted = anstyle_query::no_color() || anstyle_query::clicolor() == Some(false);
+    // Where the console of Windows must be told, and refuses, there are none.
+    let has_escapes = || anstyle_query::windows::enable_ansi_colors().unwrap_or(true);
+    !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
+}
+
+/// Writes a summary with the commands that show more, made of those of this one.
+pub(crate) fn write_summary(
+    report: &check::Report,
+    view: View,
+    (arguments, status): (&CheckArguments, u8),
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
+    let paths = paths.join(" ");
+    let given = without_format(std::env::args_os().skip(1));
+    let commands = Commands { paths: &paths, arguments: &given, status };
+    report::summary::write(report, view, style(arguments.output.as_deref()), commands, out)
+}
+
+/// The arguments of a check without its name and format, as they stand in a command.
+fn without_format(arguments: impl Iterator<Item = OsString>) -> String {
+    let mut arguments = arguments.skip_while(|argument| argument == "check");
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        if text == "--format" {
+            arguments.next();
+        } else if !text.starts_with("--format=") {
+            kept.push(source::argument(Path::new(&argument)));
+        }
+    }
+    kept.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_repeated_with_its_options_and_without_its_format() {
+        let repeated = |text: &str| without_format(text.split(' ').map(OsString::from));
+        assert_eq!(repeated("check --format summary --table T a.mdf"), "--table T a.mdf");
+        assert_eq!(repeated("check a.mdf --format=summary --noindex"), "a.mdf --noindex");
+        let spaced = ["check", "my files", "it's $5"].map(OsString::from);
+        assert_eq!(
+            without_format(spaced.into_iter()),
+            if cfg!(windows) { "\"my files\" \"it's $5\"" } else { "\"my files\" 'it'\\''s $5'" }
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! A report as a person at a terminal wants it: the verdict, causes before consequences with the names of objects, what to do,
+//! what was not verified by its causes, and the commands that show more.
+//!
+//! Programs and scripts get the other formats; this one may change.
+
+mod findings;
+mod head;
+mod lines;
+mod not_verified;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use check::Report;
+
+use crate::View;
+use lines::Lines;
+
+/// Findings that are shown unless the view says otherwise.
+const MOST_FINDINGS: usize = 20;
+
+/// What a summary may look like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Columns of a line.
+    pub columns: usize,
+    /// Whether the verdict has a color.
+    pub has_color: bool,
+}
+
+/// What stands in the commands that a summary ends with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Commands<'a> {
+    /// The paths that were checked, as they stand in a command.
+    pub paths: &'a str,
+    /// The options and paths of the check, without its format.
+    pub arguments: &'a str,
+    /// The exit status.
+    pub status: u8,
+}
+
+/// Writes `report` to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    report: &Report,
+    view: View,
+    style: Style,
+    commands: Commands<'_>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut lines = Lines::new(style, out);
+    head::write(report, &mut lines)?;
+    let example = findings::write(report, view.max_findings.unwrap_or(MOST_FINDINGS), &mut lines)?;
+    let limit = not_verified::write(report, &mut lines)?;
+    head::write_beyond(report, &mut lines)?;
+    head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
+}
+
+/// Writes the name of a database and its verdict: one of several.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_verdict(report: &Report, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
+    head::write(report, &mut Lines::new(style, out))
+}

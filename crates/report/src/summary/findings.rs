@@ -1,0 +1,193 @@
+//! The findings of a summary: by object and index, causes before consequences, a line each, and what to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use check::registry::{Class, Phase, Repair};
+use check::{Finding, Report, RowsetCounts};
+use format::PageId;
+
+use super::lines::{Lines, counted};
+use crate::explain::IN_A_BACKUP;
+
+/// Damaged pages that are kept in mind to tell causes from consequences: more make no difference to a reader.
+const MOST_PAGES: usize = 100_000;
+
+/// An object and one of its indexes; `None` for findings of no single object.
+type Place = Option<(i32, i32)>;
+
+/// Writes the findings, `most` lines of them. Returns the first cause, as the one to explain.
+pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
+    if report.findings.is_empty() {
+        return Ok(None);
+    }
+    let pages = damaged_pages(report);
+    let places = by_place(report, &pages, most);
+    let names = names_of(report);
+    let mut example = None;
+    let mut said: BTreeSet<&'static str> = BTreeSet::new();
+    let mut left = most;
+    let (mut hidden, mut hidden_places) = (0, 0);
+    for (place, found) in &places {
+        if left == 0 && example.is_some() {
+            hidden += found.count();
+            hidden_places += 1;
+            continue;
+        }
+        lines.blank()?;
+        lines.paragraph("", &heading(*place, &names))?;
+        let shown = found.causes.iter().take(left);
+        let shown_here = shown.len();
+        left -= shown_here;
+        for finding in shown {
+            let number = format!("  {}  ", finding.check.msg);
+            lines.paragraph(&number, &finding.brief(&report.names()))?;
+        }
+        let more = found.cause_count.saturating_sub(shown_here as u64);
+        if more > 0 {
+            lines.paragraph("  ", &format!("... and {}", counted(more, "more finding", "more findings")))?;
+        }
+        if found.consequences > 0 {
+            let follow = match (found.consequences, found.cause_count) {
+                (1, 0) => "1 that follows from damage elsewhere in this list".to_owned(),
+                (many, 0) => format!("{many} that follow from damage elsewhere in this list"),
+                (1, _) => "and 1 that follows from it".to_owned(),
+                (many, _) => format!("and {many} that follow from it"),
+            };
+            lines.paragraph("  ", &follow)?;
+        }
+        let remedies = remedies(report, found);
+        for remedy in &remedies {
+            if said.insert(remedy) {
+                lines.paragraph("  What to do: ", remedy)?;
+            } else if remedies.len() == 1 {
+                lines.paragraph("  What to do: ", "as above")?;
+            }
+        }
+        if example.is_none() {
+            example = found.causes.first().cloned().or_else(|| found.first.clone());
+        }
+    }
+    if hidden > 0 {
+        lines.blank()?;
+        let places = counted(hidden_places, "more object or index", "more objects and indexes");
+        let text = format!("... and {} in {places} (--max-findings)", counted(hidden, "finding", "findings"));
+        lines.paragraph("", &text)?;
+    }
+    Ok(example)
+}
+
+/// What was found in one place.
+#[derive(Default)]
+struct Found {
+    /// The first causes.
+    causes: Vec<Finding>,
+    cause_count: u64,
+    consequences: u64,
+    /// The first finding, if it is a consequence.
+    first: Option<Finding>,
+    /// All of it is mended by a rebuild.
+    is_rebuilt: bool,
+}
+
+impl Found {
+    fn count(&self) -> u64 {
+        self.cause_count + self.consequences
+    }
+}
+
+/// Pages that are damaged by themselves: what other pages say of them follows from that.
+fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
+    let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
+    let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));
+    let causes = of_pages.filter(|finding| !finding.check.follows_from_another());
+    causes.filter_map(|finding| finding.page).take(MOST_PAGES).collect()
+}
+
+fn is_consequence(finding: &Finding, damaged: &BTreeSet<PageId>) -> bool {
+    let relates = matches!(finding.check.phase, Phase::CrossPage | Phase::CrossRow | Phase::OffRow);
+    let mut pages = [finding.page, finding.ref_page].into_iter().flatten();
+    finding.check.follows_from_another() || relates && pages.any(|page| damaged.contains(&page))
+}
+
+/// The findings by object and index, with at most `most` causes of each.
+fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Place, Found)> {
+    let mut places: BTreeMap<Place, Found> = BTreeMap::new();
+    for finding in &report.findings {
+        let owner = finding.owner.filter(|owner| owner.object_id != 0);
+        let place = owner.map(|owner| (owner.object_id, owner.index_id));
+        let found = places.entry(place).or_insert_with(|| Found { is_rebuilt: true, ..Found::default() });
+        found.is_rebuilt &= finding.repair() == Repair::Rebuild || finding.check.class == Class::Uncounted;
+        if is_consequence(&finding, damaged) {
+            found.consequences += 1;
+            found.first.get_or_insert_with(|| finding.into_owned());
+        } else {
+            found.cause_count += 1;
+            if found.causes.len() < most.max(1) {
+                found.causes.push(finding.into_owned());
+            }
+        }
+    }
+    let mut places: Vec<(Place, Found)> = places.into_iter().collect();
+    // Where there are only consequences, the causes elsewhere come first.
+    places.sort_by_key(|(_, found)| found.cause_count == 0);
+    places
+}
+
+/// The rowsets by object and index; the first partition has the names.
+fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
+    let mut names = BTreeMap::new();
+    for rowset in &report.rowsets {
+        names.entry((rowset.object_id, rowset.index_id)).or_insert(rowset);
+    }
+    names
+}
+
+fn heading(place: Place, names: &BTreeMap<(i32, i32), &RowsetCounts>) -> String {
+    let Some((object, index)) = place else { return "Not of a single object".to_owned() };
+    let own = names.get(&(object, index)).copied();
+    let of_object = || names.range((object, i32::MIN)..=(object, i32::MAX)).next().map(|(_, rowset)| *rowset);
+    let table = match own.or_else(of_object).filter(|rowset| !rowset.name.is_empty()) {
+        Some(rowset) => format!("{}.{}", rowset.schema, rowset.name),
+        None => format!("object ID {object}"),
+    };
+    let named = own.map(|rowset| rowset.index_name.as_str()).filter(|name| !name.is_empty());
+    match (index, named) {
+        (0, _) => format!("{table}, heap"),
+        (1, Some(name)) => format!("{table}, clustered index {name}"),
+        (1, None) => format!("{table}, clustered index"),
+        (2.., Some(name)) => format!("{table}, nonclustered index {name} (ID {index})"),
+        (2.., None) => format!("{table}, index ID {index}"),
+        _ => table,
+    }
+}
+
+/// What to do about a place: for a nonclustered index that a rebuild mends no more than that.
+fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
+    const REBUILD: &str = "No data is lost: disable the index, then rebuild it (without disabling, the rebuild may read the \
+                           damaged index).";
+    if report.database.backup.is_some() {
+        return vec![IN_A_BACKUP];
+    }
+    let first = found.causes.first().or(found.first.as_ref());
+    let is_nonclustered = first.and_then(|finding| finding.owner).is_some_and(|owner| owner.index_id > 1);
+    if found.is_rebuilt && is_nonclustered {
+        return vec![REBUILD];
+    }
+    let mut remedies: Vec<&'static str> = Vec::new();
+    for finding in &found.causes {
+        let action = finding.check.action;
+        // "See the messages of the previous page" says nothing beside what these say.
+        let says_more = remedies.is_empty() || !action.starts_with("See ");
+        if says_more && !remedies.contains(&action) && remedies.len() < MOST_REMEDIES {
+            remedies.push(action);
+        }
+    }
+    if remedies.len() > 1 {
+        remedies.retain(|action| !action.starts_with("See "));
+    }
+    remedies
+}
+
+/// Different remedies for one place that are of use to a reader.
+const MOST_REMEDIES: usize = 2;

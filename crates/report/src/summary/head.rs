@@ -1,0 +1,212 @@
+//! How a summary begins and ends: what was checked, the verdict, repair level, and commands that show more.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use check::registry::Check;
+use check::registry::limits::Limit;
+use check::{Finding, RecoveryState, Report, Scope};
+use format::version;
+
+use super::Commands;
+use super::lines::{Lines, Tone, counted, duration, grouped};
+use crate::message;
+use crate::text_table::width;
+
+/// Names that are longer have a line of their own.
+const MOST_NAME_COLUMNS: usize = 20;
+
+/// What was checked, and the verdict.
+pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
+    let name = report.database.name.as_str();
+    match width(name) <= MOST_NAME_COLUMNS {
+        true => lines.paragraph(&format!("{name}   "), &origin(report))?,
+        false => {
+            lines.paragraph("", name)?;
+            lines.paragraph("  ", &origin(report))?;
+        }
+    }
+    lines.paragraph("  ", &amount(report))?;
+    if let Some(scope) = scope(report) {
+        lines.paragraph("  ", &scope)?;
+    }
+    lines.blank()?;
+    let (tone, word, text) = verdict(report);
+    lines.toned(Some(tone), &format!("{word}   "), &text)
+}
+
+/// Where the pages come from.
+fn origin(report: &Report) -> String {
+    let database = &report.database;
+    let mut parts = Vec::new();
+    parts.push(match version::product(database.version) {
+        Some(product) => product.to_owned(),
+        None if database.version == 0 => "version unknown".to_owned(),
+        None => format!("database version {}", database.version),
+    });
+    if let Some(backup) = &database.backup {
+        let finished = backup.finished.as_ref().map(|finished| format!(" of {finished}")).unwrap_or_default();
+        let kind = match backup.kind {
+            "Database" => "full backup",
+            _ => "differential backup over its full backup",
+        };
+        parts.push(format!("{kind}{finished}, set {}", backup.set));
+    }
+    let is_recovered = report
+        .options
+        .recovery
+        .as_ref()
+        .is_some_and(|recovery| matches!(recovery.state, RecoveryState::Done | RecoveryState::Partial));
+    match (is_recovered, database.clean_shutdown, &database.backup) {
+        (true, ..) => parts.push("recovered in memory from its log".to_owned()),
+        (false, Some(true), None) => parts.push("shut down cleanly".to_owned()),
+        (false, Some(false), None) => parts.push("not shut down cleanly".to_owned()),
+        (false, ..) => {}
+    }
+    parts.join(", ")
+}
+
+/// How much was looked at.
+fn amount(report: &Report) -> String {
+    let statistics = &report.statistics;
+    let tables: BTreeSet<i32> =
+        report.rowsets.iter().filter(|rowset| rowset.type_code == "U").map(|rowset| rowset.object_id).collect();
+    let pages = counted(statistics.pages_read, "page", "pages");
+    let time = duration(statistics.seconds);
+    match report.rowsets.is_empty() {
+        true => format!("{pages} in {time}"),
+        false => format!(
+            "{}, {}, {pages} in {time}",
+            counted(tables.len() as u64, "table", "tables"),
+            counted(statistics.rows, "row", "rows"),
+        ),
+    }
+}
+
+/// What the options left out, if anything.
+fn scope(report: &Report) -> Option<String> {
+    let options = &report.options;
+    let command = (options.scope != Scope::Database).then(|| options.scope.command());
+    let parts = [
+        command,
+        options.physical_only.then_some("PHYSICAL_ONLY: pages and allocation only"),
+        (options.no_index && !options.physical_only).then_some("NOINDEX: without nonclustered indexes"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("as asked for: {}", parts.join(", ")))
+}
+
+fn verdict(report: &Report) -> (Tone, &'static str, String) {
+    let counts = report.counts();
+    let has_failed = !report.read_errors.is_empty();
+    let failed = if has_failed { "; files could not be read completely" } else { "" };
+    if report.findings.is_empty() {
+        let not_verified = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit)).count() as u64;
+        let allowed = report.not_verified.len() as u64 - not_verified;
+        return match (not_verified, allowed) {
+            (0, 0) if !has_failed => {
+                (Tone::Good, "SOUND", "no errors; everything that was asked for was verified".to_owned())
+            }
+            (0, 1..) if !has_failed => {
+                let allowed = counted(allowed, "thing that", "things that");
+                (Tone::Good, "SOUND", format!("no errors; not verified: {allowed} --allow accepts"))
+            }
+            (things, _) => {
+                let things = counted(things, "thing", "things");
+                (Tone::Doubtful, "INCOMPLETE", format!("no errors found, but {things} could not be verified{failed}"))
+            }
+        };
+    }
+    let tables = report.findings.groups().iter().filter_map(|group| group.object_id).collect::<BTreeSet<_>>().len();
+    let tables = match tables {
+        0 => String::new(),
+        tables => format!(" in {}", counted(tables as u64, "object", "objects")),
+    };
+    let errors = match (counts.allocation, counts.consistency) {
+        (0, 0) => counted(report.findings.len() as u64, "error", "errors"),
+        (0, errors) => counted(errors, "consistency error", "consistency errors"),
+        (errors, 0) => counted(errors, "allocation error", "allocation errors"),
+        (allocation, consistency) => format!(
+            "{} and {}",
+            counted(allocation, "allocation error", "allocation errors"),
+            counted(consistency, "consistency error", "consistency errors")
+        ),
+    };
+    (Tone::Bad, "NOT SOUND", format!("{errors}{tables}{failed}"))
+}
+
+/// What was asked for beyond CHECKDB.
+pub(super) fn write_beyond(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
+    let identities = &report.beyond.identities;
+    let behind: Vec<String> =
+        identities.iter().filter(|result| result.is_behind()).map(message::identity_behind).collect();
+    let constraints = message::constraints(report);
+    if constraints.is_some() || !identities.is_empty() {
+        lines.blank()?;
+    }
+    if let Some(constraints) = constraints {
+        lines.paragraph("Constraints   ", &constraints)?;
+    }
+    for text in &behind {
+        lines.paragraph("Identity      ", text)?;
+    }
+    if let (false, true) = (identities.is_empty(), behind.is_empty()) {
+        let columns = counted(identities.len() as u64, "column", "columns");
+        lines.paragraph("Identity      ", &format!("{columns}; no value in the rows is beyond the current value"))?;
+    }
+    if !report.notes.is_empty() {
+        lines.blank()?;
+        let notes = counted(report.notes.len() as u64, "note, which is no error", "notes, which are no errors");
+        lines.paragraph("", &format!("{notes} (--format text lists them)"))?;
+    }
+    Ok(())
+}
+
+/// Repair level, exit status and commands. `example` is the finding to explain.
+pub(super) fn write_end(
+    report: &Report,
+    commands: Commands<'_>,
+    (example, limit): (Option<&Finding>, Option<&Limit>),
+    lines: &mut Lines<'_>,
+) -> io::Result<()> {
+    let Commands { paths, arguments, status } = commands;
+    if !report.findings.is_empty() {
+        lines.blank()?;
+        let level = match (report.repair().name(), &report.database.backup) {
+            (_, Some(_)) => "none: a backup cannot be repaired",
+            (Some(level), None) => level,
+            (None, None) => "none: these errors cannot be repaired",
+        };
+        lines.paragraph("Minimum repair level   ", level)?;
+    }
+    if status == 0 {
+        return Ok(());
+    }
+    if report.findings.is_empty() {
+        lines.blank()?;
+    }
+    lines.paragraph("Exit status            ", &status_text(status))?;
+    lines.blank()?;
+    if let Some(Check { msg, .. }) = example.map(|finding| finding.check) {
+        lines.command(&format!("mdfsck explain {msg}"), "what it means")?;
+    } else if let Some(limit) = limit {
+        lines.command(&format!("mdfsck explain {}", limit.id), "what it means")?;
+    }
+    let page = example.and_then(|finding| finding.page).filter(|_| !is_pipe(paths));
+    if let Some(page) = page {
+        lines.command(&format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page")?;
+    }
+    lines.command(&format!("mdfsck check --format text {arguments}"), "all of DBCC's lines")
+}
+
+/// Whether the backup came from standard input: only the check can be repeated.
+fn is_pipe(paths: &str) -> bool {
+    paths.split(' ').any(|path| path == "-")
+}
+
+/// The bits of an exit status in words.
+fn status_text(status: u8) -> String {
+    let bits = [(1, "corruption"), (4, "not all could be read or written"), (8, "usage"), (16, "not all verified")];
+    let words: Vec<&str> = bits.into_iter().filter(|(bit, _)| status & bit != 0).map(|(_, word)| word).collect();
+    format!("{} ({})", grouped(status.into()), words.join(", "))
+}

@@ -1,0 +1,122 @@
+//! Lines that fit the terminal.
+
+use std::io;
+
+use anstyle::AnsiColor;
+
+use super::Style;
+use crate::text_table::{padded, printable, width, wrap};
+
+/// What a verdict says by its color.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tone {
+    Good,
+    Bad,
+    Doubtful,
+}
+
+/// Where the lines go.
+pub(super) struct Lines<'a> {
+    style: Style,
+    out: &'a mut dyn io::Write,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(style: Style, out: &'a mut dyn io::Write) -> Self {
+        Self { style, out }
+    }
+
+    pub(super) fn blank(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// A paragraph: `first` before its first line, as many blanks before the others. Control characters are escaped.
+    pub(super) fn paragraph(&mut self, first: &str, text: &str) -> io::Result<()> {
+        self.toned(None, first, text)
+    }
+
+    /// The same with its first words in a color.
+    pub(super) fn toned(&mut self, tone: Option<Tone>, first: &str, text: &str) -> io::Result<()> {
+        let (first, text) = (printable(first), printable(text));
+        let margin = width(&first);
+        let start = match tone.filter(|_| self.style.has_color) {
+            Some(tone) => {
+                let color = match tone {
+                    Tone::Good => AnsiColor::Green,
+                    Tone::Bad => AnsiColor::Red,
+                    Tone::Doubtful => AnsiColor::Yellow,
+                };
+                let style = color.on_default().bold();
+                let words = first.trim_end();
+                let blanks = first.get(words.len()..).unwrap_or_default();
+                format!("{style}{words}{style:#}{blanks}")
+            }
+            None => first.into_owned(),
+        };
+        for (number, line) in wrap(&text, self.style.columns.saturating_sub(margin)).iter().enumerate() {
+            match number {
+                0 => writeln!(self.out, "{}", format!("{start}{line}").trim_end())?,
+                _ => writeln!(self.out, "{:margin$}{line}", "")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the first of many places, in at most `most` lines, and how many more there are.
+    pub(super) fn places(&mut self, margin: &str, what: &str, places: &[String], most: usize) -> io::Result<()> {
+        let room = self.style.columns.saturating_sub(width(margin));
+        let mut text = what.to_owned();
+        for (at, place) in places.iter().enumerate() {
+            let left = places.len() - at - 1;
+            let comma = if left > 0 { "," } else { "" };
+            let longer = format!("{text} {place}{comma}");
+            let with_rest = if left > 0 { format!("{longer} and {left} more") } else { longer.clone() };
+            if at > 0 && wrap(&with_rest, room).len() > most {
+                text = format!("{} and {} more", text.trim_end_matches(','), places.len() - at);
+                break;
+            }
+            text = longer;
+        }
+        self.paragraph(margin, &text)
+    }
+
+    /// A command on a line of its own: it is not broken, so that it can be copied. What it is for stands beside it where there
+    /// is room.
+    pub(super) fn command(&mut self, command: &str, what_for: &str) -> io::Result<()> {
+        let command = padded(&printable(command), COMMAND_COLUMNS);
+        let line = format!("  {command}  {what_for}");
+        let line = if width(&line) <= self.style.columns { &line } else { &format!("  {command}") };
+        writeln!(self.out, "{}", line.trim_end())
+    }
+}
+
+/// Columns for commands.
+const COMMAND_COLUMNS: usize = 50;
+
+/// `1,234,567`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 table`, `2 tables`.
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+/// A time as people say it.
+pub(super) fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..60 => format!("{seconds:.1} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}

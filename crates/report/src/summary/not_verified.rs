@@ -1,0 +1,94 @@
+//! What a summary says of what was not verified: one paragraph for each cause, the places cut short.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use check::registry::limits::{self, Limit};
+use check::{Finding, NotVerified, Report};
+
+use super::lines::{Lines, counted, grouped};
+use crate::causes::{by_cause, is_root, split};
+
+/// Causes that are shown.
+const MOST_CAUSES: usize = 8;
+/// Lines of places for each kind of thing.
+const MOST_LINES: usize = 2;
+/// Demoted findings that are shown for each cause.
+const MOST_DEMOTED: usize = 5;
+
+/// The causes, each limit once: what differs in their reasons is of single places.
+///
+/// Returns the first of them.
+pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option<&'static Limit>> {
+    if report.not_verified.is_empty() {
+        return Ok(None);
+    }
+    let (shown, follows) = split(report);
+    let mut causes: Vec<(&'static Limit, Vec<&NotVerified>)> = Vec::new();
+    for (cause, entries) in by_cause(shown.into_iter()) {
+        match causes.last_mut().filter(|(limit, _)| *limit == cause.limit) {
+            Some((_, of_limit)) => of_limit.extend(entries),
+            None => causes.push((cause.limit, entries)),
+        }
+    }
+    lines.blank()?;
+    lines.paragraph("Not verified   ", &counted(report.not_verified.len() as u64, "thing", "things"))?;
+    for (limit, entries) in causes.iter().take(MOST_CAUSES) {
+        write_cause(report, limit, entries, lines)?;
+        if *limit == &limits::BACKUP_STRIPES && !follows.is_empty() {
+            let follow = counted(follows.len() as u64, "thing depends", "things depend");
+            lines.paragraph("    ", &format!("{follow} on these pages (--format json has all)"))?;
+        }
+    }
+    if let more @ 1.. = causes.len().saturating_sub(MOST_CAUSES) as u64 {
+        let more = counted(more, "more cause", "more causes");
+        lines.paragraph("  ", &format!("... and {more} (--format json has all)"))?;
+    }
+    Ok(causes.first().map(|(limit, _)| *limit))
+}
+
+fn write_cause(
+    report: &Report,
+    limit: &'static Limit,
+    entries: &[&NotVerified],
+    lines: &mut Lines<'_>,
+) -> io::Result<()> {
+    let allowed = if report.is_allowed(limit) { ", allowed" } else { "" };
+    lines.paragraph("  ", &format!("{} ({}{allowed})", reason(report, limit, entries), limit.id))?;
+    let mut demoted = report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).peekable();
+    if demoted.peek().is_some() {
+        for finding in demoted.by_ref().take(MOST_DEMOTED) {
+            lines.paragraph(&format!("    {}  ", finding.check.msg), &in_few_words(report, &finding))?;
+        }
+        if let more @ 1.. = demoted.count() as u64 {
+            lines.paragraph("    ", &format!("... and {} more (--format text has all)", grouped(more)))?;
+        }
+        return Ok(());
+    }
+    let mut by_what: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.scope != "database" && entry.scope != "backup") {
+        by_what.entry(&entry.what).or_default().push(entry.scope.clone());
+    }
+    for (what, places) in by_what.iter().filter(|_| limit != &limits::FILE_NOT_GIVEN) {
+        lines.places("    ", &format!("{what}:"), places, MOST_LINES)?;
+    }
+    Ok(())
+}
+
+/// Why: of what is missing as the warning says it, otherwise as the entries say it if they agree.
+fn reason(report: &Report, limit: &'static Limit, entries: &[&NotVerified]) -> String {
+    let warning = report.warnings.iter().find(|warning| is_root(limit) && warning.id == limit.id);
+    let first = entries.first().map(|entry| entry.reason.as_str()).unwrap_or_default();
+    match warning {
+        Some(warning) => warning.text.clone(),
+        None if entries.iter().all(|entry| entry.reason == first) => first.to_owned(),
+        None => crate::limits::reason(limit),
+    }
+}
+
+/// A finding that is no proof, with its object.
+fn in_few_words(report: &Report, finding: &Finding) -> String {
+    let object = finding.object_id().and_then(|id| report.rowsets.iter().find(|rowset| rowset.object_id == id));
+    let object = object.map(|rowset| format!("{}.{}: ", rowset.schema, rowset.name)).unwrap_or_default();
+    format!("{object}{}", finding.brief(&report.names()))
+}
