@@ -375,7 +375,8 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     let copies = copy(&files, staged.path())?;
     let done = ::lab::damage::damage(&copies, arguments.kind, arguments.seed).map_err(Failure::unable)?;
     for (copy, name) in copies.iter().zip(&final_names) {
-        let synced = fs::File::open(copy).and_then(|file| file.sync_all());
+        // Windows syncs only what may be written.
+        let synced = fs::File::options().write(true).open(copy).and_then(|file| file.sync_all());
         synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
     }
     let messages: Vec<String> = done.messages.iter().map(ToString::to_string).collect();
