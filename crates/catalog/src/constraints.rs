@@ -57,6 +57,11 @@ impl Constraint {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }
 
+    /// Whether the engine holds new rows to it.
+    pub fn is_enabled(&self) -> bool {
+        self.status & status::DISABLED == 0
+    }
+
     /// Whether its status has undocumented bits, which may mean anything.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0

@@ -72,6 +72,8 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         created: text(boot.created()),
         modified: text(boot.modified()),
         last_known_good: text(boot.last_known_good()),
+        // No release before 2005 has the field.
+        catalog_updated: text(boot.catalog_updated()).filter(|time| time.as_str() >= "2005"),
         data_purity: boot.dbcc_flags() & 2 != 0,
         engine_build: boot.engine_build(),
         first_sysallocunits: boot.first_sysallocunits(),

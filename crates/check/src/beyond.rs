@@ -23,8 +23,10 @@ pub struct ConstraintResult {
     pub name: String,
     /// CHECK or FOREIGN KEY.
     pub type_name: &'static str,
-    /// Whether the engine says that all rows obey it; others are not checked.
+    /// Whether the engine says that all rows obey it; others are checked only if all are asked for.
     pub is_trusted: bool,
+    /// Whether the engine holds new rows to it.
+    pub is_enabled: bool,
     /// Whether all rows were looked at and each was decided.
     pub is_verified: bool,
     /// Rows looked at.
@@ -34,6 +36,15 @@ pub struct ConstraintResult {
 }
 
 impl ConstraintResult {
+    /// What the engine makes of it, in the words of its messages.
+    pub(crate) fn standing(&self) -> &'static str {
+        match (self.is_trusted, self.is_enabled) {
+            (true, _) => "trusted",
+            (false, true) => "not trusted",
+            (false, false) => "disabled",
+        }
+    }
+
     /// Notes that some of it was not verified.
     pub(crate) fn not_verified(&self, reason: impl Into<Reason>, coverage: &mut Coverage, count: u64) -> Self {
         let (what, scope) = (format!("{} constraint", self.type_name), format!("{}.{}", self.table, self.name));

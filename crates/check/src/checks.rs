@@ -63,7 +63,7 @@ impl Checks {
             indexes: index_match::Plans::new(database, units, survey),
             partitions: partitions::Plans::new(database, units, options),
             constraints: if options.constraints {
-                constraints::Plans::new(database, units, survey)
+                constraints::Plans::new(database, units, survey, options.all_constraints)
             } else {
                 constraints::Plans::default()
             },

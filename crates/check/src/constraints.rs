@@ -1,4 +1,5 @@
-//! CHECK and FOREIGN KEY constraints that the engine trusts: every row satisfies them (--constraints).
+//! CHECK and FOREIGN KEY constraints: every row satisfies those that the engine trusts (--constraints), and perhaps the others
+//! (--constraints=all).
 //!
 //! A CHECK constraint is evaluated as the sweep passes each row: it is violated where its condition is certainly FALSE,
 //! not where it is UNKNOWN. Foreign keys need two tables at once and are checked after the sweep ([`foreign_key`]).
@@ -181,7 +182,7 @@ fn reckon(
         if !context.constraints_in_scope(&plan.units) {
             continue;
         }
-        if !plan.is_trusted {
+        if !plan.is_wanted {
             results.push(plan.result.clone());
             continue;
         }
@@ -233,6 +234,7 @@ fn settle(
             .at_record(at)
             .text_value("table", &plan.result.table)
             .text_value("constraint", &plan.result.name)
+            .text_value("standing", plan.result.standing())
             .text_value("record", at.to_string())
             .text_value("where", place)
             .number("rows", verdict.violations.cast_signed());

@@ -77,6 +77,8 @@ pub struct Options {
     pub data_purity: Option<bool>,
     /// CHECK and FOREIGN KEY constraints too.
     pub constraints: bool,
+    /// With `constraints`: those too that are disabled or not trusted, as CHECKCONSTRAINTS WITH ALL_CONSTRAINTS.
+    pub all_constraints: bool,
     /// Identity columns against their high-water mark too.
     pub identities: bool,
     /// Threads; 0 for one per processor.

@@ -67,6 +67,8 @@ pub struct DatabaseSummary {
     pub version: u16,
     /// Nothing in the log is missing from the files; `None` when not known.
     pub clean_shutdown: Option<bool>,
+    /// When somebody last updated system tables by hand, `2011-03-10 08:09:00.000`.
+    pub catalog_updated: Option<String>,
     /// The data files.
     pub files: Vec<FileSummary>,
     /// The backup that the pages are from, if they are from one.

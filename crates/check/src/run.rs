@@ -332,6 +332,7 @@ fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
         id: boot.map_or(0, |boot| boot.database_id),
         version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
         clean_shutdown: boot.map(catalog::Boot::clean_shutdown),
+        catalog_updated: boot.and_then(|boot| boot.catalog_updated.clone()),
         files: files
             .iter()
             .map(|file| FileSummary {

@@ -191,6 +191,11 @@ impl<'a> Boot<'a> {
         self.datetime(const { at("dbi_dbccLastKnownGood", 8) })
     }
 
+    /// When somebody last updated system tables by hand (docs/format/boot-and-file-headers.md#boot-page; offset inferred).
+    pub fn catalog_updated(&self) -> (u32, i32) {
+        self.datetime(const { at("dbi_updSysCatalog", 8) })
+    }
+
     /// When the boot page was last modified.
     pub fn modified(&self) -> (u32, i32) {
         self.datetime(const { at("dbi_modDate", 8) })

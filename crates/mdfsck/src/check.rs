@@ -11,7 +11,7 @@ use report::errorlog::Statement;
 use report::{Format, View};
 use source::{PageSource, Throttled};
 
-use crate::cli::{CheckArguments, RecoveryArguments};
+use crate::cli::{CheckArguments, Constraints, RecoveryArguments};
 use crate::error_log::{self, ErrorLog};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::input::{Input, Reading};
@@ -53,7 +53,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         physical_only: arguments.physical_only,
         no_index: arguments.noindex,
         data_purity: arguments.no_data_purity.then_some(false),
-        constraints: arguments.constraints,
+        constraints: arguments.constraints.is_some(),
+        all_constraints: arguments.constraints == Some(Constraints::All),
         identities: arguments.identity,
         max_threads: arguments.maxdop.into(),
         extended_logical_checks: arguments.extended_logical_checks,

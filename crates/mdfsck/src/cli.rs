@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use check::{CheckArguments, ProgressKind};
+pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
 pub(crate) use others::{
     AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use catalog::Database;
+use catalog::{Database, Fetched};
+use format::PageId;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TablesArguments};
@@ -11,6 +12,9 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::{logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.tableresults {
+        return dbinfo(arguments);
+    }
     if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) {
         return backups(arguments);
     }
@@ -27,6 +31,21 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
         warn("the boot page (1:9) is damaged; 'mdfsck check' reports more");
         return Ok(Failure::UNABLE | report_read_faults(&source.read_faults()));
     }
+    Ok(report_read_faults(&source.read_faults()))
+}
+
+/// The boot page, of data files or in a backup.
+fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.paths.iter().any(|path| is_pipe(path)) {
+        return Err(Failure::usage("info --tableresults: needs files; standard input is read once, for its labels"));
+    }
+    let source = source::open(&arguments.paths, &[], false)?;
+    let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
+        return Err(Failure::unable(
+            "the boot page (1:9) is damaged or not in these files; 'mdfsck check' reports more",
+        ));
+    };
+    output::print(|out| report::dbinfo::write(&boot, out))?;
     Ok(report_read_faults(&source.read_faults()))
 }
 

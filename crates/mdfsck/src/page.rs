@@ -6,7 +6,7 @@ use format::protection::undo_torn_bits;
 use format::record::Record;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use report::columns;
-use report::page_dump::{Allocation, ColumnValue, PageDump, RecoveredDump};
+use report::page_dump::{Allocation, ColumnValue, PageDump, PageOwner, RecoveredDump};
 use source::PageSource;
 
 use crate::cli::PageArguments;
@@ -40,12 +40,15 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         // As recovery leaves it, where that is another page.
         (Some(pages), Some(database)) if let Some(work) = pages.work(at) => {
             let made = read(pages, at)?;
+            let made = Shown::new(pages, database, at, &made);
+            let owner = made.owner();
             Shown::new(source, &as_stored, at, &bytes).with_dump(|dump| {
-                Shown::new(pages, database, at, &made).with_dump(|made| {
+                made.with_dump(|made| {
                     let made = RecoveredDump { dump: *made, redone: work.redone, undone: work.undone };
-                    output::print(|out| match arguments.json {
-                        true => dump.write_json(Some(&made), out),
-                        false => out.write_all(dump.text_with(&made).as_bytes()),
+                    output::print(|out| match (arguments.json, arguments.tableresults) {
+                        (true, _) => dump.write_json(Some(&made), out),
+                        (_, true) => made.dump.write_tableresults(owner, out),
+                        _ => out.write_all(dump.text_with(&made).as_bytes()),
                     })
                 })
             })?;
@@ -53,10 +56,13 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         _ => {
             let (source, database) = recovered.view(source, as_stored);
             recover::warn_if_not_recovered(source, &database, "shown");
-            Shown::new(source, &database, at, &bytes).with_dump(|dump| {
-                output::print(|out| match arguments.json {
-                    true => dump.write_json(None, out),
-                    false => out.write_all(dump.text().as_bytes()),
+            let shown = Shown::new(source, &database, at, &bytes);
+            let owner = shown.owner();
+            shown.with_dump(|dump| {
+                output::print(|out| match (arguments.json, arguments.tableresults) {
+                    (true, _) => dump.write_json(None, out),
+                    (_, true) => dump.write_tableresults(owner, out),
+                    _ => out.write_all(dump.text().as_bytes()),
                 })
             })?;
         }
@@ -87,6 +93,13 @@ struct Shown<'a> {
 impl<'a> Shown<'a> {
     fn new(source: &'a dyn PageSource, database: &'a Database, at: PageId, bytes: &'a PageBytes) -> Self {
         Self { source, database, at, bytes }
+    }
+
+    /// The ids of its owner.
+    fn owner(&self) -> Option<PageOwner> {
+        let (_, rowset) = owner_of(self.database, Page::new(self.bytes))?;
+        let Rowset { object_id, index_id, id: partition_id, .. } = *rowset;
+        Some(PageOwner { object_id, index_id, partition_id })
     }
 
     /// Describes the page with what allocation maps and catalog say about it.

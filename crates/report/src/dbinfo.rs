@@ -18,7 +18,7 @@ const NEVER: &str = "1900-01-01 00:00:00.000";
 const FORKS: &str = "dbi_recoveryForkNameStack";
 
 /// DBINFO's name of a field, and the field's name here.
-const FIELDS: [(&str, &str); 26] = [
+const FIELDS: [(&str, &str); 30] = [
     ("dbi_version", "dbi_version"),
     ("dbi_createVersion", "dbi_createVersion"),
     ("dbi_dbbackupLSN", "dbi_logBackupLSN"),
@@ -34,6 +34,7 @@ const FIELDS: [(&str, &str); 26] = [
     ("dbi_differentialBaseLSN", "dbi_differentialBaseLSN"),
     ("dbi_checkptLSN", "dbi_checkptLSN"),
     ("dbi_dbccFlags", "dbi_dbccFlags"),
+    ("dbi_COWLastLSN", "dbi_COWLastLSN"),
     ("dbi_DirtyPageLSN", "dbi_DirtyPageLSN"),
     ("dbi_collation", "dbi_collation"),
     ("dbi_familyGUID", "dbi_familyGUID"),
@@ -41,10 +42,13 @@ const FIELDS: [(&str, &str); 26] = [
     ("dbi_differentialBaseGuid", "dbi_differentialBaseGuid"),
     ("dbi_firstSysIndexes", "dbi_firstSysIndexes"),
     ("dbi_versionChangeLSN", "dbi_versionChangeLSN"),
+    ("dbi_updSysCatalog", "dbi_updSysCatalog"),
     ("dbi_LogBackupChainOrigin", "dbi_logBackupChainOrigin"),
     ("dbi_dbccLastKnownGood", "dbi_dbccLastKnownGood"),
     ("dbi_modDate", "dbi_modDate"),
+    ("dbi_verRDB", "dbi_engineBuild"),
     ("dbi_svcBrokerGUID", "dbi_svcBrokerGUID"),
+    ("dbi_AuIdNext", "dbi_nextAllocUnit"),
 ];
 
 /// Writes the fields of a boot page.
@@ -60,9 +64,13 @@ fn rows(boot: &PageBytes) -> Vec<Row> {
     let all = |name: &'static str| {
         found.iter().filter(move |found| found.field.structure == Structure::Boot && found.field.name == name)
     };
-    // DBINFO prints where in memory; here it is where in the page.
     let start = found.iter().find(|found| found.field.structure == Structure::Boot).map(|first| first.bytes.start);
-    let object = format!("DBINFO @0x{:016X}", start.unwrap_or_default());
+    let start = start.unwrap_or_default();
+    // The record grew with each release.
+    let length = boot.get(start..).and_then(|record| bytes::u16_at(record, 2)).unwrap_or_default();
+    let end = start.saturating_add(length.into());
+    // DBINFO prints where in memory; here it is where in the page.
+    let object = format!("DBINFO @0x{start:016X}");
     let text = str::to_owned;
     let mut rows = Vec::new();
     for (name, ours) in FIELDS {
@@ -71,7 +79,7 @@ fn rows(boot: &PageBytes) -> Vec<Row> {
                 rows.push([text(FORKS), format!("entry {entry}"), text("hex (dec)"), fork_lsn(boot, fork)]);
                 rows.push([object.clone(), text(FORKS), text("m_guid"), value(boot, guid)]);
             }
-        } else if let Some(field) = all(ours).next() {
+        } else if let Some(field) = all(ours).find(|field| field.bytes.end <= end) {
             rows.push([text("DBINFO STRUCTURE:"), object.clone(), text(name), value(boot, field)]);
         }
     }
@@ -92,7 +100,9 @@ fn value(boot: &PageBytes, found: &FieldInstance) -> String {
         Kind::PagePointer => PageId::read(bytes, 0).map(dbcc_rows::first_page),
         Kind::Text => Boot::read(Page::new(boot)).map(|boot| boot.name()),
         Kind::Flags(_) if bytes.len() == 4 => Some(format!("0x{:08x}", bytes::unsigned(bytes))),
-        Kind::DatabaseVersion | Kind::Unsigned | Kind::Hex | Kind::Flags(_) => Some(bytes::unsigned(bytes).to_string()),
+        Kind::DatabaseVersion | Kind::EngineBuild | Kind::Unsigned | Kind::Hex | Kind::Flags(_) => {
+            Some(bytes::unsigned(bytes).to_string())
+        }
         _ => None,
     };
     shown.unwrap_or_else(|| found.render(boot))

@@ -129,6 +129,7 @@ fn run(report: &Report) -> lines::Run<'_> {
         database: &database.name,
         db_version: Some(database.version).filter(|&version| version != 0),
         clean_shutdown: database.clean_shutdown,
+        catalog_updated: database.catalog_updated.as_deref(),
         files: files.collect(),
         recovery: report.options.recovery.as_ref().map(recovery),
         options: options(&report.options),
@@ -164,6 +165,7 @@ fn options(options: &Options) -> lines::Options<'_> {
         extended_logical_checks: options.extended_logical_checks,
         data_purity: options.checks_purity(),
         constraints: options.constraints,
+        all_constraints: options.constraints && options.all_constraints,
         identity: options.identities,
     }
 }
@@ -256,6 +258,7 @@ fn constraint(result: &ConstraintResult) -> lines::Constraint<'_> {
         name: &result.name,
         type_name: result.type_name,
         trusted: result.is_trusted,
+        enabled: result.is_enabled,
         verified: result.is_verified,
         rows: result.rows,
         violations: result.violations,

@@ -12,6 +12,8 @@ mod causes;
 pub mod chains;
 pub mod checkpoints;
 pub mod columns;
+mod dbcc_rows;
+pub mod dbinfo;
 pub mod directory;
 pub mod errorlog;
 pub mod estimate;
@@ -37,6 +39,7 @@ pub mod tableresults;
 pub mod tables;
 pub mod text;
 mod text_alloc;
+mod text_constraints;
 mod text_table;
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! DBCC's informational messages: number and text. The findings' own texts are in the registry.
 
-use check::registry::Repair;
+use check::registry::{Repair, limits};
 use check::{BrokerCount, ErrorCounts, Finding, IdentityResult, Options, Report, Scope};
 
 /// An informational message, level 10.
@@ -142,6 +142,41 @@ pub(crate) fn constraints(report: &Report) -> Option<String> {
             verified("FOREIGN KEY"),
         )
     })
+}
+
+/// The warning that system tables were updated by hand: 3859, which does not count as an error. `None` if they were not, or if
+/// the run does not check the catalog.
+pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
+    let Options { scope, physical_only, .. } = &report.options;
+    let database = &report.database;
+    let time = database.catalog_updated.as_ref().filter(|_| scope.checks_catalog() && !physical_only)?;
+    let (id, time) = (database.id, date(time)?);
+    let text =
+        format!("Warning: The system catalog was updated directly in database ID {id}, most recently at {time}.");
+    Some(match scope {
+        Scope::Catalog => message(3859, text),
+        _ => message(8992, format!("Check Catalog Msg 3859, State 1: {text}")),
+    })
+}
+
+/// That facts were lost because temporary files failed: 8921. It is no finding: what it left unverified is listed, and the failure
+/// is reported on stderr.
+pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
+    let is_lost = report.not_verified.iter().any(|entry| entry.limit.id == limits::TREE_KEY_BOUNDS_LOST.id);
+    let text = "Check terminated. A failure was detected while collecting facts. Possibly tempdb out of space or a system table \
+                is inconsistent. Check previous errors.";
+    is_lost.then(|| message(8921, text.to_owned()))
+}
+
+/// `2011-03-10 08:09:00.000` as messages print it: `Mar 10 2011  8:09AM`.
+fn date(time: &str) -> Option<String> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let part = |at: std::ops::Range<usize>| time.get(at)?.parse::<usize>().ok();
+    let (year, month, day) = (part(0..4)?, MONTHS.get(part(5..7)?.checked_sub(1)?)?, part(8..10)?);
+    let (hour, minute) = (part(11..13)?, part(14..16)?);
+    let half = if hour < 12 { "AM" } else { "PM" };
+    let hour = if hour % 12 == 0 { 12 } else { hour % 12 };
+    Some(format!("{month} {day:>2} {year} {hour:>2}:{minute:02}{half}"))
 }
 
 /// Last line of a run.

@@ -13,6 +13,7 @@ mod protection;
 mod records;
 mod rows;
 mod slots;
+mod tableresults;
 
 use std::io;
 
@@ -23,6 +24,7 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 pub use self::allocation::Allocation;
 use self::parsed::Parsed;
 pub use self::records::{ColumnValue, Columns};
+pub use self::tableresults::PageOwner;
 use crate::json::lines::Line;
 use crate::json::page;
 use crate::log::lsn_text;
@@ -108,6 +110,14 @@ impl<'a> PageDump<'a> {
             })
         });
         crate::json::line(&Line::Page(page), out)
+    }
+
+    /// Writes the page as rows of DBCC PAGE WITH TABLERESULTS.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_tableresults(&self, owner: Option<PageOwner>, out: &mut dyn io::Write) -> io::Result<()> {
+        crate::dbcc_rows::write(tableresults::rows(self, owner), out)
     }
 
     fn lsn(&self) -> Lsn {

@@ -93,7 +93,7 @@ fn informational(message: &Message, object_id: i32) -> Row<'_> {
     }
 }
 
-fn io_error(error: csv::Error) -> io::Error {
+pub(crate) fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
@@ -116,6 +116,9 @@ impl Rows<'_> {
             self.summary(&message::broker_count(kind), 0)?;
         }
         self.findings(&listing.unattributed)?;
+        if let Some(warning) = message::catalog_updated(report) {
+            self.row(&Row { level: LEVEL, ..informational(&warning, 0) })?;
+        }
         let counts = listing.unattributed.counts;
         let is_checkcatalog = report.options.scope == Scope::Catalog;
         if counts.any() && !is_checkcatalog {
@@ -125,6 +128,9 @@ impl Rows<'_> {
             !view.no_infomsgs && !report.options.physical_only && report.options.scope != Scope::Allocation;
         for object in &listing.objects {
             self.object(object, lists_objects)?;
+        }
+        if let Some(lost) = message::facts_lost(report) {
+            self.row(&Row { level: LEVEL, ..informational(&lost, 0) })?;
         }
         let is_checktable = matches!(report.options.scope, Scope::Tables(_));
         if !is_checktable && !is_checkcatalog && (!view.no_infomsgs || report.counts() != ErrorCounts::default()) {

@@ -9,7 +9,7 @@ use check::{Group, IdentityResult, Report, Scope};
 use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::text_table::printable;
-use crate::{Gate, View, not_verified, text_alloc};
+use crate::{Gate, View, not_verified, text_alloc, text_constraints};
 
 /// Writes `report` to `out`.
 ///
@@ -52,6 +52,9 @@ impl Text<'_> {
             self.info(&message::broker_count(kind))?;
         }
         self.findings(&listing.unattributed)?;
+        if let Some(warning) = message::catalog_updated(report) {
+            self.error(warning.number, 1, &warning.text)?;
+        }
         let counts = listing.unattributed.counts;
         if counts.any() {
             self.message(&message::found_unattributed(command, counts))?;
@@ -64,6 +67,9 @@ impl Text<'_> {
                 self.repair_level(level, object.qualified_name().as_deref())?;
             }
         }
+        if let Some(lost) = message::facts_lost(report) {
+            self.error(lost.number, 1, &lost.text)?;
+        }
         if report.options.scope == Scope::Allocation && self.prints_objects() {
             text_alloc::write_totals(report, self.out)?;
         }
@@ -71,6 +77,9 @@ impl Text<'_> {
             let summary = message::found_in_database(report);
             if report.counts().any() { self.message(&summary) } else { self.info(&summary) }?;
             self.repair_level(report.repair(), None)?;
+        }
+        if report.options.constraints {
+            text_constraints::write(report, self.view, self.out)?;
         }
         if let Some(line) = message::constraints(report).filter(|_| !self.view.no_infomsgs) {
             writeln!(self.out, "{line}")?;
@@ -84,6 +93,9 @@ impl Text<'_> {
         self.findings(&listing.unattributed)?;
         for object in &listing.objects {
             self.findings(&object.findings)?;
+        }
+        if let Some(warning) = message::catalog_updated(self.report) {
+            self.info(&warning)?;
         }
         self.end()
     }
@@ -149,10 +161,14 @@ impl Text<'_> {
     fn findings(&mut self, group: &Group) -> io::Result<()> {
         for finding in self.gate.pass(self.report, group) {
             let (number, state, text) = message::of_finding(self.report, &finding);
-            writeln!(self.out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
-            writeln!(self.out, "{}", printable(&text))?;
+            self.error(number, state, &text)?;
         }
         Ok(())
+    }
+
+    fn error(&mut self, number: u16, state: u8, text: &str) -> io::Result<()> {
+        writeln!(self.out, "Msg {number}, Level {LEVEL}, State {state}, Line 1")?;
+        writeln!(self.out, "{}", printable(text))
     }
 
     fn message(&mut self, message: &Message) -> io::Result<()> {

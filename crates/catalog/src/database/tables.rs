@@ -35,6 +35,8 @@ pub struct Boot {
     pub modified: Option<String>,
     /// Last DBCC CHECKDB without errors, if known.
     pub last_known_good: Option<String>,
+    /// When somebody last updated system tables by hand; `None` if never, or if what is there is no time.
+    pub catalog_updated: Option<String>,
     /// Data purity is checked by default.
     pub data_purity: bool,
     /// Build of the engine that wrote it last: major, minor, build.

@@ -37,8 +37,8 @@ pub(crate) struct KeyReference {
 pub(crate) struct Plan {
     /// The result so far: its table and name.
     pub(crate) result: ConstraintResult,
-    /// Whether the engine trusts it.
-    pub(crate) is_trusted: bool,
+    /// Whether rows are looked at: the engine trusts it, or all are asked for.
+    pub(crate) is_wanted: bool,
     /// Units of the table that has it.
     pub(crate) units: Vec<UnitIndex>,
     /// What it requires.
@@ -85,8 +85,8 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans for all constraints.
-    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
+    /// Plans for all constraints; `all` with those that the engine does not trust.
+    pub(crate) fn new(database: &Database, units: &Units, survey: &Survey, all: bool) -> Self {
         let mut plans = Self { work: PerUnit::new(units.list().len()), ..Self::default() };
         for constraint in &database.constraints {
             let table = rowsets_of(database, constraint.table_id);
@@ -95,10 +95,12 @@ impl Plans {
                 name: constraint.name.clone(),
                 type_name: constraint.type_name(),
                 is_trusted: constraint.is_trusted(),
+                is_enabled: constraint.is_enabled(),
                 ..ConstraintResult::default()
             };
             let units = units_of(database, &table);
-            match demand(database, constraint, &table, plans.plans.len()) {
+            let is_wanted = all || constraint.is_trusted();
+            match demand(database, constraint, &table, (plans.plans.len(), is_wanted)) {
                 Ok((demand, work)) => {
                     // Most of a hundred thousand tables are empty.
                     for (unit, work) in work.into_iter().filter(|(unit, _)| survey.has_pages(*unit)) {
@@ -106,8 +108,7 @@ impl Plans {
                             of_unit.push(work);
                         }
                     }
-                    let is_trusted = constraint.is_trusted();
-                    plans.plans.push(Plan { result, is_trusted, units, demand });
+                    plans.plans.push(Plan { result, is_wanted, units, demand });
                 }
                 Err(reason) => plans.left_out.push((LeftOut { result, units }, reason)),
             }
@@ -142,11 +143,16 @@ fn rowsets_of(database: &Database, object_id: i32) -> Vec<&Rowset> {
 
 type Demanded = (RowRule, Vec<(UnitIndex, UnitPlan)>);
 
-fn demand(database: &Database, constraint: &Constraint, table: &[&Rowset], plan: usize) -> Result<Demanded, Reason> {
+fn demand(
+    database: &Database,
+    constraint: &Constraint,
+    table: &[&Rowset],
+    (plan, is_wanted): (usize, bool),
+) -> Result<Demanded, Reason> {
     if constraint.has_unknown_status() {
         return Err(limits::CONSTRAINT_STATUS.with(&[&format_args!("{:x}", constraint.status)]));
     }
-    if !constraint.is_trusted() {
+    if !is_wanted {
         return Ok((RowRule::Condition, Vec::new()));
     }
     rows_are_at_hand(database, table)?;

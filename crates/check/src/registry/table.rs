@@ -745,15 +745,15 @@ checks! {
         action "See partition.wrong.";
 
     CHECK_VIOLATED = "constraint.check-violated", 547 state 0, Constraint, Uncounted, None, false,
-        "Constraint error: CHECK constraint '{constraint}' of table '{table}' is trusted, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
+        "Constraint error: CHECK constraint '{constraint}' of table '{table}' is {standing}, but its condition is false for row {record}: {where}. Rows that violate it: {rows}.",
         brief "a row violates CHECK constraint {constraint}",
-        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints).",
-        cause "A value was changed outside the engine, or by damage that a repair did not undo; the message number is the one with which the engine refuses such a row.",
+        must "The condition of an enabled and trusted CHECK constraint is false for no row (--constraints); with --constraints=all, of any.",
+        cause "A value was changed outside the engine, or by damage that a repair did not undo; a constraint that is not trusted may never have been true for it. The message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given and correct them. DBCC CHECKCONSTRAINTS lists them too; ALTER TABLE ... WITH CHECK CHECK CONSTRAINT proves that none is left.";
     FOREIGN_KEY_VIOLATED = "constraint.foreign-key-violated", 547 state 0, Constraint, Uncounted, None, false,
-        "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is trusted, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
+        "Constraint error: FOREIGN KEY constraint '{constraint}' of table '{table}' is {standing}, but row {record} refers to no row of table '{referenced}': {where}. Rows that violate it: {rows}.",
         brief "a row violates FOREIGN KEY constraint {constraint}",
-        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints).",
+        must "Each non-NULL key of an enabled and trusted FOREIGN KEY constraint exists in the referenced table (--constraints); with --constraints=all, of any.",
         cause "A repair deleted the row referred to, or a value was changed outside the engine; the message number is the one with which the engine refuses such a row.",
         action "Find the rows by the condition given; restore the row referred to, or correct or delete these. DBCC CHECKCONSTRAINTS lists them too.";
     BACKUP_BLOCK_CHECKSUM = "backup.block-checksum", 3241 state 1, Container, Consistency, None, true,

@@ -51,7 +51,7 @@ pub fn lab_trials() -> Vec<Trial> {
 
 /// One test a change.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    let mut trials = Vec::new();
+    let mut trials = vec![all_constraints(corpus.clone())];
     for (name, damage) in damages() {
         let corpus = corpus.clone();
         trials.push(Trial::test(format!("beyond: {name}"), move || {
@@ -165,6 +165,26 @@ fn legals() -> Vec<(&'static str, Legal)> {
             Some("it may settle this")
         }),
     ]
+}
+
+/// A row that violates a constraint which is not trusted is found if all constraints are asked for.
+fn all_constraints(corpus: Corpus) -> Trial {
+    Trial::test("beyond: a constraint that is not trusted is checked when all are asked for", move || {
+        let mut image = subject(&corpus);
+        let place = Place::of(&image, "Product", "ProductModelID", 7);
+        image.edit(place.page, |bytes| bytes[place.at..place.at + 4].copy_from_slice(&99_999_u32.to_le_bytes()));
+        for (status, standing) in [(0x400, "is not trusted, but"), (0x500, "is disabled, but")] {
+            set_status(&mut image, "FK_Product_ProductModel_ProductModelID", status);
+            if !texts(&image.check_with(&all(1))).is_empty() {
+                return Err("it was not asked for".into());
+            }
+            let texts = texts(&image.check_with(&Options { all_constraints: true, ..all(1) }));
+            if texts.len() != 1 || !texts.iter().all(|text| text.contains(standing)) {
+                return Err(format!("{standing}: {texts:#?}").into());
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Texts of the findings about constraints.

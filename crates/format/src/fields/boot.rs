@@ -59,6 +59,8 @@ fields! { BOOT: Boot, "docs/format/boot-and-file-headers.md#boot-page";
     "dbi_oldVersion", "older version", At(0x20A), B(2), DatabaseVersion, [],
         "0, 611, 655 or 661 whatever the version; not a copy of it";
     "dbi_versionChangeLSN", "version change LSN", At(0x218), B(10), Lsn, [], "set by an upgrade";
+    "dbi_updSysCatalog", "catalog updated", At(0x278), B(8), DateTime, [3859],
+        "when system tables were last updated by hand (inferred); zero in every file seen";
     "dbi_logBackupChainOrigin", "log backup chain origin", At(0x280), B(10), Lsn, [],
         "where the chain of log backups starts";
     "dbi_dbccLastKnownGood", "last good check", At(0x28C), B(8), DateTime, [],

@@ -70,11 +70,13 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = SCOPE)]
     pub(crate) extended_logical_checks: bool,
 
-    /// Also check trusted CHECK and FOREIGN KEY constraints, as CHECKCONSTRAINTS; beyond CHECKDB
+    /// Also check trusted CHECK and FOREIGN KEY constraints, as CHECKCONSTRAINTS; =all for the others too; beyond CHECKDB
     ///
-    /// Disabled and untrusted constraints promise nothing about existing rows and are skipped.
-    #[arg(long, help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
-    pub(crate) constraints: bool,
+    /// Disabled and untrusted constraints promise nothing about existing rows and are skipped, unless all are asked for, as
+    /// WITH ALL_CONSTRAINTS.
+    #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
+    #[arg(help_heading = SCOPE, conflicts_with_all = ["physical_only", "alloc", "catalog"])]
+    pub(crate) constraints: Option<Constraints>,
 
     /// Report current and highest identity values, as CHECKIDENT with NORESEED; beyond CHECKDB
     ///
@@ -255,6 +257,15 @@ enum FormatKind {
     Json,
     /// CSV with the columns of WITH TABLERESULTS in SQL Server 2012 and later
     Tableresults,
+}
+
+/// Which constraints are checked.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Constraints {
+    /// Those that are enabled and trusted
+    Trusted,
+    /// All, as WITH ALL_CONSTRAINTS
+    All,
 }
 
 /// Columns of WITH TABLERESULTS, by the release that has them.

@@ -14,8 +14,12 @@ pub(crate) struct InfoArguments {
     pub(crate) paths: Vec<PathBuf>,
 
     /// Print one JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
+
+    /// Print the boot page as CSV, as DBCC DBINFO WITH TABLERESULTS
+    #[arg(long)]
+    pub(crate) tableresults: bool,
 }
 
 #[derive(Args)]
@@ -107,12 +111,16 @@ pub(crate) struct PageArguments {
     pub(crate) database: DatabaseArguments,
 
     /// Print all bytes as read
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "tableresults"])]
     pub(crate) raw: bool,
 
     /// Print one JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
+
+    /// Print CSV, as DBCC PAGE WITH TABLERESULTS; of a recovered page as recovery leaves it
+    #[arg(long)]
+    pub(crate) tableresults: bool,
 }
 
 #[derive(Args)]

@@ -79,6 +79,101 @@ pub(crate) fn forms() -> Vec<(&'static str, Test)> {
                 &["--estimate-only"],
             )
         }),
+        ("info --tableresults is the boot page as DBINFO prints it", |folder| {
+            // 2014-03-02 11:20:10.123, in 1/300 second of the day and days since 1900.
+            let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
+            edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
+            let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
+            ensure(rows.starts_with("ParentObject,Object,Field,VALUE\n"), &rows)?;
+            let of = |field: &str| -> Vec<&str> {
+                let is_of = |line: &&str| line.split(',').nth(2) == Some(field);
+                rows.lines().filter(is_of).collect()
+            };
+            let start = "DBINFO STRUCTURE:,DBINFO @0x0000000000000060,";
+            for (field, value) in [
+                ("dbi_dbccLastKnownGood", "2014-03-02 11:20:10.123"),
+                ("dbi_dbname", "AdventureWorksLT2012"),
+                ("dbi_version", "705"),
+                ("dbi_updSysCatalog", "1900-01-01 00:00:00.000"),
+                ("dbi_verRDB", "184551126"),
+                ("dbi_LastLogBackupTime", "1900-01-01 00:00:00.000"),
+            ] {
+                let row = format!("{start}{field},{value}");
+                ensure(of(field) == [row.as_str()], format!("{row}\n{rows}"))?;
+            }
+            let lsn = of("dbi_checkptLSN").concat();
+            ensure(lsn.contains(" (0x0000") && lsn.matches(':').count() == 5, lsn)?;
+            ensure(of("m_guid").len() == 2 && of("hex (dec)").len() == 2, &rows)?;
+            refused_by_usage(&mdfsck(folder, &["info", "--tableresults", "--json", "a.mdf"]), &["--json"])?;
+            refused(&mdfsck(folder, &["info", "--tableresults", "-"]), 8, &["standard input"])?;
+            let mut bytes = fs::read(folder.join("a.mdf"))?;
+            bytes[9 * 8192 + 2000] ^= 0xFF;
+            fs::write(folder.join("a.mdf"), bytes)?;
+            refused(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]), 4, &["boot page (1:9) is damaged"])
+        }),
+        ("page --tableresults says what page --json says, in the rows of DBCC PAGE", |folder| {
+            let mut columns = 0;
+            for page in ["1:9", "1:2", "1:1", "1:300", "1:400"] {
+                let output = mdfsck(folder, &["page", page, "--tableresults", "a.mdf"]);
+                let rows = text(&output.stdout);
+                ensure(output.status.success(), text(&output.stderr))?;
+                let json: serde_json::Value =
+                    serde_json::from_slice(&mdfsck(folder, &["page", page, "--json", "a.mdf"]).stdout)?;
+                let start = "PAGE HEADER:,Page @0x0000000000000000,";
+                for (field, value) in [("m_pageId", &json["page"]), ("Metadata: AllocUnitId", &json["alloc_unit_id"])] {
+                    let row = format!("\n{start}{field},{}\n", value.as_str().unwrap_or_default());
+                    ensure(rows.contains(&row), format!("{row}{rows}"))?;
+                }
+                ensure(rows.contains(&format!("\n{start}m_type,{}\n", json["type"])), &rows)?;
+                ensure(rows.contains("\nPAGE HEADER:,Allocation Status,GAM (1:2),ALLOCATED\n"), &rows)?;
+                let records = json["records"].as_array().map_or(0, Vec::len);
+                ensure(rows.matches(",Record Size,").count() == records, format!("{records} records\n{rows}"))?;
+                ensure(rows.contains(",Memory Dump @0x0000000000000060,,0000000000000000:   "), &rows)?;
+                columns += rows.matches(",Slot 0 Column 1 Offset 0x").count();
+            }
+            ensure(columns > 0, "no columns")?;
+            refused(&mdfsck(folder, &["page", "1:99999999", "--tableresults", "a.mdf"]), 8, &["(1:99999999)"])?;
+            refused_by_usage(&mdfsck(folder, &["page", "1:9", "--tableresults", "--raw", "a.mdf"]), &["--raw"])
+        }),
+        ("a catalog that was updated by hand is a warning and no error", |folder| {
+            let plain = mdfsck(folder, &["check", "a.mdf"]);
+            // 2011-03-10 08:09.
+            let stamp = [8_802_000_u32.to_le_bytes(), 40_610_u32.to_le_bytes()].concat();
+            edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].copy_from_slice(&stamp));
+            let warning = "Warning: The system catalog was updated directly in database ID ";
+            let time = ", most recently at Mar 10 2011  8:09AM.";
+            let output = mdfsck(folder, &["check", "a.mdf"]);
+            let stdout = text(&output.stdout);
+            let lines: Vec<&str> = stdout.lines().collect();
+            let at = lines.iter().position(|line| line.contains(warning)).ok_or("no warning")?;
+            ensure(lines[at].starts_with("Check Catalog Msg 3859, State 1: ") && lines[at].ends_with(time), lines[at])?;
+            ensure(lines[at - 1] == "Msg 8992, Level 16, State 1, Line 1", lines[at - 1])?;
+            let rest: Vec<&str> = [&lines[..at - 1], &lines[at + 1..]].concat();
+            ensure(rest == text(&plain.stdout).lines().collect::<Vec<_>>(), "the rest is as before")?;
+            ensure(output.status == plain.status, "no error")?;
+            let catalog = text(&mdfsck(folder, &["check", "--catalog", "a.mdf"]).stdout);
+            ensure(catalog.lines().any(|line| line.starts_with(warning)) && !catalog.contains("8992"), catalog)?;
+            let rows = text(&mdfsck(folder, &["check", "--tableresults", "a.mdf"]).stdout);
+            ensure(rows.lines().any(|line| line.starts_with("8992,16,1,\"Check Catalog Msg 3859")), "a row")?;
+            let json = text(&mdfsck(folder, &["check", "--json", "a.mdf"]).stdout);
+            ensure(
+                json.contains("\"catalog_updated\":\"2011-03-10 08:09:00.000\"") && !json.contains("3859"),
+                "a key",
+            )?;
+            let physical = text(&mdfsck(folder, &["check", "--physical-only", "a.mdf"]).stdout);
+            ensure(!physical.contains(warning), physical)?;
+            // What is no time says nothing.
+            edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].fill(0x5A));
+            ensure(mdfsck(folder, &["check", "a.mdf"]).stdout == plain.stdout, "no time")
+        }),
+        ("--constraints takes all and nothing else", |folder| {
+            let trusted = mdfsck(folder, &["check", "--constraints", "a.mdf"]);
+            // Every constraint of the sample is trusted.
+            ensure(mdfsck(folder, &["check", "--constraints=all", "a.mdf"]).stdout == trusted.stdout, "all")?;
+            refused_by_usage(&mdfsck(folder, &["check", "--constraints=none", "a.mdf"]), &["none", "all"])?;
+            let json = text(&mdfsck(folder, &["check", "--constraints=all", "--json", "a.mdf"]).stdout);
+            ensure(json.contains("\"all_constraints\":true") && json.contains("\"enabled\":true"), "json")
+        }),
         ("--log never changes the verdict", |folder| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
             let output = mdfsck(folder, &["check", "--log", "a.mdf"]);

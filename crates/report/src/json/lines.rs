@@ -45,6 +45,9 @@ pub(crate) struct Run<'a> {
     pub(crate) db_version: Option<u16>,
     /// Whether the files hold everything, without the log; null if that is not known.
     pub(crate) clean_shutdown: Option<bool>,
+    /// When somebody last updated system tables by hand (message 3859, no error); absent if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) catalog_updated: Option<&'a str>,
     /// The data files.
     pub(crate) files: Vec<File<'a>>,
     /// What recovery from a log did; absent if there was none, or no reason to look for one.
@@ -128,6 +131,9 @@ pub(crate) struct Options<'a> {
     pub(crate) data_purity: bool,
     /// `--constraints`.
     pub(crate) constraints: bool,
+    /// `--constraints=all`; absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) all_constraints: bool,
     /// `--identity`.
     pub(crate) identity: bool,
 }
@@ -292,6 +298,8 @@ pub(crate) struct Constraint<'a> {
     pub(crate) type_name: &'static str,
     /// Whether SQL Server relies on it.
     pub(crate) trusted: bool,
+    /// Whether SQL Server holds new rows to it.
+    pub(crate) enabled: bool,
     /// Whether every row could be judged.
     pub(crate) verified: bool,
     /// Rows that were judged.

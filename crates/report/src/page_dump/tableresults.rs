@@ -8,7 +8,7 @@ use format::record::{RecordKind, status};
 use super::PageDump;
 use super::parsed::Parsed;
 use super::records::{self, ColumnValue, RecordView};
-use crate::dbcc_rows::{self, Row};
+use crate::dbcc_rows::Row;
 
 const HEADER: &str = "PAGE HEADER:";
 /// Bytes per line of a memory dump, in groups of four.

@@ -136,3 +136,49 @@ fn each_table_of_checktable_has_its_line_and_an_incomplete_run_says_so() {
     assert!(second.contains("CorruptionCheckDB.dbo.Customer) executed by sa found 3 errors and repaired 0 errors."));
     assert!(second.contains("0 seconds. Incomplete: one thing asked for could not be verified."), "{second}");
 }
+
+#[test]
+fn violations_are_listed_as_checkconstraints_lists_them() {
+    let mut report = report("Shop", 5);
+    report.options.constraints = true;
+    report.rowsets = vec![rowset("dbo", "Orders", 100, (5, 1)), rowset("Sales", "Items", 101, (5, 1))];
+    let violation = |check, (table, id): (&str, i32), place: &str| {
+        Finding::new(check)
+            .owner(owner(id, 7, 8))
+            .at(PageId::new(1, 200), 3)
+            .text_value("table", table)
+            .text_value("constraint", "CK]1")
+            .text_value("standing", "not trusted")
+            .text_value("record", "(1:200:3)")
+            .text_value("where", place)
+            .number("rows", 2)
+            .text_value("referenced", "Parents")
+    };
+    report.findings = vec![
+        violation(&registry::CHECK_VIOLATED, ("Orders", 100), "[Qty] = '-1'"),
+        violation(&registry::FOREIGN_KEY_VIOLATED, ("Sales.Items", 101), "[Order] = '7' AND [Line] IS NULL"),
+    ]
+    .into();
+    let text = shown(Format::Text, &report, QUIET);
+    let rows = "Table            Constraint  Where\n\
+                [dbo].[Orders]   [CK]]1]     [Qty] = '-1'\n\
+                [Sales].[Items]  [CK]]1]     [Order] = '7' AND [Line] IS NULL\n";
+    assert!(text.contains(rows), "{text}");
+    assert!(text.contains("of table 'Orders' is not trusted, but its condition is false for row (1:200:3)"), "{text}");
+    let first = shown(Format::Text, &report, View { max_findings: Some(1), ..QUIET });
+    assert!(first.contains("[dbo].[Orders]") && !first.contains("[Sales].[Items]"), "{first}");
+}
+
+#[test]
+fn a_run_that_lost_facts_says_so_before_its_summary_and_counts_no_error() {
+    let mut report = report("Shop", 5);
+    assert!(!shown(Format::Text, &report, View::default()).contains("Msg "));
+    let limit = &registry::limits::TREE_KEY_BOUNDS_LOST;
+    report.not_verified = vec![check::NotVerified { limit, ..super::not_verified("key bounds", "database", 12) }];
+    let text = shown(Format::Text, &report, View::default());
+    let lines = "Msg 8921, Level 16, State 1, Line 1\nCheck terminated. A failure was detected while collecting facts. Possibly \
+                 tempdb out of space or a system table is inconsistent. Check previous errors.\nCHECKDB found 0 allocation errors \
+                 and 0 consistency errors in database 'Shop'.\n";
+    assert!(text.contains(lines), "{text}");
+    assert_eq!(cells(&shown(TABLE, &report, QUIET), "8921", &["Level", "ObjectId", "RepairLevel"]), [["16", "0", ""]]);
+}

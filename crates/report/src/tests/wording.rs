@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use catalog::UnitKind;
 use check::registry::{self, Check, Phase};
-use check::{ErrorCounts, Finding, Names, Owner, Value};
+use check::{ErrorCounts, Finding, Names, NotVerified, Owner, Scope, Value};
 use format::{AllocUnitId, PageId};
 
 use crate::errorlog::{self, Statement};
@@ -325,6 +325,15 @@ fn informational() -> Vec<Message> {
         message::estimated("CHECKDB", "Shop", 7),
         message::completed(),
     ];
+    report.database.catalog_updated = Some("2011-03-10 08:09:00.000".to_owned());
+    all.extend(message::catalog_updated(&report));
+    report.options.scope = Scope::Catalog;
+    all.extend(message::catalog_updated(&report));
+    report.options.scope = Scope::Database;
+    let limit = &registry::limits::TREE_KEY_BOUNDS_LOST;
+    report.not_verified = vec![NotVerified { limit, ..super::not_verified("key bounds", "database", 1) }];
+    all.extend(message::facts_lost(&report));
+    report.not_verified.clear();
     let asked = Statement { who: "sa", no_infomsgs: true, data_purity: false };
     all.push(errorlog::finished(&report, asked, None, counts));
     report.options.no_index = true;
