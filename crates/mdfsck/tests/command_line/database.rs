@@ -352,7 +352,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             refused(
                 &mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]),
                 8,
-                &["--memory", "1024 KB", "needs", "MB"],
+                &["--memory", "1 MB", "needs", "MB"],
             )?;
             refused_by_usage(&mdfsck(folder, &["check", "--memory", "lots", "a.mdf"]), &["--memory", "256MB"])?;
             let output = mdfsck(folder, &["check", "--memory", "1GB", "--temp-dir", ".", "a.mdf"]);
