@@ -349,11 +349,7 @@ pub(super) fn with_database() -> Vec<(&'static str, Test)> {
             ensure(told.iter().all(|word| stderr.contains(word)), stderr)
         }),
         ("a grant that cannot be kept is refused with the number", |folder| {
-            refused(
-                &mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]),
-                8,
-                &["--memory", "1 MB", "needs", "MB"],
-            )?;
+            refused(&mdfsck(folder, &["check", "--memory", "1MB", "a.mdf"]), 8, &["--memory", "1 MB", "needs", "MB"])?;
             refused_by_usage(&mdfsck(folder, &["check", "--memory", "lots", "a.mdf"]), &["--memory", "256MB"])?;
             let output = mdfsck(folder, &["check", "--memory", "1GB", "--temp-dir", ".", "a.mdf"]);
             ensure(output.status.code() == Some(0) || output.status.code() == Some(16), text(&output.stderr))
