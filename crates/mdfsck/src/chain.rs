@@ -107,10 +107,7 @@ fn script_file(arguments: &ChainArguments) -> Result<Option<Target>, Failure> {
     };
     // A pipe or a terminal may be there; a file may not.
     if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
-        return Err(Failure::usage(format!(
-            "{}: exists and will not be overwritten; name another file",
-            path.display()
-        )));
+        return Err(Failure::file_exists(path));
     }
     Target::at(path).map(Some)
 }

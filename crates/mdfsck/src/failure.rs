@@ -32,7 +32,16 @@ impl Failure {
 
     /// What it was to write is there already.
     pub(crate) fn exists(path: &Path) -> Self {
-        Self::usage(format!("{}: exists and will not be overwritten; name another folder", path.display()))
+        Self::exists_as(path, "folder")
+    }
+
+    /// The file that it was to write is there already.
+    pub(crate) fn file_exists(path: &Path) -> Self {
+        Self::exists_as(path, "file")
+    }
+
+    fn exists_as(path: &Path, what: &str) -> Self {
+        Self::usage(format!("{}: exists and will not be overwritten; name another {what}", path.display()))
     }
 
     /// The reader of its output is gone, so there is nothing to report.

@@ -14,7 +14,7 @@ use format::record::{Record, RecordKind};
 use format::{AllocUnitId, Lsn, Page, PageBytes, PageId, PageType};
 use log::{Log, Walk};
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settings, Stop};
-use source::backup::{self, BackupLog, BackupMedia, ChainSet, Restore, SetKind, Until};
+use source::backup::{self, BackupLog, BackupMedia, ChainSet, DatabaseChains, Restore, SetKind, Until};
 use source::{BackupPages, OpenError, PageSource};
 
 /// All backups of the corpus; none without it.
@@ -333,16 +333,23 @@ fn pages(source: &dyn PageSource) -> Vec<(PageId, Option<Box<PageBytes>>)> {
     pages.filter(|page| is_allocated(source, *page)).map(|page| (page, source.read_page(page))).collect()
 }
 
+/// The oldest full backup of each recovery fork: a database keeps its family when it is restored.
+fn oldest_of_each_fork(database: &DatabaseChains) -> Vec<(&DatabaseChains, &ChainSet)> {
+    let mut forks = BTreeSet::new();
+    let fulls = database.chains.iter().map(|chain| &database.sets[chain.full]);
+    fulls.filter(|full| forks.insert(&full.set.config.recovery_fork_id)).map(|full| (database, full)).collect()
+}
+
 #[test]
 fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() {
     assert_eq!(text(LogTime { days: 42_885, ticks: 300 * (13 * 3600 + 14 * 60 + 13) + 299 }), "2017-06-01 13:14:13");
     let media = media();
     let (mut stops, mut too_early, mut partial, mut growths, mut with_differential) = (0, 0, 0, 0, 0);
-    for database in backup::chains(&media) {
-        let has_logs = database.sets.iter().any(|set| set.set.kind == SetKind::Log);
-        let Some(full) = database.chains.first().map(|chain| &database.sets[chain.full]).filter(|_| has_logs) else {
+    let databases = backup::chains(&media);
+    for (database, full) in databases.iter().flat_map(oldest_of_each_fork) {
+        if database.sets.iter().all(|set| set.set.kind != SetKind::Log) {
             continue;
-        };
+        }
         let fork = &full.set.config.recovery_fork_id;
         let is_of_it = |set: &&ChainSet| set.set.config.recovery_fork_id == *fork && set.is_whole();
         let of = |kinds: &[SetKind]| -> Vec<PathBuf> {

@@ -74,8 +74,10 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "  in {}", printable(&folder))?;
     }
     text.points(out)?;
-    if found.verified.is_empty() && !database.chains.is_empty() {
-        writeln!(out, "  by their labels; pages were not read (--verify reads them)")?;
+    match found.verified.is_empty() {
+        _ if database.chains.is_empty() => {}
+        true => writeln!(out, "  by their labels; pages were not read (--verify reads them)")?,
+        false => writeln!(out, "  by their labels; the backups of each path below were read and checked")?,
     }
     if let Some((time, moment)) = &found.at {
         return text.moment(time, moment, found, out);
@@ -86,7 +88,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     }
     for (number, chain) in database.chains.iter().enumerate().filter(|(number, _)| Some(*number) != database.newest) {
         if let Some(verified) = found.verified.get(number) {
-            text.chain(chain, out)?;
+            text.chain(chain, Some(verified), out)?;
             paragraph(4, &verified.text(), out)?;
         }
     }
@@ -131,7 +133,7 @@ impl Text<'_> {
 
     /// The path to the latest point.
     fn newest(&self, newest: &Chain, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-        self.chain(newest, out)?;
+        self.chain(newest, found.path().1, out)?;
         if let Some((from, to)) = newest.gap {
             let (from, to) = (decimal(from), decimal(to));
             let gap = format!("gap: log from LSN {from} to {to} is missing; later log backups cannot be restored");
@@ -147,14 +149,21 @@ impl Text<'_> {
         let Some(detour) = detour else { return Ok(()) };
         let avoided = detour.avoided.iter().filter_map(|index| self.database.sets.get(*index));
         let avoided: Vec<String> = avoided.flat_map(|set| self.folder.files(set)).collect();
-        writeln!(out, "  another path, without {}", printable(&avoided.join(" + ")))?;
-        self.chain(&detour.chain, out)?;
+        let until = until(self.database, &detour.chain).unwrap_or("an unknown time");
+        let avoided = avoided.join(" + ");
+        let another = format!("can be restored until {until} by another path, without {avoided}");
+        paragraph(2, &printable(&another), out)?;
+        self.steps(&detour.chain, out)?;
         paragraph(4, &detour.verified.text(), out)
     }
 
-    fn chain(&self, chain: &Chain, out: &mut dyn io::Write) -> io::Result<()> {
-        let until = until(self.database, chain).unwrap_or("an unknown time");
-        writeln!(out, "  can be restored until {}, by the shortest path", printable(until))?;
+    /// A path as its labels have it, unless it turned out to be damaged.
+    fn chain(&self, chain: &Chain, verified: Option<&Verified>, out: &mut dyn io::Write) -> io::Result<()> {
+        let until = printable(until(self.database, chain).unwrap_or("an unknown time"));
+        match verified.is_none_or(Verified::is_usable) {
+            true => writeln!(out, "  can be restored until {until}, by the shortest path")?,
+            false => writeln!(out, "  cannot be restored until {until} by the shortest path")?,
+        }
         self.steps(chain, out)
     }
 

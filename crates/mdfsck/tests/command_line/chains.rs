@@ -134,20 +134,48 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             fs::write(&path, bytes)?;
             let (status, output) = chain(folder, &["here", "--verify", "--script", "round.sql"])?;
             ensure(status & 1 == 1, output.clone())?;
-            let (_, round) = output.split_once("another path, without 04_diff.bak").ok_or(output.clone())?;
+            ensure(output.contains("cannot be restored until"), output.clone())?;
+            let (_, round) = output.split_once("by another path, without 04_diff.bak").ok_or(output.clone())?;
             ensure(round.contains("03_log.trn") && round.contains("restored and checked: "), output.clone())?;
             let script = fs::read_to_string(folder.join("round.sql"))?;
             ensure(!script.contains("04_diff.bak") && script.matches("RESTORE LOG").count() == 4, script)?;
+            // To a moment after the differential, too.
+            let moment = finished(&json(folder, &["here"])?, "05_log.trn").replace(' ', "T");
+            let asked = json(folder, &["here", "--verify", "--at", &moment])?;
+            let (at, detour) = (&asked["at"]["verified"], &asked["detour"]);
+            ensure(at["state"] == "errors" && detour["verified"]["state"] == "sound", asked.to_string())?;
             // By its labels nothing is wrong, and that is said.
             let (status, output) = chain(folder, &["here"])?;
             ensure(status == 0 && output.contains("pages were not read"), output)
+        }),
+        ("chain --verify goes round a damaged full backup by an older one and all log since", |folder| {
+            make_of(folder, "full,log,full,log", &[])?;
+            let path = folder.join("here/03_full.bak");
+            let mut bytes = fs::read(&path)?;
+            let pages = bytes.windows(4).position(|tag| tag == b"MQDA").ok_or("no pages")?;
+            let from = pages + 24 + 57 * 8192 + 200;
+            bytes[from..from + 1024].iter_mut().for_each(|byte| *byte ^= 0x55);
+            fs::write(&path, bytes)?;
+            let line = json(folder, &["here", "--verify"])?;
+            let detour = &line["detour"];
+            let verified = line["chains"].as_array().into_iter().flatten().map(|chain| &chain["verified"]["state"]);
+            ensure(verified.eq(["sound", "errors"]), line["chains"].to_string())?;
+            ensure(detour["steps"].as_array().map(Vec::len) == Some(3), detour.to_string())?;
+            ensure(
+                detour["verified"]["state"] == "sound" && detour["until"] == line["chains"][1]["until"],
+                detour.to_string(),
+            )
         }),
     ]
 }
 
 /// A chain of the lab: full, two log, differential, two log backups.
 fn make(folder: &Path, options: &[&str]) -> Result<(), Failed> {
-    let fixed = ["lab", "chain", "here", "--sets", "full,log,log,diff,log,log", "--transactions", "60"];
+    make_of(folder, "full,log,log,diff,log,log", options)
+}
+
+fn make_of(folder: &Path, sets: &str, options: &[&str]) -> Result<(), Failed> {
+    let fixed = ["lab", "chain", "here", "--sets", sets, "--transactions", "60"];
     let made = mdfsck(folder, &[&fixed[..], options].concat());
     ensure(made.status.success(), text(&made.stderr))
 }

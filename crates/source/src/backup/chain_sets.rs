@@ -120,13 +120,61 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     }
     let finished = databases.into_iter().map(|((database, _), sets)| {
         let mut sets: Vec<ChainSet> = sets.into_iter().map(Collected::finish).collect();
-        sets.sort_by(|a, b| {
-            let key = |set: &ChainSet| (set.set.config.first_lsn, set.set.config.last_lsn);
-            key(a).cmp(&key(b)).then_with(|| a.set.config.started.cmp(&b.set.config.started))
-        });
+        sort(&mut sets);
         (database, sets)
     });
-    finished.collect()
+    join_renamed(finished.collect())
+}
+
+/// Databases that are one, renamed: of one family, one recovery fork and one server, and all backups of one name ended before
+/// those of the other were started. Copies of a database that went on side by side stay apart.
+fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
+    let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, (_, sets)) in databases.iter().enumerate() {
+        if let Some(family) = sets.first().and_then(|set| set.set.config.family_id.clone()) {
+            families.entry(family).or_default().push(index);
+        }
+    }
+    let mut databases: Vec<Option<(String, Vec<ChainSet>)>> = databases.into_iter().map(Some).collect();
+    for mut names in families.into_values().filter(|names| names.len() > 1) {
+        names.sort_by_key(|index| databases.get(*index).and_then(Option::as_ref).map(|(_, sets)| times(sets)));
+        for pair in names.windows(2) {
+            let &[earlier, later] = pair else { continue };
+            let both = |databases: &[Option<(String, Vec<ChainSet>)>]| {
+                let sets = |index: usize| databases.get(index)?.as_ref().map(|(_, sets)| sets.as_slice());
+                sets(earlier).zip(sets(later)).is_some_and(|(earlier, later)| is_renamed(earlier, later))
+            };
+            if both(&databases)
+                && let Some((_, sets)) = databases.get_mut(earlier).and_then(Option::take)
+                && let Some((_, known)) = databases.get_mut(later).and_then(Option::as_mut)
+            {
+                known.extend(sets);
+                sort(known);
+            }
+        }
+    }
+    databases.into_iter().flatten().collect()
+}
+
+/// When the first of some sets was started, and the last one finished.
+fn times(sets: &[ChainSet]) -> (Option<&String>, Option<&String>) {
+    let started = sets.iter().map(|set| set.set.config.started.as_ref()).min().flatten();
+    (started, sets.iter().map(|set| set.set.config.finished.as_ref()).max().flatten())
+}
+
+fn is_renamed(earlier: &[ChainSet], later: &[ChainSet]) -> bool {
+    let known: HashSet<_> =
+        earlier.iter().map(|set| (&set.set.config.server, &set.set.config.recovery_fork_id)).collect();
+    let is_of_it = later.iter().any(|set| known.contains(&(&set.set.config.server, &set.set.config.recovery_fork_id)));
+    let (ended, started) = (times(earlier).1, times(later).0);
+    is_of_it && ended.is_some() && ended < started
+}
+
+fn sort(sets: &mut [ChainSet]) {
+    sets.sort_by(|a, b| {
+        let key = |set: &ChainSet| (set.set.config.first_lsn, set.set.config.last_lsn);
+        key(a).cmp(&key(b)).then_with(|| a.set.config.started.cmp(&b.set.config.started))
+    });
 }
 
 /// The sets of a file that its damage concerns, by their index: the one it lies in or names, or the last one if the file is

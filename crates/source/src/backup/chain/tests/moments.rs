@@ -284,3 +284,26 @@ fn as_many_differentials_as_full_backups_are_looked_up_and_not_compared_in_pairs
     let found = of_database(String::new(), same.collect());
     assert_eq!((found.chains.len(), found.unused.len()), (10_000, 0));
 }
+
+#[test]
+fn a_database_that_was_renamed_is_one_and_copies_that_went_on_side_by_side_are_not() {
+    let with = |mut set: ChainSet, name: &str| {
+        let config = &mut set.set.config;
+        (config.family_id, config.recovery_fork_id) = (Some("family".to_owned()), Some("A".to_owned()));
+        config.database = name.to_owned();
+        set
+    };
+    let file = |name: &str, set: ChainSet| media(name, set, (1, 1));
+    let renamed = [
+        file("1", with(full(10, 20), "old")),
+        file("2", with(log(10, 30), "old")),
+        file("3", with(log(30, 40), "new")),
+    ];
+    let found = chains(&renamed);
+    assert_eq!((found.len(), found[0].database.as_str()), (1, "new"));
+    assert_eq!(spans(&found[0]), [(time(20), time(40))]);
+    // The old name goes on: two databases.
+    let both = [&renamed[..], &[file("4", with(log(30, 45), "old"))]].concat();
+    let found = chains(&both);
+    assert_eq!(found.iter().map(|found| found.sets.len()).collect::<Vec<_>>(), [1, 3]);
+}
