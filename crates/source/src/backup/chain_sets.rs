@@ -54,7 +54,9 @@ struct Stripe {
 
 /// A set while its files are collected.
 struct Collected {
+    /// As the first stripe has it, or the first that is sound.
     set: BackupSet,
+    is_damaged: bool,
     families: u16,
     stripes: Vec<Stripe>,
 }
@@ -73,7 +75,7 @@ impl Collected {
             copies.push(copy.path);
         }
         let missing = (1..=self.families).filter(|family| !best.contains_key(family));
-        let found = u16::try_from(best.len()).unwrap_or(u16::MAX);
+        let found = u16::try_from(best.range(1..=self.families).count()).unwrap_or(u16::MAX);
         ChainSet {
             set: self.set,
             missing: missing.take(MOST_MISSING_NAMED).collect(),
@@ -105,17 +107,19 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
             let key = set.guid.clone().map(|guid| (database, guid));
             let index = key.map(|key| *known.entry(key).or_insert(sets.len())).unwrap_or(sets.len());
             if index >= sets.len() {
-                sets.push(Collected { set: set.clone(), families: media.families, stripes: Vec::new() });
+                let set = set.clone();
+                sets.push(Collected { set, is_damaged: true, families: media.families, stripes: Vec::new() });
             }
-            if let Some(collected) = sets.get_mut(index)
-                && !collected.stripes.iter().any(|stripe| stripe.path == media.path)
-            {
-                collected.stripes.push(Stripe {
-                    family: media.family,
-                    path: media.path.clone(),
-                    is_damaged: damaged.contains(&number),
-                });
+            let Some(collected) = sets.get_mut(index) else { continue };
+            // Twice in one file it is one.
+            if collected.stripes.last().is_some_and(|stripe| stripe.path == media.path) {
+                continue;
             }
+            let is_damaged = damaged.contains(&number);
+            if collected.is_damaged && !is_damaged {
+                (collected.set, collected.is_damaged) = (set.clone(), false);
+            }
+            collected.stripes.push(Stripe { family: media.family, path: media.path.clone(), is_damaged });
         }
     }
     let finished = databases.into_iter().map(|((database, _), sets)| {

@@ -237,6 +237,8 @@ fn stripes_that_are_missing_are_named_and_a_copy_is_no_other_stripe() {
         ["1 copy.bak", "2.bak", "3.bak"]
     );
     assert_eq!(chains(&media[..1])[0].sets[0].missing, [2, 3]);
+    // A number that no stripe can have stands for none.
+    assert_eq!(chains(&[stripe("9.bak", 9), stripe("1.bak", 1)])[0].sets[0].missing_stripes, 2);
 }
 
 #[test]
