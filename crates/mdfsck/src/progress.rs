@@ -4,8 +4,8 @@
 mod interrupt;
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use check::{Progress, Silent, phase_words};
@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(100);
 const WIDE_COLUMNS: u16 = 72;
 
 /// The bar on the terminal, if there is one: a line of text goes above it.
-static ACTIVE: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
 /// The listener for `kind`.
 pub(crate) fn listener(kind: ProgressKind) -> Box<dyn Progress> {
@@ -34,25 +34,34 @@ pub(crate) fn listener(kind: ProgressKind) -> Box<dyn Progress> {
 
 /// Writes to stderr without a bar in the way.
 pub(crate) fn without_bar(write: impl FnOnce()) {
-    match ACTIVE.lock().ok().and_then(|active| active.clone()) {
+    match ACTIVE.read().ok().and_then(|active| active.clone()) {
         Some(bar) => bar.suspend(write),
         None => write(),
     }
 }
 
-/// A bar that redraws itself and vanishes at the end; a spinner where the length of a phase is not known.
-struct Bar(ProgressBar);
+/// Clears the bar on the terminal, and puts another one there.
+fn replace_bar(bar: Option<ProgressBar>) {
+    let Ok(mut active) = ACTIVE.write() else { return };
+    if let Some(old) = active.take() {
+        old.finish_and_clear();
+    }
+    if let Some(bar) = bar {
+        // Only now is it drawn: whole from the first time on.
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(TICK);
+        *active = Some(bar);
+    }
+}
+
+/// A bar that redraws itself and vanishes at the end; a spinner where the length of a phase is not known. Each phase has its own.
+struct Bar;
 
 impl Bar {
     fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.enable_steady_tick(TICK);
-        if let Ok(mut active) = ACTIVE.lock() {
-            *active = Some(bar.clone());
-        }
         #[cfg(unix)]
         interrupt::clear_bar_on_signals();
-        Self(bar)
+        Self
     }
 }
 
@@ -73,26 +82,24 @@ impl Progress for Bar {
     fn phase(&self, name: &'static str, pages: u64) {
         let columns = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
         let style = ProgressStyle::with_template(template(name, pages, columns));
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        // The numbers first: a bar without a length would be drawn full.
-        self.0.set_length(pages);
-        self.0.set_position(0);
-        self.0.reset();
-        self.0.set_message(phase_words(name));
-        self.0.set_style(style.progress_chars("=> ").tick_chars(r"-\|/ "));
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let length = Some(pages).filter(|&pages| pages > 0);
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden())
+            .with_style(style.progress_chars("=> ").tick_chars(r"-\|/ "))
+            .with_message(phase_words(name));
+        replace_bar(Some(bar));
     }
 
     fn advance(&self, pages: u64) {
-        self.0.inc(pages);
+        if let Ok(Some(bar)) = ACTIVE.read().as_deref() {
+            bar.inc(pages);
+        }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Ok(mut active) = ACTIVE.lock() {
-            *active = None;
-        }
-        self.0.finish_and_clear();
+        replace_bar(None);
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::{ACTIVE, TICK};
+use super::{TICK, replace_bar};
 
 /// Clears the bar when the process is told to end, and ends it as the signal would have. A second signal ends it at once.
 pub(super) fn clear_bar_on_signals() {
@@ -21,9 +21,7 @@ pub(super) fn clear_bar_on_signals() {
                 thread::park_timeout(TICK);
                 for (signal, is_told) in &watched {
                     if is_told.load(Ordering::Relaxed) {
-                        if let Some(bar) = ACTIVE.lock().ok().and_then(|mut active| active.take()) {
-                            bar.finish_and_clear();
-                        }
+                        replace_bar(None);
                         let _ = low_level::emulate_default_handler(*signal);
                     }
                 }

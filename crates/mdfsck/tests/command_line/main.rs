@@ -304,8 +304,8 @@ fn without_database() -> Vec<(&'static str, Test)> {
         ("a folder without data files is refused", |folder| {
             refused(&mdfsck(folder, &["check", "."]), 4, &["no SQL Server data file"])
         }),
-        ("standard input is refused", |folder| {
-            refused(&mdfsck(folder, &["check", "-"]), 8, &["standard input", "one backup"])
+        ("standard input without a byte is refused", |folder| {
+            refused(&mdfsck(folder, &["check", "-"]), 8, &["-: ", "standard input is empty"])
         }),
         ("a wrong option is one line and status 8", |folder| {
             refused(&mdfsck(folder, &["check", "--no-such-thing", "a.mdf"]), 8, &["--no-such-thing"])

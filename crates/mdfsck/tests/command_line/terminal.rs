@@ -307,7 +307,9 @@ mod pty {
             ensure(drawn.iter().any(|line| line.contains("% [")), written.clone())?;
             // Neither a bar of nothing nor a full one at the start.
             ensure(
-                !written.contains(" 0/0 ") && drawn.first().is_some_and(|line| !line.contains("====]")),
+                !written.contains("/0 pages")
+                    && !written.contains("0/0")
+                    && drawn.first().is_some_and(|line| !line.contains("====]")),
                 written.clone(),
             )?;
             let is_narrow = |line: &&str| line.replace("\u{1b}[2K", "").chars().count() <= usize::from(columns);
