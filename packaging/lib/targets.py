@@ -66,7 +66,7 @@ def resource():
     folder.mkdir(parents=True, exist_ok=True)
     for name in ["mdfsck.rc", "mdfsck.manifest"]:
         shutil.copyfile(ROOT / "packaging" / "windows" / name, folder / name)
-    run(["x86_64-w64-mingw32-windres", f"-DVERSION_NUMBERS={numbers},0", f'-DVERSION_TEXT="{version()}"',
+    run(["x86_64-w64-mingw32-windres", f"-DVERSION_NUMBERS={numbers},0", f"-DVERSION={version()}",
          "mdfsck.rc", "-O", "coff", "-o", "mdfsck.res.o"], cwd=folder, env=environment())
     return folder / "mdfsck.res.o"
 
@@ -78,7 +78,7 @@ def executable(target):
     flags = remapped()
     if target.is_windows:
         command = ["build"]
-        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource()}"]
+        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource().relative_to(ROOT)}"]
     else:
         # Its own copies of the C library's start files come with the linker.
         command = ["zigbuild"]
