@@ -71,6 +71,8 @@ pub struct DatabaseSummary {
     pub catalog_updated: Option<String>,
     /// The data files.
     pub files: Vec<FileSummary>,
+    /// The backup sets that they come from.
+    pub sets: Vec<source::backup::UsedSet>,
     /// The backup that the pages are from, if they are from one.
     pub backup: Option<BackupSummary>,
 }

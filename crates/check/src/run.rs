@@ -342,6 +342,7 @@ fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
                 pages: file.pages,
             })
             .collect(),
+        sets: source.backup().map(|backup| backup.sets().to_vec()).unwrap_or_default(),
         backup: label.map(|label| BackupSummary {
             kind: label.kind.name(),
             set: label.position,

@@ -137,7 +137,10 @@ fn log_of_backup(source: &dyn PageSource, backup: &BackupPages) -> Option<Warnin
 fn other_sets(backup: &BackupPages) -> Option<Warning> {
     let others: Vec<String> = backup.other_sets().iter().map(ToString::to_string).collect();
     (!others.is_empty()).then(|| {
-        let text = format!("other sets in the file are not checked: {} (--set N chooses)", others.join(", "));
+        let text = format!(
+            "other sets in the file are not checked: {} (--set N, --set last or --set all chooses)",
+            others.join(", ")
+        );
         warning("backup.other-sets", text)
     })
 }

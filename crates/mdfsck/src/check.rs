@@ -3,19 +3,24 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 
 use catalog::Database;
 use check::registry::limits::Limit;
 use check::{Finding, NotVerified, Options, Report, Scope};
+use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
 use report::{Format, View};
+use source::backup::{ChainSet, SetChoice};
 use source::{PageSource, Throttled};
 
 use crate::cli::{CheckArguments, Constraints, RecoveryArguments};
 use crate::error_log::{self, ErrorLog};
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_read_faults, to_stderr, warn};
 use crate::input::{Input, Reading};
+use crate::many::{self, Planned, plan};
 use crate::output::Target;
+use crate::progress::Place;
 use crate::spool::{self, Spool};
 use crate::{audit, nice, progress, recover, scope, size, terminal};
 
@@ -25,17 +30,81 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     {
         return Ok(status);
     }
-    let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
-    temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
-    let listener = progress::listener(arguments.progress);
-    let reading = Reading {
-        sets: &arguments.set,
-        direct: arguments.direct,
-        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress: listener.as_ref() },
-        memory: *memory,
-        stop: &arguments.stop,
-    };
-    let input = Input::open(&arguments.paths, &reading)?;
+    arguments.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    let choice = arguments.sets()?;
+    match plan::plan(&arguments.paths, &choice, arguments.stop.is_given())? {
+        Planned::One(paths) => {
+            let what = What { named: &arguments.paths, choice: &choice, sets: None, place: None };
+            one(&arguments.of(paths), &what)
+        }
+        Planned::Several(plan) => many::run(arguments, &choice, plan),
+    }
+}
+
+/// Which database is checked.
+pub(crate) struct What<'a> {
+    /// The paths as the user named them.
+    pub(crate) named: &'a [PathBuf],
+    /// `--set`.
+    pub(crate) choice: &'a SetChoice,
+    /// The backup sets, if they were chosen.
+    pub(crate) sets: Option<&'a [ChainSet]>,
+    /// Its place among several.
+    pub(crate) place: Option<Place<'a>>,
+}
+
+/// Checks one database; its results are all that is written.
+///
+/// # Errors
+/// If it cannot be checked.
+pub(crate) fn one(arguments: &CheckArguments, what: &What<'_>) -> Result<u8, Failure> {
+    let target = |source: &dyn PageSource| Ok(Out::Target(Target::open(arguments.output.as_deref(), source)?));
+    let checked = check(arguments, what, target)?;
+    // If results could not be shown, the exit status still has them.
+    Ok(checked.status | checked.written.map_or_else(Failure::report, |()| 0))
+}
+
+/// Where the results of one database go.
+pub(crate) enum Out<'o> {
+    Target(Target),
+    /// Among those of others. An error of it is kept here.
+    Among(&'o mut dyn io::Write, &'o mut Option<io::Error>),
+}
+
+impl Out<'_> {
+    fn write(self, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<(), Failure> {
+        match self {
+            Self::Target(target) => target.write(write),
+            Self::Among(out, failed) => write(out).map_err(|cause| {
+                *failed = Some(cause);
+                Failure::quiet()
+            }),
+        }
+    }
+}
+
+/// What came of the check of one database.
+pub(crate) struct Checked {
+    /// The exit status.
+    pub(crate) status: u8,
+    /// Whether its results could be written.
+    written: Result<(), Failure>,
+    /// Its row in the table of several; `None` for an estimate.
+    pub(crate) row: Option<Row>,
+}
+
+/// Checks one database. The results go to `out`, which is opened before the check.
+///
+/// # Errors
+/// If it cannot be checked.
+pub(crate) fn check<'o>(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    out: impl FnOnce(&dyn PageSource) -> Result<Out<'o>, Failure>,
+) -> Result<Checked, Failure> {
+    let listener = progress::listener(arguments.progress, what.place.as_ref());
+    let input = open(arguments, what, listener.as_ref())?;
+    let memory = arguments.recovery.memory;
     let source = input.pages();
     listener.phase("load", 0);
     let as_stored = catalog::load(source);
@@ -49,7 +118,71 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     let (pages, database) = recovered.view(source, as_stored);
     check::warnings(pages, &database).iter().for_each(|warning| warn(&warning.text));
     let mut options = Options {
-        scope: scope_of(arguments, &database)?,
+        recovery: recovered.summary.clone(),
+        log_audit,
+        memory_bytes: memory,
+        ..options(arguments, &database)?
+    };
+    let least = check::minimum_memory_bytes(pages, &database, &options);
+    if let Some(granted) = memory {
+        // What recovery has in memory makes room for the check.
+        if granted < least.saturating_add(recovered.kept_bytes()) {
+            recovered.keep_at_most(granted.saturating_sub(least))?;
+        }
+        refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
+        options.memory_bytes = Some(granted - recovered.kept_bytes());
+    }
+    // Opened before the run, so that a path that cannot be written does not cost a night.
+    let out = out(source)?;
+    if arguments.estimate_only {
+        drop(listener);
+        return estimate(source, &mut recovered, &database, &options, (arguments, out));
+    }
+    let source = recovered.pages_or(source);
+    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
+    let report = match arguments.io_limit {
+        Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
+        None => check::run(source, &database, &options, listener.as_ref()),
+    };
+    // No bar among the results.
+    drop(listener);
+    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
+    let status = status(&report, arguments.exit_zero_on_incomplete);
+    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
+        true => terminal::write_summary(&report, view, (arguments, status), out),
+        false => report::write(arguments.format(), &report, view, out),
+    });
+    report_aside(arguments, &report, view, source);
+    if error_log.is_some() || arguments.log {
+        let who = error_log::who();
+        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
+        let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
+        let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
+        error_log::write(error_log, arguments.log, &lines, status | unwritten);
+    }
+    Ok(Checked { status, written, row: Some(row(&report, &database, status)) })
+}
+
+/// Opens the database.
+fn open(arguments: &CheckArguments, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
+    let RecoveryArguments { memory, temp_dir, .. } = &arguments.recovery;
+    if let Some(sets) = what.sets {
+        return Input::of_sets(sets, *memory);
+    }
+    let reading = Reading {
+        named: what.named,
+        sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
+        direct: arguments.direct,
+        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
+        memory: *memory,
+        stop: &arguments.stop,
+    };
+    Input::open(&arguments.paths, &reading)
+}
+
+fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, Failure> {
+    Ok(Options {
+        scope: scope_of(arguments, database)?,
         physical_only: arguments.physical_only,
         no_index: arguments.noindex,
         data_purity: arguments.no_data_purity.then_some(false),
@@ -60,44 +193,16 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
         extended_logical_checks: arguments.extended_logical_checks,
         readers: arguments.readers,
         batches: arguments.batches,
-        memory_bytes: *memory,
-        temp_dir: temp_dir.clone(),
+        temp_dir: arguments.recovery.temp_dir.clone(),
         hash_seed: None,
         allowed: arguments.allow.clone(),
-        recovery: recovered.summary.clone(),
-        log_audit,
         row_by_row: false,
-    };
-    let least = check::minimum_memory_bytes(pages, &database, &options);
-    if let Some(granted) = *memory {
-        // What recovery has in memory makes room for the check.
-        if granted < least.saturating_add(recovered.kept_bytes()) {
-            recovered.keep_at_most(granted.saturating_sub(least))?;
-        }
-        refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
-        options.memory_bytes = Some(granted - recovered.kept_bytes());
-    }
-    if arguments.estimate_only {
-        drop(listener);
-        return estimate(source, &mut recovered, &database, &options, arguments);
-    }
-    let source = recovered.pages_or(source);
-    // Opened before the run, so that a path that cannot be written does not cost a night.
-    let out = Target::open(arguments.output.as_deref(), source)?;
-    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-    let report = match arguments.io_limit {
-        Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
-        None => check::run(source, &database, &options, listener.as_ref()),
-    };
-    // No bar among the results.
-    drop(listener);
-    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
-    let format = arguments.format();
-    let status = status(&report, arguments.exit_zero_on_incomplete);
-    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
-        true => terminal::write_summary(&report, view, (arguments, status), out),
-        false => report::write(format, &report, view, out),
-    });
+        ..Options::default()
+    })
+}
+
+/// What a report says on stderr.
+fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source: &dyn PageSource) {
     for notice in &report.notices {
         warn(notice);
     }
@@ -111,22 +216,31 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if source.backup().is_some() && !report.findings.is_empty() {
         warn(format!("no repair applies to a backup. {}", report::explain::IN_A_BACKUP));
     }
-    if matches!(format, Format::TableResults(_)) {
-        report_what_has_no_row(&report, view);
+    if matches!(arguments.format(), Format::TableResults(_)) {
+        report_what_has_no_row(report, view);
     }
     if arguments.stats {
         // If stderr is closed, the results are still valid.
-        let _ = report::statistics::write(&report, &mut io::stderr().lock());
+        to_stderr(|out| report::statistics::write(report, out));
     }
-    // If results could not be shown, the exit status still has them.
-    let status = status | written.map_or_else(Failure::report, |()| 0);
-    if error_log.is_some() || arguments.log {
-        let who = error_log::who();
-        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
-        let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
-        error_log::write(error_log, arguments.log, &lines, status);
+}
+
+/// The row of a database in the table of several.
+fn row(report: &Report, database: &Database, status: u8) -> Row {
+    let files = &report.database.files;
+    Row {
+        database: report.database.name.clone(),
+        paths: files.iter().map(|file| file.path.clone()).collect(),
+        sets: report.database.sets.clone(),
+        verdict: Verdict::of(!report.findings.is_empty(), !report.complete_as_allowed()),
+        errors: report.findings.len() as u64,
+        not_verified: (report.not_verified.len() + report.demoted.len()) as u64,
+        bytes: Some(files.iter().map(|file| u64::from(file.pages) * format::PAGE_BYTES as u64).sum()),
+        seconds: Some(report.statistics.seconds),
+        last_good_check: database.boot.as_ref().and_then(|boot| boot.last_known_good.clone()),
+        status,
+        error: None,
     }
-    Ok(status)
 }
 
 /// The columns of TABLERESULTS have no place for what was not verified or not shown.
@@ -203,7 +317,7 @@ fn refuse_small_grant(granted: u64, least: u64, options: &Options) -> Result<(),
         threads => format!("{threads} threads; fewer need less, see --maxdop"),
     };
     let (granted, least) = (size::text(granted), size::text(least));
-    Err(Failure::usage(format!("--memory {granted}: this check needs {least} at least ({threads})")))
+    Err(Failure::small_grant(format!("--memory {granted}: this check needs {least} at least ({threads})")))
 }
 
 /// `--estimate-only`.
@@ -212,9 +326,8 @@ fn estimate(
     recovered: &mut recover::Outcome<'_>,
     database: &Database,
     options: &Options,
-    arguments: &CheckArguments,
-) -> Result<u8, Failure> {
-    let out = Target::open(arguments.output.as_deref(), source)?;
+    (arguments, out): (&CheckArguments, Out<'_>),
+) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
     // Recovered pages need memory too; --memory is accepted with what of them cannot go to temporary files.
     estimate.memory_bytes += recovered.kept_bytes();
@@ -224,11 +337,11 @@ fn estimate(
     let name = check::database_name(source, database);
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: None };
     let format = arguments.format();
-    out.write(|out| report::estimate::write((format, view), estimate, &options.scope, &name, out))?;
+    let written = out.write(|out| report::estimate::write((format, view), estimate, &options.scope, &name, out));
     if matches!(format, Format::TableResults(_)) {
         warn(report::estimate::needs(estimate));
     }
-    Ok(report_read_faults(&source.read_faults()))
+    Ok(Checked { status: report_read_faults(&source.read_faults()), written, row: None })
 }
 
 #[cfg(test)]

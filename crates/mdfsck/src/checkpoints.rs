@@ -367,7 +367,7 @@ impl Read {
                 "no checkpoint of this database was found; names are known where the primary data file or that of the master database is given, else use the id"
             }
         };
-        self.fail(Failure { status: Failure::INCOMPLETE, text: format!("--change {}: {why}", change.database) });
+        self.fail(Failure::incomplete(format!("--change {}: {why}", change.database)));
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use format::types::datetime_text;
 use source::PageSource;
 
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, to_stderr, warn};
 use crate::output;
 
 /// Where lines are appended.
@@ -30,6 +30,15 @@ impl ErrorLog {
     /// # Errors
     /// If it is a SQL Server file, or cannot be written.
     pub(crate) fn open(path: &Path, inputs: &dyn PageSource) -> Result<Self, Failure> {
+        let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
+        Self::among(path, &inputs)
+    }
+
+    /// The same, for these input files.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn among(path: &Path, inputs: &[&Path]) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stderr);
         }
@@ -44,8 +53,7 @@ impl ErrorLog {
         let prefix = format!("{} {:<12}", now(), format!("spid{}", process::id()));
         let text: String = lines.iter().map(|line| format!("{prefix}{line}\n")).collect();
         match self {
-            // A failure of that cannot be reported anywhere.
-            Self::Stderr => drop(io::stderr().lock().write_all(text.as_bytes())),
+            Self::Stderr => to_stderr(|out| out.write_all(text.as_bytes())),
             Self::File(path, mut file) => {
                 if let Err(cause) = file.write_all(text.as_bytes()) {
                     warn(output::unwritable(&path, &cause).text);

@@ -1,10 +1,13 @@
 //! Why a command failed, and the exit status that says so.
 
+use std::cell::RefCell;
+use std::env;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use source::ReadFaults;
+use tempfile::SpooledTempFile;
 
 use crate::progress;
 
@@ -13,6 +16,8 @@ use crate::progress;
 pub(crate) struct Failure {
     pub(crate) status: u8,
     pub(crate) text: String,
+    /// It was granted too little memory.
+    pub(crate) needs_memory: bool,
 }
 
 impl Failure {
@@ -27,7 +32,17 @@ impl Failure {
 
     /// It was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
-        Self { status: Self::USAGE, text: text.to_string() }
+        Self { status: Self::USAGE, text: text.to_string(), needs_memory: false }
+    }
+
+    /// It was granted too little memory.
+    pub(crate) fn small_grant(text: impl Display) -> Self {
+        Self { needs_memory: true, ..Self::usage(text) }
+    }
+
+    /// Something that was requested could not be done whole.
+    pub(crate) fn incomplete(text: impl Display) -> Self {
+        Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
     /// What it was to write is there already.
@@ -46,7 +61,7 @@ impl Failure {
 
     /// The reader of its output is gone, so there is nothing to report.
     pub(crate) fn quiet() -> Self {
-        Self { status: Self::UNABLE, text: String::new() }
+        Self { status: Self::UNABLE, text: String::new(), needs_memory: false }
     }
 
     /// Reports the reason on stderr, if there is one; returns the status.
@@ -59,19 +74,25 @@ impl Failure {
 
     /// It could not open, read or write something.
     pub(crate) fn unable(text: impl Display) -> Self {
-        Self { status: Self::UNABLE, text: text.to_string() }
+        Self { status: Self::UNABLE, text: text.to_string(), needs_memory: false }
     }
 }
 
 impl From<source::OpenError> for Failure {
     fn from(error: source::OpenError) -> Self {
         match error {
+            source::OpenError::SeveralDatabases { ref example, .. } => {
+                let command = env::args().nth(1).unwrap_or_default().replace("page", "page F:P");
+                let example = source::arguments(example);
+                Self::usage(format!("{error}; name the files of one, for example: mdfsck {command} {example}"))
+            }
             source::OpenError::StandardInput(_)
             | source::OpenError::Pipe { .. }
             | source::OpenError::Nothing
             | source::OpenError::EndsLater { .. }
-            | source::OpenError::SeveralDatabases { .. }
-            | source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::usage(error),
+            | source::OpenError::NoSuchSet { .. }
+            | source::OpenError::SameFileId { .. } => Self::usage(error),
+            source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::small_grant(error),
             _ => Self::unable(error),
         }
     }
@@ -95,8 +116,59 @@ pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
     if faults.failed.is_empty() { 0 } else { Failure::UNABLE }
 }
 
+thread_local! {
+    /// What the lines of this thread are about, and where they go instead of to stderr.
+    static SPEAKER: RefCell<Speaker> = const { RefCell::new(Speaker { about: None, kept: None }) };
+}
+
+#[derive(Default)]
+struct Speaker {
+    about: Option<About>,
+    kept: Option<SpooledTempFile>,
+}
+
+/// Which of several databases lines are about.
+#[derive(Clone)]
+pub(crate) struct About {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its first file: a line that begins with it needs no name.
+    pub(crate) path: PathBuf,
+}
+
+/// Runs `work`, with each line on stderr naming what it is about.
+pub(crate) fn speaking_of<T>(about: About, work: impl FnOnce() -> T) -> T {
+    SPEAKER.with_borrow_mut(|speaker| speaker.about = Some(about));
+    let result = work();
+    SPEAKER.with_borrow_mut(|speaker| speaker.about = None);
+    result
+}
+
+/// Runs `work`, and keeps the lines that it writes to stderr in `kept`.
+pub(crate) fn keeping<T>(kept: SpooledTempFile, work: impl FnOnce() -> T) -> (T, Option<SpooledTempFile>) {
+    SPEAKER.with_borrow_mut(|speaker| speaker.kept = Some(kept));
+    let result = work();
+    (result, SPEAKER.with_borrow_mut(|speaker| speaker.kept.take()))
+}
+
 /// Writes one line to stderr. A failure of that cannot be reported anywhere.
 pub(crate) fn warn(text: impl Display) {
-    let line: String = text.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    progress::without_bar(|| _ = writeln!(io::stderr(), "mdfsck: {line}"));
+    let text = text.to_string();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let about = SPEAKER.with_borrow(|speaker| speaker.about.clone());
+    let about = about.filter(|about| !text.starts_with(&about.path.display().to_string()));
+    let about = about.map_or_else(String::new, |about| format!("{}: ", about.name));
+    to_stderr(|out| writeln!(out, "mdfsck: {about}{line}"));
+}
+
+/// Writes to stderr, or to where the lines of this thread are kept.
+pub(crate) fn to_stderr(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+    let _ = SPEAKER.with_borrow_mut(|speaker| match &mut speaker.kept {
+        Some(kept) => write(kept),
+        None => {
+            let mut written = Ok(());
+            progress::without_bar(|| written = write(&mut io::stderr().lock()));
+            written
+        }
+    });
 }

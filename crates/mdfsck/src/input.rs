@@ -7,7 +7,7 @@ use events::{Clock, Moment};
 use format::log::LogTime;
 use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
-use source::backup::{BackupLog, Restore, Until};
+use source::backup::{BackupLog, ChainSet, Restore, Until};
 use source::{BackupPages, OpenError, PageSource};
 
 use crate::cli::{RecoveryArguments, StopArguments};
@@ -39,6 +39,8 @@ pub(crate) struct Backups {
 
 /// How the input is to be read.
 pub(crate) struct Reading<'a> {
+    /// The paths as the user named them: other files were found in folders.
+    pub(crate) named: &'a [PathBuf],
     /// `--set`.
     pub(crate) sets: &'a [u16],
     /// `--direct`.
@@ -94,12 +96,21 @@ impl Input {
         };
         let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, until)?;
         for (path, error) in &restore.refused {
-            match paths.contains(path) {
+            match reading.named.contains(path) {
                 true => return Err(Failure::usage(error)),
                 false => warn(format!("{error}; passed over")),
             }
         }
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
+    }
+
+    /// Opens these backup sets.
+    ///
+    /// # Errors
+    /// [`OpenError`]; those of their log.
+    pub(crate) fn of_sets(sets: &[ChainSet], memory: Option<u64>) -> Result<Self, Failure> {
+        let restore = Restore::of_sets(&sets.iter().collect::<Vec<_>>(), memory)?;
+        Ok(Self::Backups(Box::new(Backups::of(restore, None)?)))
     }
 
     /// The pages as they are stored.

@@ -5,23 +5,51 @@ use std::path::{Path, PathBuf};
 
 use catalog::{Database, Fetched};
 use format::PageId;
+use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TablesArguments};
 use crate::failure::{Failure, report_read_faults, warn};
+use crate::many::plan::{self, Inventory};
 use crate::{logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.tableresults {
         return dbinfo(arguments);
     }
-    if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) {
-        return backups(arguments);
+    match plan::inventory(&arguments.paths)? {
+        Some(inventory) => several(arguments, inventory),
+        None if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) => backups(arguments),
+        None => database(arguments, &arguments.paths),
     }
-    let source = DataFiles::open(&arguments.paths)?;
+}
+
+/// Databases and backups, one after another.
+fn several(arguments: &InfoArguments, inventory: Inventory) -> Result<u8, Failure> {
+    let Inventory { databases, backups, problems, notes } = inventory;
+    notes.iter().for_each(warn);
+    let mut status = 0;
+    for (number, paths) in databases.iter().enumerate() {
+        if number > 0 && !arguments.json {
+            output::print(|out| writeln!(out))?;
+        }
+        status |= database(arguments, paths).unwrap_or_else(Failure::report);
+    }
+    if !backups.is_empty() {
+        if !databases.is_empty() && !arguments.json {
+            output::print(|out| writeln!(out))?;
+        }
+        status |= labels(arguments, &backups)?;
+    }
+    Ok(problems.into_iter().fold(status, |status, problem| status | problem.report()))
+}
+
+/// The facts of a database.
+fn database(arguments: &InfoArguments, paths: &[PathBuf]) -> Result<u8, Failure> {
+    let source = DataFiles::open(paths)?;
     let database = catalog::load(&source);
     let logs = logs::find(&source, &database);
-    let recovery = recover::need(&arguments.paths, &source, &database);
+    let recovery = recover::need(paths, &source, &database);
     let about_log = (logs.as_slice(), recovery.as_ref());
     output::print(|out| match arguments.json {
         true => report::info::write_json(&source, &database, about_log, out),
@@ -64,9 +92,13 @@ fn backups(arguments: &InfoArguments) -> Result<u8, Failure> {
         false => source::backup::media(path),
     };
     let media = arguments.paths.iter().map(look).collect::<Result<Vec<_>, _>>()?;
+    labels(arguments, &media)
+}
+
+fn labels(arguments: &InfoArguments, media: &[BackupMedia]) -> Result<u8, Failure> {
     output::print(|out| match arguments.json {
-        true => report::backups::write_json(&media, out),
-        false => report::backups::write(&media, out),
+        true => report::backups::write_json(media, out),
+        false => report::backups::write(media, out),
     })?;
     let is_damaged = media.iter().any(|media| !media.damage.is_empty());
     let status = if is_damaged { Failure::UNABLE } else { 0 };

@@ -23,6 +23,7 @@ mod log;
 mod log_filter;
 mod logs;
 mod look;
+mod many;
 mod nice;
 mod output;
 mod page;

@@ -34,6 +34,15 @@ impl Target {
     /// # Errors
     /// If the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
+        let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
+        Self::among(path, &inputs)
+    }
+
+    /// The same, for these input files.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn among(path: Option<&Path>, inputs: &[&Path]) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::Stdout) };
         refuse_database_files("--output", path, inputs)?;
         Self::at(path)
@@ -142,9 +151,9 @@ pub(crate) fn unwritable(path: &Path, cause: &io::Error) -> Failure {
 }
 
 /// An existing file that is an input, or any data, log or backup file, is never overwritten.
-pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &dyn PageSource) -> Result<(), Failure> {
+pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     let same = |input: &Path| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
-    if inputs.files().iter().any(|file| same(&file.path)) {
+    if inputs.iter().any(|input| same(input)) {
         return Err(Failure::usage(format!("{option} {}: is one of the files to be checked", path.display())));
     }
     Ok(())

@@ -21,11 +21,43 @@ const WIDE_COLUMNS: u16 = 72;
 /// The bar on the terminal, if there is one: a line of text goes above it.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
-/// The listener for `kind`.
-pub(crate) fn listener(kind: ProgressKind) -> Box<dyn Progress> {
+/// Which of several databases a check is about.
+pub(crate) struct Place<'a> {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// How many there are.
+    pub(crate) of: usize,
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Others are checked at the same time.
+    pub(crate) is_beside_others: bool,
+}
+
+impl Place<'_> {
+    /// The line at the start of its check.
+    fn announce(&self, is_json: bool) {
+        let Self { number, of, name, .. } = self;
+        let line = match is_json {
+            true => {
+                serde_json::json!({"phase": "database", "current": number, "maximum": of, "text": name}).to_string()
+            }
+            false => format!("database - {number} {of} -"),
+        };
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+}
+
+/// The listener for `kind`. Of databases that are checked side by side only the start of each is told.
+pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn Progress> {
+    if let (ProgressKind::Lines | ProgressKind::Json, Some(place)) = (kind, place) {
+        place.announce(kind == ProgressKind::Json);
+    }
+    if place.is_some_and(|place| place.is_beside_others) {
+        return Box::new(Silent);
+    }
     match kind {
-        ProgressKind::Auto if io::stderr().is_terminal() => Box::new(Bar::new()),
-        ProgressKind::Bar => Box::new(Bar::new()),
+        ProgressKind::Auto if io::stderr().is_terminal() => Box::new(Bar::new(place)),
+        ProgressKind::Bar => Box::new(Bar::new(place)),
         ProgressKind::Lines => Box::new(Lines::new(false)),
         ProgressKind::Json => Box::new(Lines::new(true)),
         ProgressKind::Auto | ProgressKind::None => Box::new(Silent),
@@ -55,13 +87,18 @@ fn replace_bar(bar: Option<ProgressBar>) {
 }
 
 /// A bar that redraws itself and vanishes at the end; a spinner where the length of a phase is not known. Each phase has its own.
-struct Bar;
+struct Bar {
+    /// Which of several databases it is about.
+    prefix: String,
+}
 
 impl Bar {
-    fn new() -> Self {
+    fn new(place: Option<&Place<'_>>) -> Self {
         #[cfg(unix)]
         interrupt::clear_bar_on_signals();
-        Self
+        let name = |name: &str| name.chars().filter(|c| !c.is_control()).collect::<String>();
+        let prefix = place.map(|place| format!("{} of {}: {}: ", place.number, place.of, name(place.name)));
+        Self { prefix: prefix.unwrap_or_default() }
     }
 }
 
@@ -71,10 +108,10 @@ pub(crate) const SPOOL: &str = "spool";
 /// What a bar shows in a phase of `pages` pages.
 fn template(name: &str, pages: u64, columns: u16) -> &'static str {
     match (pages, columns) {
-        (0, _) if name == SPOOL => "{spinner} {msg}, {bytes}, {elapsed}",
-        (0, _) => "{spinner} {msg}, {elapsed}",
-        (_, WIDE_COLUMNS..) => "{msg} {percent:>3}% [{wide_bar}] {human_pos}/{human_len} pages, {eta} left",
-        (..) => "{msg} {percent:>3}% [{wide_bar}] {eta} left",
+        (0, _) if name == SPOOL => "{spinner} {prefix}{msg}, {bytes}, {elapsed}",
+        (0, _) => "{spinner} {prefix}{msg}, {elapsed}",
+        (_, WIDE_COLUMNS..) => "{prefix}{msg} {percent:>3}% [{wide_bar}] {human_pos}/{human_len} pages, {eta} left",
+        (..) => "{prefix}{msg} {percent:>3}% [{wide_bar}] {eta} left",
     }
 }
 
@@ -86,6 +123,7 @@ impl Progress for Bar {
         let length = Some(pages).filter(|&pages| pages > 0);
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden())
             .with_style(style.progress_chars("=> ").tick_chars(r"-\|/ "))
+            .with_prefix(self.prefix.clone())
             .with_message(phase_words(name));
         replace_bar(Some(bar));
     }

@@ -166,7 +166,7 @@ pub(crate) fn restore<'s>(
 
 fn not_restored(refusal: Refusal) -> Failure {
     match refusal.least_grant_bytes() {
-        Some(least) => Failure::usage(format!("{refusal}; --memory {} is needed at least", size::text(least))),
+        Some(least) => Failure::small_grant(format!("{refusal}; --memory {} is needed at least", size::text(least))),
         None => match refusal {
             Refusal::StopTooEarly { .. }
             | Refusal::NoMark { .. }
@@ -224,7 +224,7 @@ pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Databa
 fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: bool) -> Result<Outcome<'s>, Failure> {
     if let Some(least) = refusal.least_grant_bytes() {
         let least = size::text(least);
-        return Err(Failure::usage(format!("{}: {refusal}; --memory {least} is needed at least", names(logs))));
+        return Err(Failure::small_grant(format!("{}: {refusal}; --memory {least} is needed at least", names(logs))));
     }
     match refusal {
         Refusal::Temporary(_) => Err(Failure::unable(refusal)),

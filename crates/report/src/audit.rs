@@ -23,7 +23,7 @@ pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
         line(&Line::Finding(finding_line(report, &found, &objects)), out)?;
     }
     for text in &report.read_errors {
-        line(&Line::Error(ErrorText { text }), out)?;
+        line(&Line::Error(ErrorText { file: None, text }), out)?;
     }
     for entry in &report.not_verified {
         line(&Line::NotVerified(not_verified_line(report, entry)), out)?;

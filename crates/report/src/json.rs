@@ -9,6 +9,7 @@ pub(crate) mod catalog;
 pub(crate) mod chains;
 pub(crate) mod checkpoints;
 pub(crate) mod cost;
+pub(crate) mod databases;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod lines;
@@ -29,6 +30,7 @@ use format::PageId;
 use crate::log::lsn_text;
 use serde::Serialize;
 
+use crate::databases::set_line;
 use crate::listing::Listing;
 use crate::{Gate, View, statistics};
 use lines::Line;
@@ -72,7 +74,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for text in
         report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
     {
-        line(&Line::Error(lines::ErrorText { text }), out)?;
+        line(&Line::Error(lines::ErrorText { file: None, text }), out)?;
     }
     for entry in &report.not_verified {
         line(&Line::NotVerified(not_verified_line(report, entry)), out)?;
@@ -131,6 +133,7 @@ fn run(report: &Report) -> lines::Run<'_> {
         clean_shutdown: database.clean_shutdown,
         catalog_updated: database.catalog_updated.as_deref(),
         files: files.collect(),
+        sets: (!database.sets.is_empty()).then(|| database.sets.iter().map(set_line).collect()),
         recovery: report.options.recovery.as_ref().map(recovery),
         options: options(&report.options),
     }

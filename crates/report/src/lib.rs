@@ -12,6 +12,7 @@ mod causes;
 pub mod chains;
 pub mod checkpoints;
 pub mod columns;
+pub mod databases;
 mod dbcc_rows;
 pub mod dbinfo;
 pub mod directory;

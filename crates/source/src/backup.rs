@@ -23,6 +23,7 @@ mod pages;
 mod pipe;
 mod placement;
 mod places;
+mod plan;
 mod records;
 mod restore;
 mod room;
@@ -36,7 +37,8 @@ pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use forks::{Fork, Line};
 pub use log_parts::{BackupLog, LogPart, LogSet};
-pub use pages::{BackupPages, SetLabel};
+pub use pages::{BackupPages, SetLabel, UsedSet};
+pub use plan::{BackupPlan, SetChoice, SetPlace, plan};
 pub use restore::{Restore, Until};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 

@@ -85,16 +85,20 @@ impl DataFiles {
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let reads = files.iter().map(|_| Reads::default()).collect();
         let this = Self { files, handles, direct: Vec::new(), reads };
-        folders.iter().try_for_each(|folder| this.check_folder(folder))?;
+        folders.iter().try_for_each(|folder| this.check_databases(Some(folder.as_path())))?;
+        this.check_databases(None)?;
         check_one_database(&this)?;
         Ok(this)
     }
 
-    /// Requires that a folder does not hold several databases.
-    fn check_folder(&self, folder: &Path) -> Result<(), OpenError> {
-        let in_it = || self.files.iter().filter(|file| file.path.parent() == Some(folder));
-        let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(|file| file.binding_guid).collect();
-        if bindings.len() < 2 {
+    /// Requires that the files, or those in a folder, are not of several databases.
+    fn check_databases(&self, folder: Option<&Path>) -> Result<(), OpenError> {
+        let in_it = || self.files.iter().filter(|file| folder.is_none_or(|folder| file.path.parent() == Some(folder)));
+        let of = |file: &DataFile| file.binding_guid;
+        let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(of).collect();
+        let primaries: BTreeSet<[u8; 16]> = in_it().filter(|file| file.file_id == 1).filter_map(of).collect();
+        // A secondary file among those of another database is another error.
+        if bindings.len() < 2 || folder.is_none() && primaries.len() < 2 {
             return Ok(());
         }
         let mut databases: Vec<(String, Vec<PathBuf>)> = Vec::new();
@@ -120,19 +124,12 @@ impl DataFiles {
         let example = databases.iter().find(|(_, paths)| is_whole(paths)).or(databases.first());
         let example = example.map(|(_, paths)| paths.clone()).unwrap_or_default();
         let databases = databases.into_iter().map(|(name, _)| name).collect();
-        Err(OpenError::SeveralDatabases { path: folder.to_owned(), databases, example })
+        Err(OpenError::SeveralDatabases { folder: folder.map(Path::to_owned), databases, example })
     }
 
-    /// The name on the server of the database that a primary file is of.
     fn database_name(&self, path: &Path) -> Option<String> {
         let at = self.files.iter().position(|file| file.path == path)?;
-        let mut bytes = [0; PAGE_BYTES];
-        let offset = u64::from(PageId::BOOT.page) * PAGE_BYTES as u64;
-        let read = read_fully_at(self.handles.get(at)?, &mut bytes, offset).ok()?;
-        undo_torn_bits(&mut bytes);
-        let page = Page::new(&bytes);
-        let boot = Boot::read(page).filter(|_| read == PAGE_BYTES && page.header().kind() == Some(PageType::Boot))?;
-        Some(boot.name()).filter(|name| !name.is_empty())
+        name_in(self.handles.get(at)?)
     }
 
     /// Bypasses the system's cache from now on, so that a check of a large database does not evict what others need.
@@ -149,8 +146,52 @@ impl DataFiles {
     }
 }
 
+/// The name on the server of the database that the primary file at `path` is of, if its boot page can be read.
+pub fn database_name(path: &Path) -> Option<String> {
+    name_in(&SharedFile::open(path, Cache::Used).ok()?)
+}
+
+fn name_in(primary: &SharedFile) -> Option<String> {
+    let mut bytes = [0; PAGE_BYTES];
+    let offset = u64::from(PageId::BOOT.page) * PAGE_BYTES as u64;
+    let read = read_fully_at(primary, &mut bytes, offset).ok()?;
+    undo_torn_bits(&mut bytes);
+    let page = Page::new(&bytes);
+    let boot = Boot::read(page).filter(|_| read == PAGE_BYTES && page.header().kind() == Some(PageType::Boot))?;
+    Some(boot.name()).filter(|name| !name.is_empty())
+}
+
+/// What a file is, by its first pages.
+#[derive(Debug)]
+pub enum Looked {
+    /// A data file.
+    Data(Box<DataFile>),
+    /// A transaction log file.
+    Log,
+    /// A backup.
+    Backup,
+    /// Nothing that can be checked, and why.
+    Refused(OpenError),
+}
+
+/// Looks what the file at `path` is.
+///
+/// # Errors
+/// [`OpenError`] if it cannot be read.
+pub fn look(path: &Path) -> Result<Looked, OpenError> {
+    if !fs::metadata(path).map_err(|cause| cannot_follow(path, cause))?.is_file() {
+        return Ok(Looked::Refused(OpenError::NotAFile { path: path.to_owned() }));
+    }
+    Ok(match open_file(path)? {
+        Opened::Data(file, _) => Looked::Data(Box::new(file)),
+        Opened::Log => Looked::Log,
+        Opened::Refused(OpenError::Backup { .. }) => Looked::Backup,
+        Opened::Refused(error) => Looked::Refused(error),
+    })
+}
+
 /// Whether two paths lead to one file.
-fn is_same_file(one: &Path, other: &Path) -> bool {
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;

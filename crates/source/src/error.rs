@@ -351,16 +351,16 @@ pub enum OpenError {
         primary: PathBuf,
     },
     /// A folder without data files.
-    #[error("{}: no SQL Server data file in this folder", path.display())]
+    #[error("{}: no SQL Server data file in this folder, and no backup; {}", path.display(), look_below(path))]
     EmptyFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// A folder with the data files of more than one database.
-    #[error("{}: holds the data files of {} databases: {}; check one at a time: mdfsck check {}", path.display(), databases.len(), listed(databases), arguments(example))]
+    /// The data files of more than one database.
+    #[error("{}: {}", of_several(folder.as_deref(), databases.len()), listed(databases))]
     SeveralDatabases {
-        /// The folder.
-        path: PathBuf,
+        /// The folder that holds them; `None` if they were named.
+        folder: Option<PathBuf>,
         /// A name for each: that on the server, with its primary file.
         databases: Vec<String>,
         /// The data files of the first one.
@@ -378,9 +378,25 @@ fn listed(names: &[String]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
+fn of_several(folder: Option<&Path>, count: usize) -> String {
+    match folder {
+        Some(folder) => format!("{}: holds the data files of {count} databases", folder.display()),
+        None => format!("the files belong to {count} databases"),
+    }
+}
+
 /// Paths as they stand in a command.
-fn arguments(paths: &[PathBuf]) -> String {
+pub fn arguments(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
+}
+
+/// What to do about a folder that holds nothing.
+fn look_below(folder: &Path) -> String {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    match entries.map(|entry| entry.path()).any(|path| path.is_dir()) {
+        true => format!("its subfolders are not searched: name them, such as {}", argument(&folder.join("*"))),
+        false => "name the folder that holds them".to_owned(),
+    }
 }
 
 /// A path, or another argument, as it stands in a command.

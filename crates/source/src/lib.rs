@@ -10,6 +10,7 @@
 pub mod backup;
 mod buffer;
 mod data_files;
+mod databases;
 mod error;
 mod faults;
 mod identify;
@@ -21,8 +22,9 @@ pub use backup::BackupPages;
 #[doc(hidden)]
 pub use backup::hostile;
 pub use buffer::PageBuffer;
-pub use data_files::DataFiles;
-pub use error::{OpenError, ReadError, StandardInput, argument, remedy};
+pub use data_files::{DataFiles, Looked, database_name, is_same_file, look};
+pub use databases::databases;
+pub use error::{OpenError, ReadError, StandardInput, argument, arguments, remedy};
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;

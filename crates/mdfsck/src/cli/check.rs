@@ -6,24 +6,37 @@ use check::registry::limits::{self, Limit};
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::{Columns, Format};
+use source::backup::SetChoice;
 
 use super::{OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
+use crate::failure::Failure;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct CheckArguments {
-    /// Data files of one database with their logs, backups of it, or the folder that holds them
+    /// Data files with their logs, backups, folders that hold them, or patterns such as '*.bak'
     ///
-    /// For backups, name the full backup, all its stripes, optionally a differential and the log backups that follow, in any
-    /// order: what is checked is the database that RESTORE would make of them. '-' reads a backup from standard input and
-    /// keeps it in a temporary file first. The primary file is found by content, not by name.
+    /// Files are known by content, in any order. Those of one database belong together: data files with their logs; a full
+    /// backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would make of
+    /// them. If there are several databases, each is checked, and a table of all follows. Of the backups of one database in a
+    /// folder, the newest full backup is checked with its newest differential; the others are named. Subfolders are not
+    /// searched. '-' reads a backup from standard input and keeps it in a temporary file first.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Backup set to use when a file holds several, as FILE = N of RESTORE; repeatable
+    /// Backup set to check: a number as FILE = N of RESTORE (repeatable), last, or all
     ///
-    /// By default the first full backup is used and, from other files, the first differential based on it.
-    #[arg(long, value_name = "N", help_heading = SCOPE)]
-    pub(crate) set: Vec<u16>,
+    /// 'last' is the last set of each file, 'all' checks each full and differential backup by itself, in all files. By default
+    /// the newest of each database is checked in a folder, and the first full backup of each file that is named, with the
+    /// newest differential based on it in other files.
+    #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
+    set: Vec<SetChoice>,
+
+    /// Check N databases side by side (with one: one after another)
+    ///
+    /// Threads and --memory are divided among them; a database that needs more memory than its share waits until it can run
+    /// alone. The output is the same, in the same order.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = RESOURCES)]
+    pub(crate) databases: u16,
 
     /// Check only pages, record headers and allocation
     ///
@@ -207,6 +220,27 @@ pub(crate) struct CheckArguments {
 const SCOPE: &str = "Scope and depth";
 
 impl CheckArguments {
+    /// The same for these paths.
+    pub(crate) fn of(&self, paths: Vec<PathBuf>) -> Self {
+        Self { paths, ..self.clone() }
+    }
+
+    /// Which sets of backups are to be checked.
+    ///
+    /// # Errors
+    /// `last` or `all` beside others.
+    pub(crate) fn sets(&self) -> Result<SetChoice, Failure> {
+        let mut positions = Vec::new();
+        for choice in &self.set {
+            match choice {
+                SetChoice::Positions(numbers) => positions.extend(numbers),
+                choice if self.set.len() == 1 => return Ok(choice.clone()),
+                _ => return Err(Failure::usage("--set last and --set all stand alone: no other --set beside them")),
+            }
+        }
+        Ok(if positions.is_empty() { SetChoice::Newest } else { SetChoice::Positions(positions) })
+    }
+
     /// The format of the results; text instead of a summary.
     pub(crate) fn format(&self) -> Format {
         if let Some(columns) = self.tableresults {
@@ -227,6 +261,15 @@ impl CheckArguments {
             Some(format) => matches!(format, FormatKind::Summary),
             None => is_terminal && !is_other,
         }
+    }
+}
+
+fn set(text: &str) -> Result<SetChoice, String> {
+    match (text, text.parse()) {
+        ("last", _) => Ok(SetChoice::Last),
+        ("all", _) => Ok(SetChoice::All),
+        (_, Ok(position @ 1..)) => Ok(SetChoice::Positions(vec![position])),
+        _ => Err("neither the number of a backup set, from 1, nor last or all".to_owned()),
     }
 }
 
@@ -288,7 +331,7 @@ impl From<TableColumns> for Columns {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressKind {
     /// A bar if stderr is a terminal, a spinner while the length is unknown; otherwise nothing
     Auto,

@@ -20,7 +20,7 @@ Exit status (bits, they add):
 
 Examples:
   mdfsck check Northwind.mdf              check a database of one file
-  mdfsck check /data/sales                check all data files in a folder
+  mdfsck check /data                      check all databases in a folder
   mdfsck check Northwind.bak              check a backup without restoring it
   mdfsck info Northwind.mdf               what is this file?
   mdfsck explain 8976                     what does this message mean, and what to do?";
@@ -38,6 +38,10 @@ Examples:
           only findings and their totals: no output means sound and complete
   mdfsck check --physical-only --progress lines /data/sales
           only pages, record headers and allocation
+  mdfsck check --databases 2 /backups
+          the newest backup of each database in a folder, two at a time, and a table of all
+  mdfsck check --set all '/backups/*/*.bak'
+          each full and differential backup in the subfolders
   mdfsck check --table Sales.Orders --table dbo.Customers sales.mdf
           these two tables, as DBCC CHECKTABLE
   mdfsck check --tableresults --output sales.csv sales.mdf
@@ -48,7 +52,8 @@ Examples:
 pub(super) const INFO_EXAMPLES: &str = "\
 Examples:
   mdfsck info sales.mdf
-  mdfsck info --json /data/sales
+  mdfsck info --json /data
+          each database and backup in a folder
   mdfsck info sales.bak
   gunzip < sales.bak.gz | mdfsck info -
           reads the stream once and keeps nothing";

@@ -9,11 +9,13 @@ use super::{DatabaseArguments, OUTPUT, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct InfoArguments {
-    /// Data files of one database, the folder that holds them, or backup files ('-' reads one from standard input)
+    /// Data files, backups, folders that hold them, or patterns such as '*.bak' ('-' reads a backup from standard input)
+    ///
+    /// Each database and each backup file is shown.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Print one JSON object
+    /// Print one JSON object per database or backup file
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
 

@@ -10,7 +10,7 @@ use crate::input::StopMoment;
 
 pub(super) const RECOVERY: &str = "Recovery";
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct RecoveryArguments {
     /// Read data files as they are, without the changes in their log
     ///
@@ -34,7 +34,7 @@ pub(crate) struct RecoveryArguments {
 }
 
 /// Where the restore of backups with their log stops.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct StopArguments {
     /// Restore backups to this moment, in the local time of the server, such as 2020-05-12T13:30:00
     ///

@@ -25,6 +25,7 @@ const SPOOL_BYTES: u64 = 100 << 30;
 pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let options = &arguments.database;
     let reading = Reading {
+        named: &options.paths,
         sets: &options.set,
         direct: false,
         spool: Spool { directory: options.recovery.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
@@ -42,10 +43,9 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let recovered = recovered?;
     if let Some(reason) = doubt(&recovered, source, &as_stored) {
         report_doubts(&recovered);
-        return Err(Failure {
-            status: Failure::INCOMPLETE,
-            text: format!("nothing is written, as the files would not be those of a recovered database: {reason}"),
-        });
+        return Err(Failure::incomplete(format!(
+            "nothing is written, as the files would not be those of a recovered database: {reason}"
+        )));
     }
     let (pages, database) = recovered.view(source, as_stored);
     let at_rest = AtRest::new(&recovered, pages, &database, options.recovery.memory);

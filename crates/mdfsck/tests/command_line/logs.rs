@@ -186,17 +186,18 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 fs::copy(folder.join(name).join("workload_log.ldf"), folder.join(format!("all of them/{name}.ldf")))?;
             }
             fs::copy(folder.join("c/workload.mdf"), folder.join("all of them/copy of c.mdf"))?;
-            let check = mdfsck(folder, &["check", "all of them"]);
             let named = "3 databases: workload (a.mdf), workload (b.mdf), workload (c.mdf)";
-            let command = "check one at a time: mdfsck check \"all of them/a.mdf\"\n";
-            refused(&check, 8, &["all of them", named, command])?;
-            refused(&mdfsck(folder, &["tables", "all of them"]), 8, &[named])?;
+            let command = "name the files of one, for example: mdfsck tables \"all of them/a.mdf\"\n";
+            refused(&mdfsck(folder, &["tables", "all of them"]), 8, &["all of them", named, command])?;
+            let check = mdfsck(folder, &["check", "all of them"]);
+            ensure(text(&check.stdout).contains("4 databases and backups: 4 sound"), text(&check.stdout))?;
+            ensure(text(&check.stderr).matches("recovered in memory").count() == 4, text(&check.stderr))?;
             // The command that it names works, with the log of that database.
             let one = mdfsck(folder, &["check", "--no-infomsgs", "all of them/a.mdf"]);
             let is_recovered = text(&one.stderr).contains("recovered in memory");
             ensure(one.status.code() == Some(0) && is_recovered, text(&one.stderr))?;
             // Several folders of one database each are no such folder.
-            refused(&mdfsck(folder, &["check", "a", "b"]), 4, &["both are file 1 of a database"])
+            refused(&mdfsck(folder, &["tables", "a", "b"]), 8, &["the files belong to 2 databases"])
         }),
         #[cfg(unix)]
         ("a log that must not be read is named, with what to do", |folder| {

@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{catalog, cost, page};
+use super::{catalog, cost, databases, page};
 
 /// A line; its first field, `kind`, says which.
 #[derive(Serialize)]
@@ -23,6 +23,7 @@ pub(crate) enum Line<'a> {
     Note(Note<'a>),
     Statistics(cost::Statistics),
     Summary(Summary),
+    Databases(databases::Databases<'a>),
     Estimate(Estimate<'a>),
     Lint(catalog::Lint<'a>),
     Page(page::Page<'a>),
@@ -50,6 +51,9 @@ pub(crate) struct Run<'a> {
     pub(crate) catalog_updated: Option<&'a str>,
     /// The data files.
     pub(crate) files: Vec<File<'a>>,
+    /// The backup sets that were restored; absent for data files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sets: Option<Vec<databases::SetLine<'a>>>,
     /// What recovery from a log did; absent if there was none, or no reason to look for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) recovery: Option<Recovery<'a>>,
@@ -332,6 +336,9 @@ pub(crate) struct Identity<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ErrorText<'a> {
+    /// The file, for one of several databases that could not be checked; absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
     /// The error.
     pub(crate) text: &'a str,
 }
@@ -366,7 +373,7 @@ pub(crate) struct Note<'a> {
 }
 
 /// The last line of a check.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Summary {
     /// Allocation errors.
@@ -418,7 +425,7 @@ pub(crate) struct Counted {
 }
 
 /// How much was verified.
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Verified {
     /// Rows.

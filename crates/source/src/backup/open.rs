@@ -12,7 +12,7 @@ use format::version;
 use super::damage::{Damage, DamageKind};
 use super::log_portion::LogPortion;
 use super::media::Media;
-use super::pages::{BackupPages, RegionSum, SetLabel};
+use super::pages::{BackupPages, RegionSum, SetLabel, UsedSet};
 use super::placement::{Placed, Stripes, most_extents, place};
 use super::places::FilePlaces;
 use super::room::{MOST_STRIPES, Room, open_error};
@@ -137,6 +137,7 @@ impl BackupPages {
             undescribed: undescribed.into_iter().collect(),
             in_flight: None,
             other_sets,
+            sets: used_sets(labels, [full, differential].into_iter().chain(logs)),
             physical_names,
         };
         this.read_headers();
@@ -154,6 +155,16 @@ fn missing_of(labels: &[BackupMedia], group: &Group, lost: u16) -> Vec<u16> {
     let missing: Vec<u16> =
         (1..=families).filter(|number| !given.contains(number)).take(usize::from(lost) + 1).collect();
     if missing.len() == usize::from(lost) { missing } else { Vec::new() }
+}
+
+fn used_sets<'g>(labels: &[BackupMedia], groups: impl Iterator<Item = &'g Group>) -> Vec<UsedSet> {
+    let used = groups.filter_map(|group| {
+        let &(media, index) = group.first()?;
+        let set = labels.get(media)?.sets.get(index)?;
+        let paths = group.iter().filter_map(|(media, _)| Some(labels.get(*media)?.path.clone())).collect();
+        Some(UsedSet { paths, position: set.position, kind: set.kind, finished: set.config.finished.clone() })
+    });
+    used.collect()
 }
 
 /// Opens backup files and reads their labels; a path of `-` means `input`.

@@ -49,6 +49,8 @@ pub struct BackupPages {
     pub(super) in_flight: Option<Vec<PageId>>,
     /// Positions of the sets other than the one read.
     pub(super) other_sets: Vec<u16>,
+    /// The sets that are read.
+    pub(super) sets: Vec<UsedSet>,
     /// Paths on the server, by file id.
     pub(super) physical_names: BTreeMap<u16, String>,
 }
@@ -64,6 +66,19 @@ pub struct SetLabel {
     pub finished: Option<String>,
     /// Internal version of the database; `None` if unknown.
     pub version: Option<u16>,
+}
+
+/// A backup set that is part of a restore.
+#[derive(Clone, Debug)]
+pub struct UsedSet {
+    /// The files that hold its stripes.
+    pub paths: Vec<PathBuf>,
+    /// Its position in them, as FILE = n of RESTORE.
+    pub position: u16,
+    /// What it holds.
+    pub kind: SetKind,
+    /// When it was finished, in the local time of the server.
+    pub finished: Option<String>,
 }
 
 /// Checksum of the data of a region, combined from its extents in any order.
@@ -131,6 +146,11 @@ impl RegionSum {
 }
 
 impl BackupPages {
+    /// The sets that are read: a full backup, a differential of it, log backups that follow.
+    pub fn sets(&self) -> &[UsedSet] {
+        &self.sets
+    }
+
     /// Approximate bytes kept in memory, without read buffers.
     pub fn held_bytes(&self) -> u64 {
         let places = self.places.iter().flat_map(|places| &places.layers).map(Layer::held_bytes);

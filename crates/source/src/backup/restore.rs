@@ -88,13 +88,22 @@ impl Restore {
     /// # Errors
     /// [`OpenError`] if a file of it cannot be read, or is not what it was.
     pub fn of_chain(database: &DatabaseChains, chain: &Chain, granted: Option<u64>) -> Result<Self, OpenError> {
-        let sets = || chain.steps.iter().filter_map(|&step| database.sets.get(step));
-        let paths: BTreeSet<PathBuf> = sets().flat_map(|set| set.paths.iter().cloned()).collect();
+        let sets: Vec<&ChainSet> = chain.steps.iter().filter_map(|&step| database.sets.get(step)).collect();
+        Self::of_sets(&sets, granted)
+    }
+
+    /// Opens these sets of one database: a full backup, optionally a differential of it, and the log backups that follow. The
+    /// memory kept is at most `granted` bytes.
+    ///
+    /// # Errors
+    /// [`OpenError`] if a file of it cannot be read, or is not what it was.
+    pub fn of_sets(sets: &[&ChainSet], granted: Option<u64>) -> Result<Self, OpenError> {
+        let paths: BTreeSet<PathBuf> = sets.iter().flat_map(|set| set.paths.iter().cloned()).collect();
         let paths: Vec<PathBuf> = paths.into_iter().collect();
         let room = Room::new(granted, size_of_files(&paths, None));
         let (media, labels) = open_all(&paths, None, &room)?;
         check_labels(&labels, &[])?;
-        let of_kind = |kind| sets().filter(move |set| set.set.kind == kind).map(|set| group_of(&labels, set));
+        let of_kind = |kind| sets.iter().filter(move |set| set.set.kind == kind).map(|set| group_of(&labels, set));
         let chosen = Chosen {
             full: of_kind(SetKind::Full).next().unwrap_or_default(),
             differential: of_kind(SetKind::Differential).next().unwrap_or_default(),

@@ -182,6 +182,28 @@ pub struct BackupMedia {
 }
 
 impl BackupMedia {
+    /// A file with these sets, for tests.
+    #[cfg(test)]
+    pub(super) fn of_sets(path: &str, sets: Vec<BackupSet>) -> Self {
+        Self {
+            path: path.into(),
+            is_compressed: false,
+            media_set: None,
+            family_id: 0,
+            families: 1,
+            family: 1,
+            name: String::new(),
+            description: String::new(),
+            software: String::new(),
+            block_bytes: 512,
+            created: None,
+            sets,
+            damage: Vec::new(),
+            undescribed: Vec::new(),
+            read_faults: ReadFaults::default(),
+        }
+    }
+
     /// Reads all blocks of a tape.
     pub(super) fn read(media: &Media, room: &Room) -> io::Result<Self> {
         let mut this = Self {

@@ -1,0 +1,204 @@
+//! Several databases and backups: each is checked by itself, and a table of all comes last.
+
+mod block;
+mod patterns;
+pub(crate) mod plan;
+mod side_by_side;
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use report::Format;
+use report::databases::{self, Row, TableView, Verdict};
+use source::backup::{ChainSet, SetChoice, UsedSet};
+
+use crate::check::{self, Checked, Out, What};
+use crate::cli::CheckArguments;
+use crate::error_log::ErrorLog;
+use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
+use crate::output::Target;
+use crate::progress::Place;
+use block::Blocks;
+pub(crate) use plan::Planned;
+use plan::{Item, Job, Plan};
+use side_by_side::side_by_side;
+
+/// Checks all items of a plan. With one of them nothing is added to what its check prints.
+///
+/// # Errors
+/// If the results cannot be written; of one item, if it cannot be checked.
+pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
+    let Plan { mut items, passed_over, notes } = plan;
+    notes.iter().for_each(warn);
+    if items.len() == 1
+        && let Some(item) = items.pop()
+    {
+        return alone(arguments, choice, item);
+    }
+    let inputs: Vec<&Path> = items.iter().flat_map(|item| &item.paths).map(|path| path.as_path()).collect();
+    let target = Target::among(arguments.output.as_deref(), &inputs)?;
+    if let Some(path) = &arguments.errorlog_line {
+        drop(ErrorLog::among(path, &inputs)?);
+    }
+    let view = table_view(&target);
+    let mut status = 0;
+    target.write(|out| {
+        let run = Run { arguments, choice, items: &items };
+        let mut blocks = Blocks::new(arguments.format(), out);
+        let rows = run.rows(&mut blocks)?;
+        status = rows.iter().fold(0, |status, row| status | row.status);
+        let out = blocks.end();
+        match arguments.format() {
+            _ if arguments.estimate_only => {}
+            Format::Json => databases::write_json(&rows, &passed_over, status, out)?,
+            // Its columns have no place for the table.
+            Format::TableResults(_) => to_stderr(|out| databases::write(&rows, view, out)),
+            _ => databases::write(&rows, view, out)?,
+        }
+        Ok(())
+    })?;
+    Ok(status)
+}
+
+/// The only item of a plan.
+fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u8, Failure> {
+    let sets = match item.job {
+        Job::Refused(failure) => return Err(failure),
+        Job::Sets(sets) => {
+            let used: Vec<UsedSet> = sets.iter().map(used).collect();
+            warn(format!("checking the backup of '{}': {}", item.name, databases::files(&item.paths, &used)));
+            Some(sets)
+        }
+        Job::Files { .. } | Job::Backups => None,
+    };
+    let what = What { named: &arguments.paths, choice, sets: sets.as_deref(), place: None };
+    check::one(&arguments.of(item.paths), &what)
+}
+
+fn table_view(target: &Target) -> TableView {
+    let is_terminal = matches!(target, Target::Stdout) && io::stdout().is_terminal();
+    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    TableView { is_colored: is_terminal && !no_color, has_times: is_terminal }
+}
+
+/// Several databases that are to be checked.
+struct Run<'a> {
+    arguments: &'a CheckArguments,
+    choice: &'a SetChoice,
+    items: &'a [Item],
+}
+
+/// Why one of several databases has no row.
+enum Stopped {
+    /// Its results cannot be written.
+    Output(io::Error),
+    /// Its share of the memory is too small.
+    NeedsMemory,
+}
+
+impl Run<'_> {
+    /// Checks all databases.
+    fn rows(&self, blocks: &mut Blocks<'_>) -> io::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        if self.arguments.databases > 1 {
+            side_by_side(self, |number, results, row| {
+                rows.push(row);
+                blocks.block(self.heading(number), |out| io::copy(results, &mut { out }).map(drop))
+            })?;
+            return Ok(rows);
+        }
+        for number in 0..self.items.len() {
+            rows.push(blocks.block(self.heading(number), |out| {
+                self.check(number, self.arguments, true, out).map_err(|stopped| match stopped {
+                    Stopped::Output(cause) => cause,
+                    Stopped::NeedsMemory => io::ErrorKind::OutOfMemory.into(),
+                })
+            })?);
+        }
+        Ok(rows)
+    }
+
+    fn heading(&self, number: usize) -> String {
+        let Some(item) = self.items.get(number) else { return String::new() };
+        let sets = match &item.job {
+            Job::Sets(sets) => sets.iter().map(used).collect(),
+            _ => Vec::new(),
+        };
+        databases::heading(&item.name, &item.paths, &sets)
+    }
+
+    /// Checks a database; unless it `is_alone`, one that needs more memory is not checked.
+    fn check(
+        &self,
+        number: usize,
+        arguments: &CheckArguments,
+        is_alone: bool,
+        out: &mut dyn Write,
+    ) -> Result<Row, Stopped> {
+        let Some(item) = self.items.get(number) else { return Err(Stopped::Output(io::ErrorKind::NotFound.into())) };
+        let sets = match &item.job {
+            Job::Refused(failure) => return self.refused(number, failure, out).map_err(Stopped::Output),
+            Job::Sets(sets) => Some(sets.as_slice()),
+            Job::Files { .. } | Job::Backups => None,
+        };
+        let is_beside_others = self.arguments.databases > 1;
+        let place = Place { number: number + 1, of: self.items.len(), name: &item.name, is_beside_others };
+        let what = What { named: &self.arguments.paths, choice: self.choice, sets, place: Some(place) };
+        let arguments = arguments.of(item.paths.clone());
+        let mut failed = None;
+        let checked = {
+            let (out, failed) = (&mut *out, &mut failed);
+            speaking_of(about(item), || check::check(&arguments, &what, |_| Ok(Out::Among(out, failed))))
+        };
+        if let Some(cause) = failed {
+            return Err(Stopped::Output(cause));
+        }
+        match checked {
+            Ok(Checked { row: Some(row), .. }) => Ok(row),
+            Ok(Checked { status, .. }) => Ok(Row { status, ..row_without_results(item, Verdict::Incomplete) }),
+            Err(failure) if failure.needs_memory && !is_alone => Err(Stopped::NeedsMemory),
+            Err(failure) => self.refused(number, &failure, out).map_err(Stopped::Output),
+        }
+    }
+
+    /// A database that cannot be checked.
+    fn refused(&self, number: usize, failure: &Failure, out: &mut dyn Write) -> io::Result<Row> {
+        let Some(item) = self.items.get(number) else { return Err(io::ErrorKind::NotFound.into()) };
+        speaking_of(about(item), || warn(&failure.text));
+        if self.arguments.format() == Format::Json {
+            databases::write_failure(&item.paths, &failure.text, out)?;
+        }
+        let error = Some(failure.text.clone());
+        Ok(Row { status: failure.status, error, ..row_without_results(item, Verdict::NotChecked) })
+    }
+}
+
+fn about(item: &Item) -> About {
+    About { name: item.name.clone(), path: item.paths.first().cloned().unwrap_or_default() }
+}
+
+fn used(set: &ChainSet) -> UsedSet {
+    let ChainSet { set, paths, .. } = set;
+    UsedSet { paths: paths.clone(), position: set.position, kind: set.kind, finished: set.config.finished.clone() }
+}
+
+fn row_without_results(item: &Item, verdict: Verdict) -> Row {
+    let is_known = !matches!(item.job, Job::Refused(_));
+    Row {
+        database: if is_known { item.name.clone() } else { String::new() },
+        paths: item.paths.clone(),
+        sets: match &item.job {
+            Job::Sets(sets) => sets.iter().map(used).collect(),
+            _ => Vec::new(),
+        },
+        verdict,
+        errors: 0,
+        not_verified: 0,
+        bytes: None,
+        seconds: None,
+        last_good_check: None,
+        status: 0,
+        error: None,
+    }
+}

@@ -1,0 +1,136 @@
+//! `*` and `?` in paths, where no shell has expanded them: on Windows, in quotes, in the steps of a scheduler.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The files and folders that `path` stands for, if it is a pattern; `None` if it is a path. What exists under this very name is
+/// meant.
+///
+/// # Errors
+/// If nothing matches.
+pub(super) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, Failure> {
+    if !is_pattern(path.as_os_str()) || fs::symlink_metadata(path).is_ok() {
+        return Ok(None);
+    }
+    let mut found = vec![PathBuf::new()];
+    for component in path.components() {
+        match component {
+            Component::Normal(name) if is_pattern(name) => {
+                let mut matching = Vec::new();
+                for folder in &found {
+                    // A folder that cannot be read may hold what is meant.
+                    let names = names_in(folder).or_else(|cause| match cause.kind() {
+                        io::ErrorKind::PermissionDenied => Err(unreadable(folder, &cause)),
+                        _ => Ok(Vec::new()),
+                    })?;
+                    matching.extend(names.into_iter().filter(|file| matches(name, file)).map(|file| folder.join(file)));
+                }
+                found = matching;
+            }
+            component => found.iter_mut().for_each(|path| path.push(component)),
+        }
+    }
+    found.retain(|path| fs::symlink_metadata(path).is_ok());
+    found.sort();
+    match found.is_empty() {
+        true => Err(Failure::unable(format!("{}: no file has such a name", path.display()))),
+        false => Ok(Some(found)),
+    }
+}
+
+fn unreadable(folder: &Path, cause: &io::Error) -> Failure {
+    Failure::unable(format!("{}: cannot be read: {cause}{}", folder.display(), source::remedy(cause)))
+}
+
+fn names_in(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+fn is_pattern(text: &OsStr) -> bool {
+    text.to_string_lossy().contains(['*', '?'])
+}
+
+/// Whether `name` is as `pattern` says: `*` is any text, `?` one character. As in shells, names that begin with a dot are hidden.
+fn matches(pattern: &OsStr, name: &OsStr) -> bool {
+    let folded = |text: &OsStr| {
+        let text = text.to_string_lossy();
+        let text = if cfg!(windows) { text.to_lowercase() } else { text.into_owned() };
+        text.chars().collect::<Vec<char>>()
+    };
+    let (pattern, name) = (folded(pattern), folded(name));
+    if name.first() == Some(&'.') && pattern.first() != Some(&'.') {
+        return false;
+    }
+    let (mut at, mut in_name) = (0, 0);
+    // Where the last star is, and how far its text reaches.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(&c) = name.get(in_name) {
+        match (pattern.get(at), star) {
+            (Some('*'), _) => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            (Some(&p), _) if p == '?' || p == c => (at, in_name) = (at + 1, in_name + 1),
+            (_, Some((star_at, reached))) => {
+                star = Some((star_at, reached + 1));
+                (at, in_name) = (star_at + 1, reached + 1);
+            }
+            (_, None) => return false,
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks() {
+        let is = |pattern: &str, name: &str| matches(OsStr::new(pattern), OsStr::new(name));
+        for (pattern, name) in [
+            ("*.bak", "sales.bak"),
+            ("*", "sales.bak"),
+            ("s*s*.b?k", "sales_sys.bak"),
+            ("**a*", "a"),
+            ("?.bak", "ä.bak"),
+            (".*", ".hidden"),
+            ("a*b*c", "abbbcbc"),
+        ] {
+            assert!(is(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("*.bak", "sales.trn"), ("?", "ab"), ("*", ".hidden"), ("a*b", "abc"), ("", "a"), ("?", "")]
+        {
+            assert!(!is(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_expanded_in_every_part_of_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["a/full/x.bak", "b/full/y.bak", "b/log/z.trn", "c/x.bak"] {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let expand = |pattern: &str| {
+            let found = expand(&folder.path().join(pattern)).map_err(|failure| failure.text)?;
+            let name = |path: PathBuf| path.strip_prefix(folder.path()).unwrap().display().to_string();
+            Ok::<_, String>(found.map(|found| found.into_iter().map(name).collect::<Vec<_>>()))
+        };
+        assert_eq!(expand("*/full/*.bak"), Ok(Some(vec!["a/full/x.bak".to_owned(), "b/full/y.bak".to_owned()])));
+        assert_eq!(expand("?"), Ok(Some(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()])));
+        assert_eq!(expand("a/full/x.bak"), Ok(None));
+        assert!(expand("*.bak").unwrap_err().contains("*.bak: no file has such a name"));
+        if cfg!(unix) {
+            fs::write(folder.path().join("*.bak"), "").unwrap();
+            assert_eq!(expand("*.bak"), Ok(None), "it exists");
+        }
+    }
+}

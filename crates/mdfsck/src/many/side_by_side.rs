@@ -1,0 +1,179 @@
+//! Several databases at a time, within what one run may use. Results are kept in temporary files until it is their turn, so that
+//! the output is that of one database after another.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock};
+use std::thread;
+
+use report::databases::Row;
+use tempfile::SpooledTempFile;
+
+use super::{Run, Stopped};
+use crate::cli::CheckArguments;
+use crate::failure::{Failure, keeping, to_stderr};
+
+/// Databases that may be finished before it is their turn.
+const MOST_AHEAD: usize = 64;
+/// Lines for stderr that are kept in memory, in bytes.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// A database that was checked.
+struct Finished {
+    number: usize,
+    row: Row,
+    results: Box<dyn Read + Send>,
+    lines: Option<SpooledTempFile>,
+}
+
+/// Which database is next.
+#[derive(Default)]
+struct Turn {
+    next: usize,
+    emitted: usize,
+    is_over: bool,
+}
+
+/// Checks all databases of `run`, and passes the results of each to `emit`, in order.
+///
+/// # Errors
+/// Those of `emit`.
+pub(super) fn side_by_side(
+    run: &Run<'_>,
+    mut emit: impl FnMut(usize, &mut dyn Read, Row) -> io::Result<()>,
+) -> io::Result<()> {
+    let workers = usize::from(run.arguments.databases).min(run.items.len()).max(1);
+    let shared = Shared {
+        run,
+        share: share(run.arguments, workers),
+        turn: Mutex::default(),
+        moved: Condvar::new(),
+        alone: RwLock::default(),
+    };
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..workers {
+            let (shared, sender) = (&shared, sender.clone());
+            thread::Builder::new().spawn_scoped(scope, move || shared.work(&sender))?;
+        }
+        drop(sender);
+        let (mut waiting, mut written) = (BTreeMap::new(), Ok(()));
+        for finished in receiver {
+            waiting.insert(finished.number, finished);
+            while let Some(mut finished) = waiting.remove(&shared.emitted()) {
+                if written.is_ok() {
+                    if let Some(lines) = &mut finished.lines {
+                        to_stderr(|out| io::copy(lines, &mut { out }).map(drop));
+                    }
+                    written = emit(finished.number, &mut finished.results, finished.row);
+                }
+                shared.advance(written.is_err());
+            }
+        }
+        written
+    })
+}
+
+/// What one of several databases may use.
+fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
+    let mut share = arguments.clone();
+    let workers = u16::try_from(workers).unwrap_or(u16::MAX);
+    let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
+    let threads = if arguments.maxdop == 0 { processors } else { arguments.maxdop };
+    share.maxdop = (threads / workers).max(1);
+    share.recovery.memory = arguments.recovery.memory.map(|memory| memory / u64::from(workers));
+    share.io_limit = arguments.io_limit.map(|limit| (limit / u64::from(workers)).max(1));
+    share
+}
+
+struct Shared<'r> {
+    run: &'r Run<'r>,
+    share: CheckArguments,
+    turn: Mutex<Turn>,
+    moved: Condvar,
+    /// Held to write by what needs all memory.
+    alone: RwLock<()>,
+}
+
+impl Shared<'_> {
+    fn emitted(&self) -> usize {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).emitted
+    }
+
+    fn advance(&self, is_over: bool) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.emitted += 1;
+        turn.is_over |= is_over;
+        self.moved.notify_all();
+    }
+
+    /// The next database, once not too many before it wait for their turn.
+    fn next(&self) -> Option<usize> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let must_wait = |turn: &mut Turn| !turn.is_over && turn.next >= turn.emitted.saturating_add(MOST_AHEAD);
+        let mut turn = self.moved.wait_while(turn, must_wait).unwrap_or_else(PoisonError::into_inner);
+        let number = turn.next;
+        turn.next += 1;
+        (!turn.is_over && number < self.run.items.len()).then_some(number)
+    }
+
+    fn work(&self, sender: &Sender<Finished>) {
+        while let Some(number) = self.next() {
+            let shared = {
+                let _others = self.alone.read().unwrap_or_else(PoisonError::into_inner);
+                self.check(number, &self.share, false)
+            };
+            let finished = shared.or_else(|| {
+                let _alone = self.alone.write().unwrap_or_else(PoisonError::into_inner);
+                self.check(number, self.run.arguments, true)
+            });
+            let Some(finished) = finished else { return };
+            if sender.send(finished).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Checks a database; `None` if its share of the memory is too small.
+    fn check(&self, number: usize, arguments: &CheckArguments, is_alone: bool) -> Option<Finished> {
+        let folder = self.folder();
+        let unkept = |cause: io::Error| {
+            let folder = folder.display();
+            let failure =
+                Failure::unable(format!("{folder}: its results cannot be kept there: {cause}; see --temp-dir"));
+            self.refused(number, &failure)
+        };
+        let mut out = match tempfile::tempfile_in(&folder) {
+            Ok(file) => BufWriter::new(file),
+            Err(cause) => return unkept(cause),
+        };
+        let lines = SpooledTempFile::new_in(KEPT_BYTES, folder.clone());
+        let (checked, lines) = keeping(lines, || self.run.check(number, arguments, is_alone, &mut out));
+        let lines = lines.and_then(|mut lines| lines.rewind().ok().map(|()| lines));
+        let row = match checked {
+            Ok(row) => row,
+            Err(Stopped::NeedsMemory) => return None,
+            Err(Stopped::Output(cause)) => return unkept(cause),
+        };
+        let results = out.into_inner().map_err(io::IntoInnerError::into_error);
+        match results.and_then(|mut file| file.rewind().map(|()| file)) {
+            Ok(results) => Some(Finished { number, row, results: Box::new(results), lines }),
+            Err(cause) => unkept(cause),
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.run.arguments.recovery.temp_dir.as_deref().map_or_else(std::env::temp_dir, Path::to_owned)
+    }
+
+    /// A database without results.
+    fn refused(&self, number: usize, failure: &Failure) -> Option<Finished> {
+        let mut results = Vec::new();
+        let lines = SpooledTempFile::new(KEPT_BYTES);
+        let (row, lines) = keeping(lines, || self.run.refused(number, failure, &mut results));
+        let lines = lines.and_then(|mut lines| lines.rewind().ok().map(|()| lines));
+        Some(Finished { number, row: row.ok()?, results: Box::new(Cursor::new(results)), lines })
+    }
+}
