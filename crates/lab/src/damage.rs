@@ -178,7 +178,7 @@ fn broken_link(target: &mut Target, dice: &mut Random) -> Result<Done, LabError>
     let prev: [u8; 6] = page.field(8);
     page.bytes[16..22].copy_from_slice(&prev);
     target.write_protected(&mut page)?;
-    Ok((vec![page.id], format!("the next page of {} is the one before it", text(page.id))))
+    Ok((vec![page.id], format!("page {} now points to the page before it as its next page", text(page.id))))
 }
 
 fn key_order(target: &mut Target, dice: &mut Random) -> Result<Done, LabError> {

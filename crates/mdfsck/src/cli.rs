@@ -4,6 +4,7 @@ mod check;
 mod examples;
 mod others;
 mod recovery;
+pub(crate) mod usage;
 mod version;
 
 use std::path::PathBuf;
@@ -15,7 +16,8 @@ pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
 pub(crate) use others::{
     AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,
-    ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TablesArguments,
+    ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TableOrder,
+    TablesArguments,
 };
 
 pub(crate) use recovery::{RecoveryArguments, StopArguments};
@@ -153,7 +155,7 @@ pub(crate) enum Command {
     /// Print a manual page (roff)
     #[command(after_long_help = MAN_EXAMPLES)]
     Man {
-        /// Command to document, such as check or lab new; by default mdfsck itself
+        /// Command to document, such as check, lab new or lab-new; by default mdfsck itself
         command: Vec<String>,
     },
 }
@@ -188,15 +190,40 @@ pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `mdfsck man`.
-pub(crate) fn man(command: &[String]) -> Result<u8, Failure> {
+impl Command {
+    /// Whether results go to stdout as JSON lines.
+    pub(crate) fn prints_json(&self) -> bool {
+        match self {
+            Self::Check(arguments) => {
+                let is_stdout = arguments.output.as_ref().is_none_or(|path| path.as_os_str() == "-");
+                arguments.format() == report::Format::Json && is_stdout
+            }
+            Self::Info(arguments) => arguments.json,
+            Self::Tables(arguments) => arguments.json,
+            Self::Lint(arguments) => arguments.json,
+            Self::Page(arguments) => arguments.json,
+            Self::Log(arguments) => arguments.json,
+            Self::Audit(arguments) => arguments.json,
+            Self::Checkpoints(arguments) => arguments.json,
+            Self::Events(arguments) => arguments.format == EventsFormat::Json,
+            Self::Chain(arguments) => arguments.json,
+            Self::Explain(arguments) => arguments.json,
+            _ => false,
+        }
+    }
+}
+
+/// `mdfsck man`. Pages refer to nested commands as `lab-new`.
+pub(crate) fn man(words: &[String]) -> Result<u8, Failure> {
     // A manual page is the same for every build.
     let mut root = Cli::command().long_version(None);
     root.build();
+    let words: Vec<&str> = words.iter().flat_map(|word| word.split('-')).collect();
     let (mut page, mut title) = (&root, "mdfsck".to_owned());
-    for name in command {
+    for name in &words {
         let found = page.find_subcommand(name);
-        page = found.ok_or_else(|| Failure::usage(format!("{}: no such command", command.join(" "))))?;
+        let missing = || Failure::usage(format!("{}: no such command; 'mdfsck --help' lists all", words.join(" ")));
+        page = found.ok_or_else(missing)?;
         title = format!("{title}-{name}");
     }
     let page = clap_mangen::Man::new(page.clone()).title(title.to_uppercase()).source(format!("mdfsck {VERSION}"));

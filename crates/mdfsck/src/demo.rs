@@ -37,7 +37,7 @@ const DAMAGE: [(&str, Kind, &str); 5] = [
         "Power fails while a page is written: its first sectors are new, the rest is not.",
     ),
     ("3-lost-write", Kind::LostWrite, "Storage says 'written' and forgets it. Page and checksum are right, but old."),
-    ("4-broken-link", Kind::BrokenLink, "A pointer between two pages of an index leads astray."),
+    ("4-broken-link", Kind::BrokenLink, "A pointer between two index pages is wrong."),
     ("5-lost-extent", Kind::LostExtent, "A map forgets that 64 KB belong to a table: they will be given away again."),
 ];
 

@@ -8,7 +8,7 @@ use format::PageId;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
-use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TablesArguments};
+use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::many::plan::{self, Inventory};
 use crate::{logs, output, recover};
@@ -16,6 +16,9 @@ use crate::{logs, output, recover};
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.tableresults {
         return dbinfo(arguments);
+    }
+    if arguments.paths.iter().all(|path| logs::is_log(path)) {
+        return log_files(arguments);
     }
     match plan::inventory(&arguments.paths)? {
         Some(inventory) => several(arguments, inventory),
@@ -77,6 +80,17 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
     Ok(report_read_faults(&source.read_faults()))
 }
 
+/// Log files without data files: what they are.
+fn log_files(arguments: &InfoArguments) -> Result<u8, Failure> {
+    let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+    let logs: Vec<(&Path, u64)> = arguments.paths.iter().map(|path| (path.as_path(), size(path))).collect();
+    output::print(|out| match arguments.json {
+        true => report::info::write_logs_json(&logs, out),
+        false => report::info::write_logs(&logs, out),
+    })?;
+    Ok(0)
+}
+
 /// Standard input.
 fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -106,14 +120,19 @@ fn labels(arguments: &InfoArguments, media: &[BackupMedia]) -> Result<u8, Failur
 }
 
 pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, |database, out| match arguments.json {
-        true => report::tables::write_json(database, arguments.all, out),
-        false => report::tables::write(database, arguments.all, out),
+    let order = match arguments.sort {
+        TableOrder::Name => report::tables::Order::Name,
+        TableOrder::Size => report::tables::Order::Size,
+        TableOrder::Rows => report::tables::Order::Rows,
+    };
+    show_catalog(&arguments.database, arguments.json, |database, out| match arguments.json {
+        true => report::tables::write_json(database, arguments.all, order, out),
+        false => report::tables::write(database, arguments.all, order, out),
     })
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, |database, out| match arguments.json {
+    show_catalog(&arguments.database, arguments.json, |database, out| match arguments.json {
         true => report::lint::write_json(database, out),
         false => report::lint::write(database, out),
     })
@@ -122,6 +141,7 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
 /// Prints what the catalog says, as recovery would leave it.
 fn show_catalog(
     arguments: &DatabaseArguments,
+    is_json: bool,
     write: impl FnOnce(&Database, &mut dyn io::Write) -> io::Result<()>,
 ) -> Result<u8, Failure> {
     let source = source::open(&arguments.paths, &arguments.set, false)?;
@@ -129,27 +149,32 @@ fn show_catalog(
     let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);
     recover::warn_if_not_recovered(source, &database, "shown");
-    output::print(|out| write(&database, out))?;
-    let status = report_gaps(source, &database) | recover::report_doubts(&recovered);
-    Ok(status | report_read_faults(&source.read_faults()))
+    let gaps = gaps(source, &database);
+    gaps.iter().for_each(warn);
+    let status = if gaps.is_empty() { 0 } else { Failure::UNABLE };
+    output::print(|out| {
+        // Of a catalog that cannot be found there is nothing to say.
+        if database.boot.is_some() && !database.is_encrypted {
+            write(&database, out)?;
+        }
+        let errors = gaps.iter().filter(|_| is_json);
+        errors.map(|gap| report::json::write_failure(gap, status, out)).collect()
+    })?;
+    Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
 }
 
-/// Reports what of the catalog could not be read. Returns the exit status for that.
-fn report_gaps(source: &dyn PageSource, database: &Database) -> u8 {
+/// What of the catalog could not be read.
+fn gaps(source: &dyn PageSource, database: &Database) -> Vec<String> {
     if database.boot.is_none() {
-        warn("the boot page (1:9) is damaged: the catalog cannot be found");
-        return Failure::UNABLE;
+        return vec!["the boot page (1:9) is damaged: the catalog cannot be found".to_owned()];
     }
     if database.is_encrypted {
-        warn("the database is encrypted (TDE): its tables cannot be listed without the key");
-        return Failure::UNABLE;
+        return vec!["the database is encrypted (TDE): its tables cannot be listed without the key".to_owned()];
     }
     let why = match database.is_recovered(source) {
         true => "is damaged",
         false => "cannot be read to its end, perhaps because the database was not shut down cleanly",
     };
-    for gap in &database.gaps {
-        warn(format!("system table {} {why}: the list is not complete", gap.table));
-    }
-    if database.gaps.is_empty() { 0 } else { Failure::UNABLE }
+    let gap = |gap: &catalog::Gap| format!("system table {} {why}: the list is not complete", gap.table);
+    database.gaps.iter().map(gap).collect()
 }

@@ -34,6 +34,7 @@ mod size;
 mod spool;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -45,13 +46,14 @@ use failure::{Failure, warn};
 fn main() -> ExitCode {
     survive_size_limits();
     let arguments = match arguments::typed() {
-        Ok(arguments) => arguments,
+        Ok(arguments) => cli::usage::arguments(arguments.into_iter()),
         Err(failure) => return ExitCode::from(failure.report()),
     };
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, &arguments),
     };
+    let is_json = cli.command.prints_json();
     let status = match cli.command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
@@ -75,7 +77,12 @@ fn main() -> ExitCode {
     };
     match status {
         Ok(status) => ExitCode::from(status),
-        Err(failure) => ExitCode::from(failure.report()),
+        Err(failure) => {
+            if is_json {
+                print_failure(&failure);
+            }
+            ExitCode::from(failure.report())
+        }
     }
 }
 
@@ -92,8 +99,8 @@ fn survive_size_limits() {
 #[cfg(not(unix))]
 fn survive_size_limits() {}
 
-/// An error of clap, in one line; help and version are not errors.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// An error of clap; help and version are not errors.
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
@@ -102,16 +109,15 @@ fn refuse(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
         }
-        _ => {
-            let text = error.render().to_string();
-            // clap adds the usage and a hint to --help, each after an empty line.
-            let lines: Vec<&str> = text
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more"))
-                .collect();
-            warn(lines.join(" ").trim_start_matches("error: "));
-        }
+        _ => warn(cli::usage::text(error, arguments)),
     }
     ExitCode::from(Failure::USAGE)
+}
+
+/// The failure as the only JSON line, so that one reader does for all: nothing else is on stdout.
+fn print_failure(failure: &Failure) {
+    if !failure.text.is_empty() {
+        // What cannot be written is on stderr too.
+        let _ = output::print(|out| report::json::write_failure(&failure.text, failure.status, out));
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The target named by `path`, or stdout. An existing file is unchanged until [`Self::write`] has all results.
+    /// The target named by `path`, or stdout, which `-` names too. An existing file is unchanged until [`Self::write`] has all results.
     ///
     /// # Errors
     /// If the file is one of `inputs`, or any SQL Server file, or nothing can be written there.
@@ -43,7 +43,7 @@ impl Target {
     /// # Errors
     /// As [`Self::open`].
     pub(crate) fn among(path: Option<&Path>, inputs: &[&Path]) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self::Stdout) };
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Ok(Self::Stdout) };
         refuse_database_files("--output", path, inputs)?;
         Self::at(path)
     }

@@ -14,12 +14,24 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 use crate::recover::{self, Outcome};
 
-/// Parses `1:153` or `(1:153)`.
+/// Parses `1:153`, as people and messages write it: `(1:153)`, `1,153` as DBCC PAGE takes it, `1 153`. Of the address of a row,
+/// `(1:153:2)`, the page counts.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
-    let bare = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
-    let parsed =
-        bare.split_once(':').and_then(|(file, page)| Some(PageId::new(file.parse().ok()?, page.parse().ok()?)));
-    parsed.ok_or_else(|| "a page address is FILE:PAGE, for example 1:9".to_owned())
+    let wrong = || "a page address is FILE:PAGE, for example 1:153".to_owned();
+    let bare = text.trim();
+    let bare = bare.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(bare);
+    let separator = [':', ',', ' '].into_iter().find(|separator| bare.contains(*separator)).ok_or_else(wrong)?;
+    let parts = bare.split(separator).map(str::trim).filter(|part| separator == ':' || !part.is_empty());
+    let parts: Vec<u32> = parts.map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
+    let (file, page) = match parts[..] {
+        [file, page] => (file, page),
+        [file, page, slot] if separator == ':' && slot <= u32::from(u16::MAX) => (file, page),
+        _ => return Err(wrong()),
+    };
+    if page > i32::MAX.cast_unsigned() {
+        return Err(format!("page numbers end at {}", i32::MAX));
+    }
+    Ok(PageId::new(file.try_into().map_err(|_| format!("file IDs end at {}", u16::MAX))?, page))
 }
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
@@ -220,8 +232,12 @@ mod tests {
     fn addresses_as_people_and_messages_write_them() {
         assert_eq!(address("1:153"), Ok(PageId::new(1, 153)));
         assert_eq!(address("(3:0)"), Ok(PageId::new(3, 0)));
-        for wrong in ["", "1", "1:", ":9", "(1:9", "1:-1", "70000:1", "1:2:3"] {
+        for same in ["1,153", "1, 153", "1 153", " (1:153) ", "(1:153:2)", "1:153:2", "(1,153)"] {
+            assert_eq!(address(same), Ok(PageId::new(1, 153)), "{same}");
+        }
+        for wrong in ["", "1", "1:", ":9", "(1:9", "1:-1", "70000:1", "1:2:3:4", "1,2,3", "1:2:70000", "1::2", "a:b"] {
             assert!(address(wrong).is_err(), "{wrong}");
         }
+        assert!(address("1:2147483647").is_ok() && address("1:2147483648").is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! Pages against their log: `mdfsck audit`.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use check::registry::LEVEL;
@@ -8,7 +7,7 @@ use check::{LogAudit, Report};
 
 use crate::json::audit as lines;
 use crate::json::lines::{ErrorText, Line};
-use crate::json::{finding_line, line, not_verified_line, object_names};
+use crate::json::{Names, finding_line, line, not_verified_line};
 use crate::log::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
@@ -18,12 +17,12 @@ use crate::{View, not_verified};
 /// # Errors
 /// Those of `out`.
 pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) -> io::Result<()> {
-    let objects: BTreeMap<i32, String> = object_names(report);
+    let names = Names::of(report);
     for found in &report.findings {
-        line(&Line::Finding(finding_line(report, &found, &objects)), out)?;
+        line(&Line::Finding(finding_line(report, &found, &names)), out)?;
     }
     for text in &report.read_errors {
-        line(&Line::Error(ErrorText { file: None, text }), out)?;
+        line(&Line::Error(ErrorText::of(text)), out)?;
     }
     for entry in &report.not_verified {
         line(&Line::NotVerified(not_verified_line(report, entry)), out)?;

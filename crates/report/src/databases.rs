@@ -286,7 +286,7 @@ pub fn write_json(rows: &[Row], passed_over: &[PathBuf], status: u8, out: &mut d
 /// Those of `out`.
 pub fn write_failure(paths: &[PathBuf], text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     let file = paths.first().map(|path| path.display().to_string());
-    crate::json::line(&Line::Error(check_lines::ErrorText { file, text }), out)?;
+    crate::json::line(&Line::Error(check_lines::ErrorText { file, ..check_lines::ErrorText::of(text) }), out)?;
     crate::json::line(&Line::Summary(check_lines::Summary::default()), out)
 }
 

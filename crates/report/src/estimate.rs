@@ -32,6 +32,7 @@ pub fn write(
         Format::TableResults(columns) => tableresults::write_messages(columns, &[space], out),
         Format::Json => {
             let line = Line::Estimate(lines::Estimate {
+                v: crate::json::VERSION,
                 database,
                 command: scope.command(),
                 read_bytes: estimate.read_bytes,

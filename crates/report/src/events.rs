@@ -52,7 +52,7 @@ pub fn write_json(file: &str, event: &Event, out: &mut dyn io::Write) -> io::Res
 /// # Errors
 /// Those of `out`.
 pub fn write_json_error(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
-    line(&lines::EventLine::Error(ErrorText { file: None, text }), out)
+    line(&lines::EventLine::Error(ErrorText::of(text)), out)
 }
 
 /// Writes the last line of JSON.

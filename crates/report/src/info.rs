@@ -1,14 +1,16 @@
 //! The facts of a database: `mdfsck info`.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use catalog::{Boot, Database, IndexType, UnitKind};
 use format::boot::status;
+use format::collation::CollationId;
 use format::{Lsn, PAGE_BYTES, version};
 use source::{DataFile, PageSource};
 
 use crate::json::catalog as lines;
+use crate::json::lines::Line;
 use crate::log::lsn_text;
 use crate::text_table::TextTable;
 
@@ -88,7 +90,7 @@ pub fn write(
     let features = features(database);
     let listed: Vec<String> = features.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if !database.is_encrypted {
-        facts.row(["features", if listed.is_empty() { "none of note" } else { "" }]);
+        facts.row(["special features", if listed.is_empty() { "none" } else { "" }]);
     }
     facts.write(0, out)?;
     for feature in listed {
@@ -139,7 +141,7 @@ pub fn write_json(
         .iter()
         .map(|log| lines::LogFile { name: &log.name, path: log.path.as_ref().map(|path| path.display().to_string()) });
     let gap = |gap: &catalog::Gap| lines::Gap { object_id: gap.object_id, table: gap.table };
-    let value = lines::Database {
+    let value = Line::Info(Box::new(lines::Database {
         v: crate::json::VERSION,
         database: boot.map(|boot| boot.name.as_str()),
         db_version: boot.map(|boot| boot.version),
@@ -169,12 +171,40 @@ pub fn write_json(
         data_purity_by_default: boot.map(|boot| boot.data_purity),
         compatibility_level: boot.map(|boot| boot.compatibility_level),
         collation_id: boot.map(|boot| boot.collation),
+        collation: boot.and_then(|boot| CollationId(boot.collation).name()),
         features: features(database).into_iter().collect(),
         files: files.collect(),
         log_files: log_files.collect(),
         unreadable_system_tables: database.gaps.iter().map(gap).collect(),
-    };
+    }));
     crate::json::line(&value, out)
+}
+
+/// Writes what log files are that were given without data files: their size, and which command reads them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_logs(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut facts = TextTable::new(&[]);
+    for (path, bytes) in logs {
+        facts.row(["file".to_owned(), path.display().to_string()]);
+        facts.row(["kind", "transaction log file of SQL Server"]);
+        facts.row(["size".to_owned(), format!("{bytes} bytes")]);
+    }
+    facts.row(["contents", "'mdfsck log' shows its checkpoints, transactions and records"]);
+    facts.write(0, out)
+}
+
+/// The same, one JSON object per file.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_logs_json(logs: &[(&Path, u64)], out: &mut dyn io::Write) -> io::Result<()> {
+    for (path, bytes) in logs {
+        let value = lines::LogFileInfo { v: crate::json::VERSION, path: path.display().to_string(), bytes: *bytes };
+        crate::json::line(&Line::LogFile(value), out)?;
+    }
+    Ok(())
 }
 
 fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
@@ -185,9 +215,14 @@ fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
     };
     let or = |date: &Option<String>, none: &str| date.clone().unwrap_or_else(|| none.to_owned());
     let state = match boot.clean_shutdown() {
-        true => "clean: shut down in order, the files hold everything",
-        false => "not clean: the log may hold changes that the files lack",
+        true => "clean shutdown: the data files are complete",
+        false => "not shut down cleanly: the log may hold changes that the data files lack",
     };
+    let purity = match boot.data_purity {
+        true => "DBCC CHECKDB checks it by default",
+        false => "DBCC CHECKDB checks it only WITH DATA_PURITY; mdfsck always does",
+    };
+    let (id, collation) = (format!("0x{:08x}", boot.collation), CollationId(boot.collation).name());
     vec![
         ("database", boot.name.clone()),
         ("product", product(boot.version)),
@@ -202,9 +237,9 @@ fn boot_facts(boot: &Boot) -> Vec<(&'static str, String)> {
         ("recovery model", recovery_model(boot).to_owned()),
         ("page verify", page_verify(boot).to_owned()),
         ("access", if boot.status & status::READ_ONLY != 0 { "read-only" } else { "read-write" }.to_owned()),
-        ("data purity", if boot.data_purity { "checked by default" } else { "not checked by default" }.to_owned()),
+        ("data purity", purity.to_owned()),
         ("compatibility", boot.compatibility_level.to_string()),
-        ("collation ID", format!("0x{:08x}", boot.collation)),
+        ("collation", collation.map_or_else(|| format!("ID {id}"), |name| format!("{name} (ID {id})"))),
     ]
 }
 
@@ -272,6 +307,16 @@ fn filegroup_name(database: &Database, file: &DataFile) -> Option<String> {
     found.or_else(|| (file.filegroup == 1).then(|| "PRIMARY".to_owned()))
 }
 
+/// Its name in the header; where that has none, as in old files, its name in the catalog.
+fn logical_name(database: &Database, file: &DataFile) -> String {
+    let row = || database.files.iter().find(|row| row.file_type == 0 && row.file_id == file.file_id);
+    if file.logical_name.is_empty() {
+        row().map_or_else(String::new, |row| row.logical_name.clone())
+    } else {
+        file.logical_name.clone()
+    }
+}
+
 fn files_table(source: &dyn PageSource, database: &Database) -> TextTable {
     let mut table = TextTable::new(&[0, 3, 4]);
     table.row(["file", "name", "filegroup", "pages", "bytes", "path"]);
@@ -287,7 +332,7 @@ fn files_table(source: &dyn PageSource, database: &Database) -> TextTable {
         }
         table.row([
             file.file_id.to_string(),
-            file.logical_name.clone(),
+            logical_name(database, file),
             filegroup,
             file.pages.to_string(),
             bytes.to_string(),

@@ -51,15 +51,15 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for rowset in report.rowsets.iter().filter(|rowset| rowset.pages() > 0) {
         line(&Line::Object(object(rowset)), out)?;
     }
-    let objects = names_of(&listing);
+    let names = Names::of(report);
     let mut gate = Gate::new(view);
     for group in report.findings.groups() {
         for found in gate.pass(report, group) {
-            line(&Line::Finding(finding_line(report, &found, &objects)), out)?;
+            line(&Line::Finding(finding_line(report, &found, &names)), out)?;
         }
     }
     for found in report.demoted.iter().take(view.max_findings.unwrap_or(usize::MAX)) {
-        line(&Line::Demoted(demoted(report, &found, &objects)), out)?;
+        line(&Line::Demoted(demoted(report, &found, &names)), out)?;
     }
     if !report.service_broker.is_empty() {
         let analyzed = report.service_broker.iter().map(|kind| (kind.name, kind.count)).collect();
@@ -74,7 +74,7 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     for text in
         report.read_errors.iter().map(String::as_str).chain(report.findings.error()).chain(report.demoted.error())
     {
-        line(&Line::Error(lines::ErrorText { file: None, text }), out)?;
+        line(&Line::Error(lines::ErrorText::of(text)), out)?;
     }
     for entry in &report.not_verified {
         line(&Line::NotVerified(not_verified_line(report, entry)), out)?;
@@ -86,19 +86,34 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     line(&Line::Summary(summary(report, &listing, &gate)), out)
 }
 
+/// Writes why a command failed, as the line that a program finds in place of results.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_failure(text: &str, status: u8, out: &mut dyn io::Write) -> io::Result<()> {
+    line(&Line::Error(lines::ErrorText { v: Some(VERSION), status: Some(status), ..lines::ErrorText::of(text) }), out)
+}
+
 /// Writes one line.
 pub(crate) fn line(value: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
 }
 
-/// The names of the objects of a report, by id.
-pub(crate) fn object_names(report: &Report) -> BTreeMap<i32, String> {
-    names_of(&Listing::of(report))
+/// Names of the objects and indexes of a report, by id.
+pub(crate) struct Names<'a> {
+    objects: BTreeMap<i32, String>,
+    indexes: BTreeMap<(i32, i32), &'a str>,
 }
 
-fn names_of(listing: &Listing<'_>) -> BTreeMap<i32, String> {
-    listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?))).collect()
+impl<'a> Names<'a> {
+    pub(crate) fn of(report: &'a Report) -> Self {
+        let listing = Listing::of(report);
+        let objects = listing.objects.iter().filter_map(|object| Some((object.id, object.qualified_name()?)));
+        let named = report.rowsets.iter().filter(|rowset| !rowset.index_name.is_empty());
+        let indexes = named.map(|rowset| ((rowset.object_id, rowset.index_id), rowset.index_name.as_str()));
+        Self { objects: objects.collect(), indexes: indexes.collect() }
+    }
 }
 
 pub(crate) fn not_verified_line<'a>(report: &Report, entry: &'a NotVerified) -> lines::NotVerified<'a> {
@@ -196,11 +211,7 @@ fn object(rowset: &RowsetCounts) -> lines::Object<'_> {
     }
 }
 
-pub(crate) fn finding_line<'a>(
-    report: &Report,
-    finding: &'a Finding,
-    objects: &'a BTreeMap<i32, String>,
-) -> lines::Finding<'a> {
+pub(crate) fn finding_line<'a>(report: &Report, finding: &'a Finding, names: &'a Names<'_>) -> lines::Finding<'a> {
     let file = |page: Option<PageId>| page.map(|page| page.file);
     let page = |page: Option<PageId>| page.map(|page| page.page);
     let owner = finding.owner.as_ref().map(owner);
@@ -211,8 +222,9 @@ pub(crate) fn finding_line<'a>(
         state: finding.state,
         repair: finding.repair().name(),
         object_id: owner.as_ref().map(|owner| owner.object_id),
-        object: finding.object_id().and_then(|id| objects.get(&id)).map(String::as_str),
+        object: finding.object_id().and_then(|id| names.objects.get(&id)).map(String::as_str),
         index_id: owner.as_ref().map(|owner| owner.index_id),
+        index: owner.as_ref().and_then(|owner| names.indexes.get(&(owner.object_id, owner.index_id)).copied()),
         partition_id: owner.as_ref().map(|owner| owner.partition_id.clone()),
         alloc_unit_id: owner.as_ref().map(|owner| owner.alloc_unit_id.clone()),
         alloc_type: owner.as_ref().map(|owner| owner.alloc_type),
@@ -227,9 +239,9 @@ pub(crate) fn finding_line<'a>(
     }
 }
 
-fn demoted<'a>(report: &Report, found: &'a Finding, objects: &'a BTreeMap<i32, String>) -> lines::Demoted<'a> {
+fn demoted<'a>(report: &Report, found: &'a Finding, names: &'a Names<'_>) -> lines::Demoted<'a> {
     lines::Demoted {
-        finding: finding_line(report, found, objects),
+        finding: finding_line(report, found, names),
         limit: found.demoted_by.map(|limit| limit.id),
         kind_of: found.demoted_by.map(|limit| limit.kind.name()),
         reason: found.demoted_by.map(|limit| limit.reason),

@@ -94,7 +94,12 @@ pub fn write(database: &Database, out: &mut dyn io::Write) -> io::Result<()> {
         }
     }
     if explained.is_empty() {
-        return writeln!(out, "Nothing in this schema is known to slow DBCC CHECKDB down.");
+        return match database.gaps.is_empty() {
+            true => {
+                writeln!(out, "Nothing in this schema is known to slow DBCC CHECKDB down or to hide damage from it.")
+            }
+            false => writeln!(out, "Nothing was found in the part of the catalog that can be read."),
+        };
     }
     table.write(0, out)?;
     for rule in explained {
@@ -113,6 +118,7 @@ pub fn write_json(database: &Database, out: &mut dyn io::Write) -> io::Result<()
     for rule in &RULES {
         for place in (rule.find)(database) {
             let value = Line::Lint(lines::Lint {
+                v: crate::json::VERSION,
                 rule: rule.id,
                 scope: &place.scope,
                 seen: &place.seen,

@@ -349,7 +349,7 @@ impl LogReport<'_> {
             line(&lines::LogLine::Rate(value), out)?;
         }
         if let Some(text) = &self.fault() {
-            line(&lines::LogLine::Error(crate::json::lines::ErrorText { file: None, text }), out)?;
+            line(&lines::LogLine::Error(crate::json::lines::ErrorText::of(text)), out)?;
         }
         let (end, blocks_after_end) = self.end_words();
         let held = self.held();

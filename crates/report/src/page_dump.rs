@@ -129,6 +129,7 @@ impl<'a> PageDump<'a> {
         let header = parsed.view().header();
         let records = records::of(&parsed, self.columns).map(|record| json::record(&parsed, record));
         page::Page {
+            v: crate::json::VERSION,
             page: self.at.to_string(),
             file: self.at.file,
             number: self.at.page,

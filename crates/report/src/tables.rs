@@ -1,22 +1,36 @@
 //! Objects, indexes and partitions as the catalog describes them: `mdfsck tables`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io;
 
 use catalog::{Database, ExpressionKind, Index, Object, Rowset};
+use format::PAGE_BYTES;
 
 use crate::json::catalog as lines;
+use crate::json::lines::Line;
 use crate::text_table::{TextTable, printable};
+
+/// The order of the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// By name, index and partition.
+    Name,
+    /// The most pages first.
+    Size,
+    /// The most rows first.
+    Rows,
+}
 
 /// Writes the objects as text; system objects only if `all`.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Result<()> {
-    let mut table = TextTable::new(&[4, 5, 6]);
-    let heads = ["object", "index", "type", "properties", "partition", "rows kept", "pages kept", "key"];
+pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[4, 5, 6, 7]);
+    let heads = ["object", "index", "type", "properties", "partition", "rows", "pages", "MB", "key"];
     table.row(heads);
-    let listed: Vec<Entry<'_>> = entries(database, all);
+    let listed: Vec<Entry<'_>> = entries(database, all, order);
     for entry in &listed {
         table.row([
             entry.object_name(),
@@ -26,13 +40,27 @@ pub fn write(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Res
             entry.rowset.partition.to_string(),
             entry.rowset.rows.to_string(),
             entry.used_pages().to_string(),
+            megabytes(entry.used_pages()),
             entry.key().join(", "),
         ]);
     }
+    // Rows of a nonclustered index are those of its table.
+    let rows = listed.iter().filter(|entry| entry.rowset.index_id <= 1).map(|entry| entry.rowset.rows);
+    let pages = listed.iter().map(Entry::used_pages).fold(0, i64::saturating_add);
+    let rows = rows.fold(0, i64::saturating_add).to_string();
+    table.row(["total", "", "", "", "", &rows, &pages.to_string(), &megabytes(pages)]);
     table.write(0, out)?;
     writeln!(out)?;
-    writeln!(out, "Rows and pages are the catalog's counts; mdfsck check counts them itself.")?;
+    writeln!(
+        out,
+        "Rows and pages as the catalog counts them; 'mdfsck check' counts what is there. Total rows: without indexes."
+    )?;
     write_expressions(database, &listed, out)
+}
+
+/// The size of pages, with one digit after the point.
+fn megabytes(pages: i64) -> String {
+    format!("{:.1}", pages as f64 * PAGE_BYTES as f64 / f64::from(1 << 20))
 }
 
 fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io::Write) -> io::Result<()> {
@@ -67,8 +95,8 @@ fn write_expressions(database: &Database, listed: &[Entry<'_>], out: &mut dyn io
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io::Result<()> {
-    for entry in entries(database, all) {
+pub fn write_json(database: &Database, all: bool, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
+    for entry in entries(database, all, order) {
         let rowset = entry.rowset;
         let expression = |kind: ExpressionKind, sub_id: i32| {
             database.expression(rowset.object_id, kind, sub_id).and_then(|expression| expression.text.as_deref())
@@ -81,7 +109,8 @@ pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io
             name: &column.name,
             definition: expression(ExpressionKind::ComputedColumn, column.id.cast_signed()),
         });
-        let value = lines::Table {
+        let value = Line::Table(lines::Table {
+            v: crate::json::VERSION,
             object_id: rowset.object_id,
             schema: entry.object.map(|object| database.schema_name(object)),
             name: entry.object.map(|object| object.name.as_str()),
@@ -97,7 +126,7 @@ pub fn write_json(database: &Database, all: bool, out: &mut dyn io::Write) -> io
             key: entry.key(),
             filter: expression(ExpressionKind::Filter, rowset.index_id),
             computed_columns: computed.collect(),
-        };
+        });
         crate::json::line(&value, out)?;
     }
     Ok(())
@@ -111,7 +140,7 @@ struct Entry<'a> {
     index: Option<&'a Index>,
 }
 
-fn entries(database: &Database, all: bool) -> Vec<Entry<'_>> {
+fn entries(database: &Database, all: bool, order: Order) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = database
         .rowsets
         .iter()
@@ -127,6 +156,12 @@ fn entries(database: &Database, all: bool) -> Vec<Entry<'_>> {
         let Rowset { object_id, index_id, partition, .. } = *entry.rowset;
         (entry.object_name(), object_id, index_id, partition)
     });
+    // What is equal stays in the order of names.
+    match order {
+        Order::Name => {}
+        Order::Size => entries.sort_by_cached_key(|entry| Reverse(entry.used_pages())),
+        Order::Rows => entries.sort_by_key(|entry| Reverse(entry.rowset.rows)),
+    }
     entries
 }
 

@@ -71,7 +71,7 @@ checks! {
         "System table pre-checks: Object ID {object_id} has chain linkage mismatch. {page}->next = {ref_page}, but {ref_page}->prev = {found_prev}. Check statement terminated due to unrepairable error.",
         brief "pages {page} and {ref_page} of a critical system table do not point to each other",
         must "Where a page of a critical system table points to a next page, that page points back.",
-        cause "A next or previous pointer was changed, or a page is an older version of itself.",
+        cause "A next or previous pointer was changed, or a page is stale (a lost write).",
         action RESTORE_DATABASE;
     PRIMITIVE_LOOP = "primitive.loop", 7988 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id}. Loop in data chain detected at {page}. Check statement terminated due to unrepairable error.",
@@ -109,25 +109,25 @@ checks! {
         "Check Catalog Msg 3853, State 1: Attribute ({attribute}) of row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         brief "a row in sys.{table} refers to something that does not exist",
         must "What a row of the catalog refers to exists: the schema of an object, the table of a column, the column of an index.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_PARTNER_MISSING = "catalog.partner-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3852, State 1: Row ({row}) in sys.{table} does not have a matching row ({wanted}) in sys.{referenced}.",
         brief "a row in sys.{table} lacks its counterpart",
         must "A foreign key has its columns, and an index with columns has rows for them.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_VALUE_OF_NOTHING = "catalog.value-of-nothing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3855, State 1: Attribute ({attribute}) exists without a row ({wanted}) in sys.{referenced}.",
         brief "an attribute is stored for something that does not exist",
         must "Every stored attribute (owner, text, statistics) belongs to an existing object.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_DATABASE;
     CATALOG_VALUE_MISSING = "catalog.value-missing", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3857, State 1: The attribute ({attribute}) is required but is missing for row ({row}) in sys.{table}.",
         brief "a row in sys.{table} lacks a required attribute",
         must "Every object has the rows its kind requires: the text of a module, computed column or filter, the owner of a schema or role, the queue of a service.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action RESTORE_OR_CREATE;
     CATALOG_INVALID_VALUE = "catalog.invalid-value", 8992 state 1, Catalog, Consistency, None, false [checkcatalog],
         "Check Catalog Msg 3858, State 1: The attribute ({attribute}) of row ({row}) in sys.{table} has an invalid value.",
@@ -139,19 +139,19 @@ checks! {
         "Service Broker Msg 9677, State 1: The service contract with ID {from} is referencing the missing message type with ID {to}.",
         brief "a Service Broker contract names a missing message type",
         must "The message types that a contract names exist.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action "Restore from a backup, or drop the contract and the services that use it and create them again.";
     BROKER_CONTRACT_MISSING = "broker.contract-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9678, State 1: The service with ID {from} is referencing the missing service contract with ID {to}.",
         brief "a Service Broker service names a missing contract",
         must "The contracts that a service names exist.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action "Restore from a backup, or drop the service and create it again.";
     BROKER_QUEUE_MISSING = "broker.queue-missing", 8997 state 1, Catalog, Consistency, AllowDataLoss, false,
         "Service Broker Msg 9679, State 1: The service with ID {from} is referencing the missing service queue with ID {to}.",
         brief "a Service Broker service names a missing queue",
         must "The queue of a service exists.",
-        cause "The catalog was changed by hand, or a page of it is an older version of itself.",
+        cause "The catalog was changed by hand, or a page of it is stale (a lost write).",
         action "Restore from a backup, or drop the service and create it again.";
 
     FIXED_PAGE_INVALID = "allocation.fixed-page-invalid", 5250 state 1, Allocation, Allocation, None, true [rests_on_nothing],
@@ -177,13 +177,13 @@ checks! {
         brief "extent {page} is both free and in use by the maps",
         must "No extent is free in the GAM and mixed with free pages in the SGAM at once.",
         cause "A bit of the GAM or SGAM page was changed.",
-        action "Restore, or let REPAIR_ALLOW_DATA_LOSS rebuild the map.";
+        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages; or let REPAIR_ALLOW_DATA_LOSS rebuild the map.";
     EXTENT_SEVERAL_OWNERS = "allocation.extent-several-owners", 8904 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} in database ID {database_id} is allocated by more than one allocation object.",
         brief "extent {page} has more than one owner",
         must "At most one of GAM (free), SGAM (mixed) and the IAM pages claims an extent.",
-        cause "A bit of a GAM, SGAM or IAM page was changed, or an allocation page is an older version of itself.",
-        action "Restore. Until then treat the rows of both owners in this extent as suspect: one overwrites the other.";
+        cause "A bit of a GAM, SGAM or IAM page was changed, or an allocation page is stale (a lost write).",
+        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. Until then treat the rows of both owners in this extent as suspect: one overwrites the other.";
     EXTENT_OWNER = "allocation.extent-owner", 8913 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Extent {page} is allocated to '{owner_name}' and at least one other object.",
         brief "extent {page} belongs to {owner_name} and at least one other",
@@ -207,12 +207,12 @@ checks! {
         brief "page {page} belongs to two allocation units",
         must "A page belongs to one allocation unit only.",
         cause "A single-page slot or a bitmap of an IAM page was changed.",
-        action "Restore. Until then treat the rows on this page as suspect.";
+        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. Until then treat the rows on this page as suspect.";
     PFS_WRONG_TYPE = "allocation.pfs-wrong-type", 8948 state 6, Allocation, Allocation, AllowDataLoss, true,
         "Database error: Page {page} is marked with the wrong type in PFS page {pfs_page}. PFS status 0x{status:x} expected 0x{expected:x}.",
         brief "page {page} is marked wrongly in PFS page {pfs_page}",
         must "The PFS byte of a page says what the IAM pages say: allocated, of a mixed extent, IAM page.",
-        cause "A byte of the PFS page was changed, or the PFS page is an older version of itself.",
+        cause "A byte of the PFS page was changed, or the PFS page is stale (a lost write).",
         action "Restore the database or the file, as page restore is not possible for PFS pages; or let REPAIR_ALLOW_DATA_LOSS set the bits.";
     IAM_UNREADABLE = "iam.unreadable", 8928 state 6, Allocation, Allocation, AllowDataLoss, true listed BehindCause [rests_on_the_log, explained],
         "{owner}: Page {page} could not be processed.  See other errors for details.",
@@ -231,12 +231,12 @@ checks! {
         brief "IAM page {page}, the previous in the chain, was not found",
         must "The page that an IAM page names as previous is an IAM page; an IAM page without a predecessor is named in the catalog.",
         cause "The catalog row was lost or changed ((0:0)), or the previous IAM page was overwritten.",
-        action "Restore. If the table was dropped, only space is lost.";
+        action "Restore the database, or the file, from a backup, as page restore is not possible for allocation pages. If the table was dropped, only space is lost.";
     IAM_SEQUENCE = "iam.sequence", 2577 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Chain sequence numbers are out of order in the Index Allocation Map (IAM) chain for {owner_lower}. Page {page} with sequence number {sequence} points to page {ref_page} with sequence number {next_sequence}.",
         brief "the IAM chain is numbered wrongly",
         must "Sequence numbers of an IAM chain start at 0 and ascend by 1.",
-        cause "An IAM page was changed, is an older version of itself, or is missing from the middle of the chain.",
+        cause "An IAM page was changed, is stale (a lost write), or is missing from the middle of the chain.",
         action RESTORE_IAM;
     IAM_EXTENT_OUT_OF_RANGE = "iam.extent-out-of-range", 2579 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Extent {page} in {owner_lower} is beyond the range of this database.",
@@ -254,7 +254,7 @@ checks! {
         "Table error: IAM chain linkage error: {owner}. The next page for IAM page {page} is {ref_page}, but the previous link for page {other_page} is {found_prev}.",
         brief "IAM pages do not point to each other",
         must "Where an IAM page points to a next one, that one points back.",
-        cause "A pointer of an IAM page was changed, or one of the two is an older version of itself.",
+        cause "A pointer of an IAM page was changed, or one of the two is stale (a lost write).",
         action RESTORE_IAM;
     IAM_SAME_INTERVAL = "iam.same-interval", 8947 state 1, Allocation, Allocation, AllowDataLoss, true,
         "Table error: Multiple IAM pages for {owner_lower} contain allocations for the same interval. IAM pages {page} and {ref_page}.",
@@ -304,7 +304,7 @@ checks! {
         brief "page {page} has a wrong page ID in its header: {header_page}",
         must "A page's header names the page's own place.",
         cause "The page was zeroed or overwritten, or another page was written to its place.",
-        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: its write went astray.";
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: the write may have gone to the wrong page.";
     PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true [rests_on_the_log],
         "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
         brief "page {page} has a wrong page ID in its header: {header_page}",
@@ -388,12 +388,12 @@ checks! {
         brief "page {page}: a compressed record does not fit its table",
         must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
         cause "The record was changed before the checksum was made, or the catalog was.",
-        action "Restore the page, or disable and rebuild a nonclustered index; if many pages of a table are named, look at the catalog first.";
+        action "A nonclustered index: disable it and rebuild it. A heap or clustered index: restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if many pages of a table are named, look at the catalog first.";
     PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
         "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
         brief "page {page} is marked as in a system transaction",
         must "No page of a database that was shut down cleanly is still part of a system transaction.",
-        cause "The page header was changed before the checksum was made, or recovery did not end.",
+        cause "The page header was changed before the checksum was made, or recovery did not finish.",
         action RESTORE_PAGE_OR_REBUILD;
     PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
         "Unable to read and latch page {page} with latch type SH. Read failed.",
@@ -478,7 +478,7 @@ checks! {
         "Table error: {owner}. B-tree chain linkage mismatch. {ref_page}->next = {page}, but {page}->Prev = {found_prev}.",
         brief "pages {ref_page} and {page} do not point to each other",
         must "Where a page points to a next page, that page points back.",
-        cause "A next or previous pointer was changed, or one page is an older version of itself.",
+        cause "A next or previous pointer was changed, or one page is stale (a lost write).",
         action REBUILD;
     TREE_TWO_PARENTS = "tree.two-parents", 8937 state 1, CrossPage, Consistency, Rebuild, false,
         "Table error: {owner}. B-tree page {page} has two parent nodes {ref_page}, slot {ref_slot} and {other_page}, slot {other_slot}.",
@@ -533,7 +533,7 @@ checks! {
         "Forwarded row mismatch: Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) page {page}, slot {slot} points to forwarded row page {ref_page}, slot {ref_slot}; the forwarded row points back to page {back_page}, slot {back_slot}",
         brief "a forwarded row does not point back to its stub",
         must "A forwarding stub leads to a forwarded row that points back to it.",
-        cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is an older version of itself.",
+        cause "A stub or the back pointer of a forwarded row was changed, or one of the pages is stale (a lost write).",
         action RESTORE_PAGE;
     HEAP_FORWARD_SHARED = "heap.forward-shared", 8972 state 1, CrossPage, Consistency, AllowDataLoss, false,
         "Forwarded row referenced by more than one row. Object ID {object_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}), page {page}, slot {slot} incorrectly points to the forwarded row page {ref_page}, slot {ref_slot}, which correctly refers back to page {back_page}, slot {back_slot}.",
@@ -600,31 +600,31 @@ checks! {
         "Columnstore index '{index}' on table '{table}' has metadata mismatch on column id {column} and rowgroup id {group}. If this is a nonclustered columnstore index, drop it and recreate it. Otherwise, contact CSS.",
         brief "columnstore index {index}: its metadata do not agree",
         must "All segments of a row group have the row group's number of rows, a smallest value not above the largest, and a base that fits their encoding.",
-        cause "A row of syscscolsegments or syscsrowgroups was changed, or a page of them is an older version of itself.",
+        cause "A row of syscscolsegments or syscsrowgroups was changed, or a page of them is stale (a lost write).",
         action "Create a nonclustered columnstore index again; restore the data of a clustered one from a backup.";
     COLUMNSTORE_SEGMENT = "columnstore.segment", 7967 state 1, Catalog, Consistency, None, false,
         "Clustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Restore the data from a backup.",
         brief "columnstore index {index}: a column segment is missing",
         must "Each column has a segment in each compressed row group that is not older than the column, and the segment's data is where the catalog has it.",
-        cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
+        cause "A row of syscscolsegments was lost, or the page that holds the segment is stale (a lost write).",
         action "Restore the data from a backup.";
     COLUMNSTORE_SEGMENT_NONCLUSTERED = "columnstore.segment-nonclustered", 7976 state 1, Catalog, Consistency, None, false,
         "Nonclustered columnstore index '{index}' on table '{table}' has a missing column segment on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
         brief "columnstore index {index}: a column segment is missing",
         must "Each column has a segment in each compressed row group, and the segment's data is where the catalog has it.",
-        cause "A row of syscscolsegments was lost, or the page that holds the segment is an older version of itself.",
+        cause "A row of syscscolsegments was lost, or the page that holds the segment is stale (a lost write).",
         action "Drop and create the index again.";
     COLUMNSTORE_DICTIONARY = "columnstore.dictionary", 7991 state 1, Catalog, Consistency, None, false,
         "Clustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Restore the data from a backup.",
         brief "columnstore index {index}: a dictionary is missing",
         must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
-        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
+        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is stale (a lost write).",
         action "Restore the data from a backup. If the data of a dictionary is missing, the message has its number in place of the row group's.";
     COLUMNSTORE_DICTIONARY_NONCLUSTERED = "columnstore.dictionary-nonclustered", 5285 state 1, Catalog, Consistency, None, false,
         "Nonclustered columnstore index '{index}' on table '{table}' has a missing dictionary on column id {column} and rowgroup id {group}. Drop and recreate the nonclustered columnstore index.",
         brief "columnstore index {index}: a dictionary is missing",
         must "Each dictionary that a segment refers to exists, and its data is where the catalog has it.",
-        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is an older version of itself.",
+        cause "A row of syscsdictionaries was lost or one of syscscolsegments changed, or a page is stale (a lost write).",
         action "Drop and create the index again. If the data of a dictionary is missing, the message has its number in place of the row group's.";
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
@@ -637,20 +637,20 @@ checks! {
         "Incorrect PFS free space information for page {page} in {owner_lower}. Expected value {expected}, actual value {actual}.",
         brief "the PFS page is wrong about the free space of page {page}",
         must "The PFS byte of a page of a heap, or of off-row data, says how full the page is: 0, 50, 80, 95 or 100 percent.",
-        cause "The PFS byte was changed, the page is an older version of itself, or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
+        cause "The PFS byte was changed, the page is stale (a lost write), or SQL Server 2005 SP2 left it so after a bulk load of LOBs.",
         action "Harmless by itself. With other messages for the page it indicates a lost write; a repair corrects the byte.";
     LOB_CROSS_UNIT = "lob.cross-unit", 8925 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: Cross object linkage: Page {ref_page}, slot {ref_slot}, in {owner_lower}, refers to page {page}, slot {slot}, in {other_owner}.",
         brief "page {ref_page} points to off-row data of another object",
         must "A pointer to off-row data leads to a page of its own table's off-row data.",
         cause "The pointer was changed, or the page was given to another table by a wrong allocation page.",
-        action "Restore; a repair deletes the rows whose values are incomplete.";
+        action RESTORE_VALUE;
     LOB_OWNER = "lob.owner", 8929 state 1, OffRow, Consistency, AllowDataLoss, false listed AsConsequence,
         "{owner}: Errors found in off-row data with ID {text_id} owned by {record_kind} record identified by {record}",
         brief "a row has damaged off-row data",
         must "The off-row value of every row is whole.",
         cause "Another message names the fragment that is missing or wrong.",
-        action "Restore; a repair deletes the row.";
+        action RESTORE_VALUE;
     COMPLEX_COLUMN = "lob.complex-column", 8960 state 1, Column, Consistency, AllowDataLoss, false,
         "Table error: {owner}. Page {page}, slot {slot}, column {column} is not a valid complex column.",
         brief "page {page}, slot {slot}: a pointer to off-row data is damaged",
@@ -661,7 +661,7 @@ checks! {
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} does not match its reference from page {ref_page}, slot {ref_slot}.",
         brief "page {page}, slot {slot}: off-row data does not fit its reference",
         must "A fragment of off-row data has the id (state 1), the size (state 2) and the level or type (state 4) that its parent expects.",
-        cause "The fragment or its parent was changed, or one of their pages is an older version of itself.",
+        cause "The fragment or its parent was changed, or one of their pages is stale (a lost write).",
         action RESTORE_VALUE;
     LOB_NODE_TYPE = "lob.node-type", 8962 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} has incorrect node type {node_type}.",
@@ -680,19 +680,19 @@ checks! {
         brief "page {page}, slot {slot}: off-row data that no row refers to",
         must "Every fragment of off-row data is the value of a row, or has a parent.",
         cause "The row, or the parent, was lost or leads elsewhere: a lost write or a changed pointer.",
-        action "Restore, or let a repair delete the fragment; see the other messages about the table.";
+        action "See the other messages about the table: if a row or a page of it is lost, restore that; a repair deletes only the fragment.";
     LOB_UNSEEN = "lob.unseen", 8965 state 1, OffRow, Consistency, AllowDataLoss, false listed OfMissing,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is referenced by page {ref_page}, slot {ref_slot}, but was not seen in the scan.",
         brief "page {page}, slot {slot}: off-row data is missing",
         must "Every pointer to off-row data leads to a fragment.",
-        cause "The fragment's page is damaged or an older version of itself, or the pointer was changed.",
+        cause "The fragment's page is damaged or stale (a lost write), or the pointer was changed.",
         action RESTORE_VALUE;
     LOB_TWO_PARENTS = "lob.two-parents", 8974 state 1, OffRow, Consistency, AllowDataLoss, false,
         "Table error: {owner}. The off-row data node at page {page}, slot {slot}, text ID {text_id} is pointed to by page {ref_page}, slot {ref_slot} and by page {other_page}, slot {other_slot}.",
         brief "page {page}, slot {slot}: off-row data with two owners",
         must "A fragment of off-row data has one parent.",
-        cause "A pointer was changed, or a page holding one is an older version of itself.",
-        action "Restore; a repair deletes the rows whose values are shared.";
+        cause "A pointer was changed, or a page holding one is stale (a lost write).",
+        action "Restore the page of the pointer that is wrong (full or bulk-logged recovery model and an unbroken log chain), else the database; a repair deletes the rows whose values are shared.";
 
     RECORD_COLUMNS = "record.columns", 2537 state 1, Column, Consistency, AllowDataLoss, false [mended_by_rebuild],
         "Table error: {owner_lower}, page {page}, row {slot}. The record check ({test}) failed. The values are {value} and {against}.",
@@ -736,7 +736,7 @@ checks! {
         brief "a row is in the wrong partition",
         must "Each row of a partitioned table or index is in the partition that its partition function says.",
         cause "The value of the partitioning column was changed outside the engine, or the boundary values in the catalog were.",
-        action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page. Queries that eliminate partitions do not find the row.";
+        action "For a nonclustered index, disable it and rebuild it; else delete the row and insert it again, or restore the page (full or bulk-logged recovery model and an unbroken log chain). Queries that eliminate partitions do not find the row.";
     PARTITION_WRONG_DETAIL = "partition.wrong-detail", 8988 state 1, Column, Uncounted, None, false,
         "Row {record} identified by ({identity}).",
         brief "row {record}: the one in the wrong partition",

@@ -162,7 +162,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
                 let status = u32::from_le_bytes([bytes[132], bytes[133], bytes[134], bytes[135]]) & !CLEAN_SHUTDOWN;
                 bytes[132..136].copy_from_slice(&status.to_le_bytes());
             });
-            Some("it may settle this")
+            Some("may explain this")
         }),
     ]
 }

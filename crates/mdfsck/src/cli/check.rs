@@ -176,11 +176,11 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_infomsgs: bool,
 
-    /// Write the results to FILE instead of stdout
+    /// Write the results to FILE instead of stdout ('-')
     ///
     /// An existing file is replaced only once all results are on disk, and never if it is a SQL Server file: a run that
     /// fails or is killed leaves it unchanged. Pipes and devices are written directly.
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, short, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
 
     /// Append the line that DBCC writes to the ERRORLOG (8957) to FILE; '-' is stderr

@@ -33,9 +33,24 @@ pub(crate) struct TablesArguments {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Order of the list
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "name")]
+    pub(crate) sort: TableOrder,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Order of the list of tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum TableOrder {
+    /// By name
+    Name,
+    /// Most pages first
+    Size,
+    /// Most rows first
+    Rows,
 }
 
 #[derive(Args)]
@@ -105,7 +120,9 @@ pub(crate) struct BenchArguments {
 
 #[derive(Args)]
 pub(crate) struct PageArguments {
-    /// Page address: file ID and page number
+    /// Page address: file ID and page number, as 1:153; '(1:153)', 1,153 and '1 153' mean the same
+    ///
+    /// The address of a row, as 8955 has it, means its page.
     #[arg(value_name = "F:P", value_parser = crate::page::address)]
     pub(crate) page: format::PageId,
 

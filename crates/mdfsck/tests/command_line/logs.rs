@@ -145,7 +145,8 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
                 ensure(text(&output.stdout).lines().count() > 2, text(&output.stdout))?;
             }
             for command in ["check", "tables", "info", "audit"] {
-                for path in [log, "db"] {
+                // What a log file is, info says itself.
+                for path in [log, "db"].into_iter().filter(|path| (command, *path) != ("info", log)) {
                     let words = [log, "is a transaction log file", "name the .mdf and .ndf files"];
                     refused(&mdfsck(folder, &[command, path]), 4, &words)?;
                 }

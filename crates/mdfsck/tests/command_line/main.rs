@@ -17,6 +17,8 @@ mod guides;
 #[cfg(feature = "lab")]
 mod logs;
 #[cfg(feature = "lab")]
+mod looks;
+#[cfg(feature = "lab")]
 mod many;
 #[cfg(feature = "lab")]
 mod terminal;
@@ -138,6 +140,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     let mut all = logs::with_logs();
     all.extend(guides::guides());
     all.extend(bench::measurements());
+    all.extend(looks::looks());
     all.extend(chains::with_chains());
     all.extend(many::with_many());
     all.extend(with_lab_databases());

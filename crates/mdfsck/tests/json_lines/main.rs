@@ -179,7 +179,8 @@ fn unreadable(lines: &mut Lines) {
     fs::write(&text, "no database").unwrap();
     let before = lines.seen.len();
     assert_eq!(lines.check(&[], &[text]), 4);
-    assert_eq!(lines.seen.len(), before, "what is refused has no lines");
+    let refused: Vec<&Value> = lines.seen.iter().skip(before).collect();
+    assert!(refused.len() == 1 && refused[0]["kind"] == "error" && refused[0]["status"] == 4, "{refused:?}");
 }
 
 /// A file that cannot be read for a while, and then can.
@@ -251,6 +252,7 @@ fn logs(lines: &mut Lines) {
     fs::write(&path, &bytes).unwrap();
     let paths = std::slice::from_ref(&path);
     assert_eq!(lines.run(&["log", "--json", "--transactions"], paths), 0);
+    assert_eq!(lines.run(&["info", "--json"], paths), 0);
     let of_page = |line: &Value| line["kind"] == "record" && line["page"] == 110 && line["slot"].is_number();
     assert_eq!(lines.run(&["log", "--json", "--page", "1:110", "--to", "22:0:0"], paths), 0);
     assert!(lines.seen.iter().any(of_page));
@@ -308,9 +310,6 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     explanations(&mut lines);
     let met: BTreeSet<&str> = lines.seen.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert_eq!(met, lines.schema.kinds());
-    let is_database = |line: &Value| line["kind"].is_null() && line["database"].is_string();
-    let is_table = |line: &Value| line["kind"].is_null() && line["object_id"].is_number();
-    assert!(lines.seen.iter().any(is_database) && lines.seen.iter().any(is_table));
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl CheckpointReport {
             line(&lines::CheckpointsLine::Flush(self.flush(slow)), out)?;
         }
         for text in &self.errors {
-            line(&lines::CheckpointsLine::Error(ErrorText { file: None, text }), out)?;
+            line(&lines::CheckpointsLine::Error(ErrorText::of(text)), out)?;
         }
         line(&lines::CheckpointsLine::Summary(self.summary()), out)
     }

@@ -50,6 +50,8 @@ pub(crate) struct Database<'a> {
     pub(crate) compatibility_level: Option<u16>,
     /// Id of the collation.
     pub(crate) collation_id: Option<u32>,
+    /// Its name; null where the id does not say it.
+    pub(crate) collation: Option<String>,
     /// What is out of the ordinary, and how many there are of it.
     pub(crate) features: Named<'static, usize>,
     /// The data files that were given.
@@ -114,10 +116,24 @@ pub(crate) struct Gap<'a> {
     pub(crate) table: &'a str,
 }
 
+/// A transaction log file that was given to `mdfsck info` without data files.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LogFileInfo {
+    /// Version of the lines.
+    pub(crate) v: u32,
+    /// Where it is.
+    pub(crate) path: String,
+    /// Its size.
+    pub(crate) bytes: u64,
+}
+
 /// A partition of a heap or index (`mdfsck tables`), as the catalog describes it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Table<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
     /// Id of the object.
     pub(crate) object_id: i32,
     /// Its schema; null if the catalog has no such object.
@@ -165,6 +181,8 @@ pub(crate) struct ComputedColumn<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Lint<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
     /// The rule.
     pub(crate) rule: &'static str,
     /// An object, an index, or `database`.

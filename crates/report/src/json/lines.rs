@@ -25,6 +25,9 @@ pub(crate) enum Line<'a> {
     Summary(Summary),
     Databases(databases::Databases<'a>),
     Estimate(Estimate<'a>),
+    Info(Box<catalog::Database<'a>>),
+    LogFile(catalog::LogFileInfo),
+    Table(catalog::Table<'a>),
     Lint(catalog::Lint<'a>),
     Page(page::Page<'a>),
 }
@@ -209,6 +212,8 @@ pub(crate) struct Finding<'a> {
     pub(crate) object: Option<&'a str>,
     /// Id of the index.
     pub(crate) index_id: Option<i32>,
+    /// Name of the index; null for a heap, and if it is not known.
+    pub(crate) index: Option<&'a str>,
     /// Id of the partition.
     pub(crate) partition_id: Option<String>,
     /// Id of the allocation unit.
@@ -332,7 +337,7 @@ pub(crate) struct Identity<'a> {
     pub(crate) behind: bool,
 }
 
-/// What could not be read.
+/// What could not be read; or, as the only line of a command, why it failed.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ErrorText<'a> {
@@ -341,6 +346,19 @@ pub(crate) struct ErrorText<'a> {
     pub(crate) file: Option<String>,
     /// The error.
     pub(crate) text: &'a str,
+    /// Version of the lines, where the command failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) v: Option<u32>,
+    /// The exit status, where the command failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u8>,
+}
+
+impl<'a> ErrorText<'a> {
+    /// What could not be read.
+    pub(crate) fn of(text: &'a str) -> Self {
+        Self { file: None, text, v: None, status: None }
+    }
 }
 
 /// What was asked for and could not be verified.
@@ -446,6 +464,8 @@ pub(crate) struct Verified {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Estimate<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
     /// The DBCC command that the scope makes of it.

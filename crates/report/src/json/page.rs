@@ -6,6 +6,8 @@ use serde::Serialize;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Page<'a> {
+    /// Version of the lines.
+    pub(crate) v: u32,
     /// Its address, `(1:9)`.
     pub(crate) page: String,
     /// Its file.

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{audit, backup, catalog, chains, checkpoints, events, explain, lines, log};
+use super::{audit, backup, chains, checkpoints, events, explain, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -26,8 +26,6 @@ enum AnyLine {
     Explain(explain::ExplainLine),
     Media(backup::Media<'static>),
     Chains(chains::Chains<'static>),
-    Database(catalog::Database<'static>),
-    Table(catalog::Table<'static>),
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
@@ -39,9 +37,6 @@ const KINDS_OF_LINES: [(&str, &str); 6] = [
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
     ("ExplainLine", " of `mdfsck explain`"),
 ];
-
-/// Lines that have no field `kind`, by the name of their type.
-const WITHOUT_KIND: [(&str, &str); 2] = [("Database", "mdfsck info"), ("Table", "mdfsck tables")];
 
 impl<T: JsonSchema> JsonSchema for Named<'_, T> {
     fn inline_schema() -> bool {
@@ -83,7 +78,6 @@ fn tables(schema: &Value) -> String {
         let kind = &types[name]["properties"]["kind"]["enum"][0];
         named.push((name, format!("`{}`", kind.as_str().unwrap())));
     }
-    named.extend(WITHOUT_KIND.map(|(name, command)| (name, format!("of `{command}`, without a kind"))));
     let mut out = String::new();
     for (name, title) in &named {
         table(&mut out, &format!("Line {title}"), &types[*name]);

@@ -37,7 +37,7 @@ const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS 
 limits! {
     // What demotes findings.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
-        "not shut down cleanly, and the log was not applied: it may settle this",
+        "not shut down cleanly: the log, which was not applied, may explain this",
         action NEEDS_LOG;
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
         "in flight: the log in the backup still changes pages that this may depend on",
