@@ -20,7 +20,7 @@ use crate::registry::limits;
 use crate::report::FileTotals;
 use crate::units::{Unit, UnitIndex, Units};
 
-pub(crate) use iam::is_missing;
+pub(crate) use iam::missing_files;
 pub(crate) use maps::{Allocation, FileMap};
 pub(crate) use page_set::PageSet;
 

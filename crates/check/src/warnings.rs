@@ -57,12 +57,7 @@ fn listed(names: &[String]) -> String {
 
 /// Data files that the catalog names and that were not given.
 fn missing_files(source: &dyn PageSource, database: &Database) -> Option<Warning> {
-    let missing: Vec<String> = database
-        .files
-        .iter()
-        .filter(|row| survey::is_missing(source, database, row.file_id))
-        .map(|row| base_name(row).to_owned())
-        .collect();
+    let missing: Vec<String> = survey::missing_files(source, database).map(|row| base_name(row).to_owned()).collect();
     if missing.is_empty() {
         return None;
     }

@@ -67,11 +67,9 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
 
 /// Data files that the catalog names and that were not given.
 pub(super) fn note_missing(source: &dyn PageSource, database: &Database, coverage: &mut Coverage) {
-    for row in &database.files {
-        if survey::is_missing(source, database, row.file_id) {
-            let scope = format!("file {} ({})", row.file_id, row.logical_name);
-            coverage.note(limits::FILE_NOT_GIVEN.with(&[&row.physical_name]), scope, 0);
-        }
+    for row in survey::missing_files(source, database) {
+        let scope = format!("file {} ({})", row.file_id, row.logical_name);
+        coverage.note(limits::FILE_NOT_GIVEN.with(&[&row.physical_name]), scope, 0);
     }
     if let Some(boot) = &database.boot
         && format::version::product(boot.version).is_none()

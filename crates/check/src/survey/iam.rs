@@ -5,7 +5,7 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use catalog::Database;
+use catalog::{Database, FileRow};
 use format::allocation::{INTERVAL_PAGES, IamHeader, PFS_PAGES, bitmap};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
@@ -273,11 +273,21 @@ fn is_iam_by_pfs(file: &FileMap, page: u32) -> bool {
     matches!(file.allocation(page), Allocation::Used(byte) if byte.is_iam())
 }
 
+/// sysprufiles.filetype of a data file.
+const DATA: u8 = 0;
+
 /// Whether `file_id` is a data file that the catalog knows and that was not given.
-pub(crate) fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
-    const DATA: u8 = 0;
+fn is_missing(source: &dyn PageSource, database: &Database, file_id: u16) -> bool {
     source.file(file_id).is_none()
         && database.files.iter().any(|file| file.file_id == file_id && file.file_type == DATA)
+}
+
+/// The data files that the catalog knows and that were not given.
+pub(crate) fn missing_files<'d>(
+    source: &'d dyn PageSource,
+    database: &'d Database,
+) -> impl Iterator<Item = &'d FileRow> {
+    database.files.iter().filter(|file| file.file_type == DATA && source.file(file.file_id).is_none())
 }
 
 /// The unit and header record of an IAM page; `None` when the page is not one.

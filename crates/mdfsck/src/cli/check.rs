@@ -197,7 +197,7 @@ pub(crate) struct CheckArguments {
     #[arg(long, help_heading = OUTPUT, conflicts_with = "estimate_only")]
     pub(crate) log: bool,
 
-    /// Show at most N findings; all are counted
+    /// Show at most N findings; all are counted (a summary shows 20 unless N is given)
     #[arg(long, value_name = "N", help_heading = OUTPUT)]
     pub(crate) max_findings: Option<usize>,
 
