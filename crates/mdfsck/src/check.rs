@@ -149,7 +149,7 @@ pub(crate) fn check<'o>(
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
     let status = status(&report, arguments.exit_zero_on_incomplete);
     let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
-        true => terminal::write_summary(&report, view, (arguments, status), out),
+        true => terminal::write_summary(&report, view, (arguments, status, what.place.is_some()), out),
         false => report::write(arguments.format(), &report, view, out),
     });
     report_aside(arguments, &report, view, source);

@@ -39,18 +39,23 @@ fn has_color() -> bool {
     !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
 }
 
-/// Writes a summary with the commands that show more, made of those of this one.
+/// Writes a summary with the commands that show more, made of those of this one. Of one of several databases it is short: their
+/// table follows.
 pub(crate) fn write_summary(
     report: &check::Report,
     view: View,
-    (arguments, status): (&CheckArguments, u8),
+    (arguments, status, is_one_of_several): (&CheckArguments, u8, bool),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
+    let style = style(arguments.output.as_deref());
+    if is_one_of_several {
+        return report::summary::write_verdict(report, view, style, out);
+    }
     let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
     let paths = paths.join(" ");
     let given = without_format(std::env::args_os().skip(1));
     let commands = Commands { paths: &paths, arguments: &given, status };
-    report::summary::write(report, view, style(arguments.output.as_deref()), commands, out)
+    report::summary::write(report, view, style, commands, out)
 }
 
 /// The arguments of a check without its name and format, as they stand in a command.

@@ -59,10 +59,13 @@ pub fn write(
     head::write_end(report, commands, (example.as_ref(), limit), &mut lines)
 }
 
-/// Writes the name of a database and its verdict: one of several.
+/// Writes the verdict and the findings of one of several databases, and a blank line after them.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_verdict(report: &Report, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
-    head::write(report, &mut Lines::new(style, out))
+pub fn write_verdict(report: &Report, view: View, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut lines = Lines::new(style, out);
+    head::write(report, &mut lines)?;
+    findings::write(report, view.max_findings.unwrap_or(MOST_FINDINGS), &mut lines)?;
+    lines.blank()
 }

@@ -203,6 +203,17 @@ fn more_findings_than_are_shown() {
 }
 
 #[test]
+fn one_of_several_databases_has_its_verdict_and_findings_only() {
+    let mut report = case_16();
+    report.not_verified = vec![not_verified(&limits::INDEX_DAMAGED, "dbo.T")];
+    let mut out = Vec::new();
+    super::write_verdict(&report, View::default(), Style { columns: 80, has_color: false }, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("NOT SOUND   3 consistency errors") && text.contains("  8939  page (1:392)"), "{text}");
+    assert!(!text.contains("Not verified") && !text.contains("mdfsck check") && text.ends_with("\n\n"), "{text}");
+}
+
+#[test]
 fn only_the_verdict_has_a_color() {
     let with_color = Style { columns: 80, has_color: true };
     let mut unverified = shop();
