@@ -157,8 +157,8 @@ fn show_catalog(
         if database.boot.is_some() && !database.is_encrypted {
             write(&database, out)?;
         }
-        let errors = gaps.iter().filter(|_| is_json);
-        errors.map(|gap| report::json::write_failure(gap, status, out)).collect()
+        let mut errors = gaps.iter().filter(|_| is_json);
+        errors.try_for_each(|gap| report::json::write_failure(gap, status, out))
     })?;
     Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
 }
