@@ -92,7 +92,7 @@ impl Verifier<'_> {
         let sets = || chain.steps.iter().copied().filter_map(|step| Some((step, database.sets.get(step)?)));
         let holds = |set: &ChainSet| judged.damaged.as_ref().is_some_and(|damaged| set.paths.contains(damaged));
         let in_log: Vec<usize> = sets().filter(|(_, set)| holds(set)).map(|(step, _)| step).collect();
-        let of_kind = |kind| sets().filter(move |(_, set)| set.set.kind == kind).map(|(step, _)| step).last();
+        let of_kind = |kind| sets().rfind(|(_, set)| set.set.kind == kind).map(|(step, _)| step);
         let differential = of_kind(SetKind::Differential);
         let suspects = in_log.into_iter().map(Some).chain([differential, of_kind(SetKind::Full)]).flatten();
         let mut tried: Vec<Vec<usize>> = Vec::new();
