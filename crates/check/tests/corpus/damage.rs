@@ -67,7 +67,7 @@ fn of_2000() -> Option<Trial> {
                     && pfs(&image, *page).is_allocated()
                     && clustered.is_some_and(|unit| database.units.iter().any(|row| row.id == unit))
             };
-            let page = leaves.filter(old).last().expect("a page of SQL Server 2000");
+            let page = leaves.rev().find(old).expect("a page of SQL Server 2000");
             let object = object_of(&image.page(page)).cast_signed();
             image.edit_unsealed(page, |bytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3));
             let report = image.check();
