@@ -98,9 +98,9 @@ pub use options::{
 pub use progress::{Progress, Silent, phase_words};
 pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
-    Sample, Statistics, UnitFileTotals, UnitTotals,
+    Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
 };
 pub use run::{database_name, report_of_audit, run};
-pub use warnings::{Warning, not_recovered, warnings};
+pub use warnings::{not_recovered, warnings};
 #[doc(hidden)]
 pub use wire::SumsError;

@@ -9,7 +9,15 @@ use crate::findings::{ErrorCounts, Findings};
 use crate::options::Options;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
-use crate::warnings::Warning;
+
+/// Something about the input that explains results, or keeps them from being complete.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// Stable id: that of the limit that it leads to, where there is one.
+    pub id: &'static str,
+    /// One line.
+    pub text: String,
+}
 
 /// Result of a run.
 #[derive(Debug, Default)]

@@ -394,7 +394,7 @@ fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() 
     let folder = chained("full,log,log");
     let (full, second) = ("chain/01_full.bak", "chain/03_log.trn");
     let (status, lines, stderr) = check(folder.path(), &[full, second]);
-    assert_eq!((status, lines.len()), (8, 0), "{stderr}");
+    assert_eq!((status, lines.len(), &lines[0]["kind"]), (8, 1, &Value::from("error")), "{stderr}");
     assert!(stderr.contains("03_log.trn") && stderr.contains("name the log backups between them"), "{stderr}");
     fs::remove_file(folder.path().join("chain/02_log.trn")).unwrap();
     let (status, _, stderr) = check(folder.path(), &["chain"]);

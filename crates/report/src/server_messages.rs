@@ -32,7 +32,7 @@ const PREFACE: &str = "# Messages of SQL Server that no check gives
 
 Generated from `crates/report/src/server_messages` by `mdfsck explain --all --messages --markdown`; do not edit.
 
-Messages that a DBA meets in the error log, in the output of DBCC, or from RESTORE. Those of the checks are in [checks.md](checks.md).
+Messages that a DBA meets in the error log, in the output of DBCC, or from RESTORE. The page docs/checks.md has those of the checks.
 ";
 
 /// Width of explanations.

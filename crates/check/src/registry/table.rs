@@ -69,7 +69,7 @@ checks! {
         action RESTORE_DATABASE;
     PRIMITIVE_LINKAGE = "primitive.linkage", 7987 state 1, Primitive, Uncounted, None, true,
         "System table pre-checks: Object ID {object_id} has chain linkage mismatch. {page}->next = {ref_page}, but {ref_page}->prev = {found_prev}. Check statement terminated due to unrepairable error.",
-        brief "pages {page} and {ref_page} of a critical system table do not point to each other",
+        brief "pages {page} and {ref_page} of a system table do not point to each other",
         must "Where a page of a critical system table points to a next page, that page points back.",
         cause "A next or previous pointer was changed, or a page is stale (a lost write).",
         action RESTORE_DATABASE;

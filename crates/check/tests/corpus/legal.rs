@@ -301,7 +301,7 @@ fn short_rows(image: &Image) -> Result<(), Failed> {
     sound_but(&with(8), None)?;
     let report = with(7);
     let messages: Vec<u16> = report.findings.iter().map(|finding| finding.check.msg).collect();
-    if messages == [8928, 8939] { Ok(()) } else { Err(format!("{messages:?}").into()) }
+    if messages == [8939, 8928] { Ok(()) } else { Err(format!("{messages:?}").into()) }
 }
 
 /// The page of the heap.

@@ -296,6 +296,7 @@ impl Found {
         let named = &self.named;
         let plans = backup::plan(&self.backups, choice, is_stopped, &|path| named.contains(path));
         let mut is_simple = matches!(choice, SetChoice::Newest | SetChoice::Positions(_));
+        let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, with_logs, unused, logs, refused, sets } in plans {
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() == sets;
             let in_use = |(path, _): &SetPlace| restores.iter().flatten().any(|set| set.paths.contains(path));
@@ -319,7 +320,14 @@ impl Found {
                 ));
             }
             for (path, position) in named_logs.into_iter().filter(|_| !has_pages) {
-                let failure = OpenError::LogBackup { path: path.clone(), position }.into();
+                let failure = match is_among_others {
+                    true => Failure::usage(format!(
+                        "{}: set {position} is a log backup of a database '{database}' whose full backup was not given; name \
+                         that too, or leave the log backup out",
+                        path.display()
+                    )),
+                    false => OpenError::LogBackup { path: path.clone(), position }.into(),
+                };
                 self.problems.push(Problem { path, failure });
             }
             let problem = |(path, error): (PathBuf, OpenError)| Problem { path, failure: error.into() };

@@ -92,11 +92,13 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 let again = mdfsck(folder, &["chain", "O'Brien]", "--script", "restore.sql"]);
                 refused(&again, 8, &["restore.sql: exists and will not be overwritten; name another file"])?;
                 ensure(fs::read_to_string(folder.join("restore.sql"))? == script, "unchanged")?;
-                refused(
-                    &mdfsck(folder, &["chain", "O'Brien]", "--json", "--script", "-"]),
-                    8,
-                    &["--script -", "not JSON"],
+                let both = mdfsck(folder, &["chain", "O'Brien]", "--json", "--script", "-"]);
+                let (failure, words) = (text(&both.stdout), text(&both.stderr));
+                ensure(
+                    both.status.code() == Some(8) && words.contains("--script -") && words.contains("not JSON"),
+                    words,
                 )?;
+                ensure(failure.lines().count() == 1 && failure.contains("\"kind\":\"error\""), failure)?;
                 refused(
                     &mdfsck(folder, &["chain", "O'Brien]", "--script", "no/folder.sql"]),
                     4,

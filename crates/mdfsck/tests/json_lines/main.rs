@@ -200,6 +200,21 @@ fn errors(lines: &mut Lines) {
     lines.must_have("error");
 }
 
+/// Several databases, of which one cannot be checked.
+fn several(lines: &mut Lines) {
+    let (one, other, nothing) = (folder(), folder(), folder());
+    let mut files = small(one.path());
+    let copy = other.path().join("copy.mdf");
+    fs::copy(&files[0], &copy).unwrap();
+    files.push(copy);
+    assert_eq!(lines.check(&[], &files), 0);
+    let empty = nothing.path().join("empty.mdf");
+    fs::write(&empty, b"").unwrap();
+    files.push(empty);
+    assert_eq!(lines.check(&["--physical-only"], &files), 4);
+    lines.must_have("databases");
+}
+
 /// Backups in every form.
 fn backups(lines: &mut Lines) {
     let at = folder();
@@ -304,6 +319,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     demoted(&mut lines);
     unreadable(&mut lines);
     errors(&mut lines);
+    several(&mut lines);
     backups(&mut lines);
     logs(&mut lines);
     events(&mut lines);

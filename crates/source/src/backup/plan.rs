@@ -90,7 +90,8 @@ fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
                     && *of == media.media_set.as_deref()
                     && !families.contains(&media.family)
             };
-            if let Some((known, families, _)) = sets.iter_mut().find(is_stripe_of) {
+            let known = if media.families > 1 { sets.iter_mut().find(is_stripe_of) } else { None };
+            if let Some((known, families, _)) = known {
                 known.paths.push(media.path.clone());
                 known.missing_stripes = known.missing_stripes.saturating_sub(1);
                 known.missing.retain(|family| *family != media.family);
