@@ -147,11 +147,13 @@ pub(crate) fn check<'o>(
     // No bar among the results.
     drop(listener);
     let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
-    let status = status(&report, arguments.exit_zero_on_incomplete);
+    let status_now = || status(&report, arguments.exit_zero_on_incomplete);
     let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
-        true => terminal::write_summary(&report, view, (arguments, status, what.place.is_some()), out),
+        true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
         false => report::write(arguments.format(), &report, view, out),
     });
+    // Findings that went to a temporary file may have failed to be read while they were written.
+    let status = status_now();
     report_aside(arguments, &report, view, source);
     if error_log.is_some() || arguments.log {
         let who = error_log::who();

@@ -73,7 +73,9 @@ impl Case<'_> {
     /// before anything was read.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
-        if is_told && done.code.is_some_and(|code| code & 8 != 0) {
+        // A folder for temporary files that cannot be used is an error before the check.
+        let is_refused_folder = done.stdout.is_empty() && done.stderr.contains("--temp-dir ");
+        if is_told && (is_refused_folder || done.code.is_some_and(|code| code & 8 != 0)) {
             return Verdict::Kept;
         }
         match done.code == clean.code || is_told {
