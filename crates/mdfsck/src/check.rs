@@ -227,6 +227,13 @@ fn report_aside(arguments: &CheckArguments, report: &Report, view: View, source:
     }
 }
 
+/// As DBCC counts them, and at least one if there is any finding.
+fn errors(report: &Report) -> u64 {
+    let counts = report.counts();
+    let counted = counts.allocation + counts.consistency;
+    counted.max(u64::from(!report.findings.is_empty()))
+}
+
 /// The row of a database in the table of several.
 fn row(report: &Report, database: &Database, status: u8) -> Row {
     let files = &report.database.files;
@@ -235,7 +242,7 @@ fn row(report: &Report, database: &Database, status: u8) -> Row {
         paths: files.iter().map(|file| file.path.clone()).collect(),
         sets: report.database.sets.clone(),
         verdict: Verdict::of(!report.findings.is_empty(), !report.complete_as_allowed()),
-        errors: report.findings.len() as u64,
+        errors: errors(report),
         not_verified: (report.not_verified.len() + report.demoted.len()) as u64,
         bytes: Some(files.iter().map(|file| u64::from(file.pages) * format::PAGE_BYTES as u64).sum()),
         seconds: Some(report.statistics.seconds),

@@ -173,7 +173,10 @@ pub fn write(rows: &[Row], view: TableView, out: &mut dyn io::Write) -> io::Resu
     for (row, label) in rows.iter().zip(&labels) {
         match (&row.error, row.verdict) {
             (Some(error), _) => writeln!(out, "{label} was not checked: {}", printable(error))?,
-            (None, Verdict::NotSound) => writeln!(out, "{label} is not sound: {}", printable(&names(&row.paths)))?,
+            // A label that is the path says it already.
+            (None, Verdict::NotSound) if *label != names(&row.paths) => {
+                writeln!(out, "{label} is not sound: {}", printable(&names(&row.paths)))?;
+            }
             _ => {}
         }
     }
@@ -343,6 +346,8 @@ HR is not sound: /data/hr.mdf
 x.bak was not checked: /data/x.bak: is empty
 ";
         assert_eq!(text(&rows, TableView::default()), expected);
+        let copies = [row("HR", "/a/hr.mdf", Verdict::NotSound), row("HR", "/b/hr.mdf", Verdict::NotSound)];
+        assert!(!text(&copies, TableView::default()).contains("is not sound:"), "the labels are the paths");
         let colored = text(&rows, TableView { is_colored: true, has_times: true });
         assert!(colored.contains("\x1b[31mNOT SOUND\x1b[0m    "), "{colored}");
         assert!(colored.contains("  38 s  2024-11-02"), "{colored}");
