@@ -1,0 +1,58 @@
+//! A table as its rows show it.
+
+use format::collation::CollationId;
+use format::types::TypeInfo;
+
+/// A table whose rows can be read.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Object id.
+    pub object_id: i32,
+    /// Schema.
+    pub schema: String,
+    /// Name.
+    pub name: String,
+    /// Its columns in the order of their ids, dropped ones left out.
+    pub columns: Vec<Column>,
+    /// Its partitions, by partition number: indexes into [`catalog::Database::rowsets`].
+    pub partitions: Vec<usize>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Column id.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub info: TypeInfo,
+    /// Its type in sysscalartypes; see [`format::types::user_type`].
+    pub user_type: i32,
+    /// Collation of a text.
+    pub collation: CollationId,
+    /// May hold NULL.
+    pub is_nullable: bool,
+    /// Where its values are.
+    pub place: Place,
+}
+
+/// Where the values of a column are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In the row, or off it with a pointer in the row.
+    Stored,
+    /// In the row, as a computed column that is PERSISTED.
+    Persisted,
+    /// Nowhere: a computed column that is evaluated when it is read.
+    Computed,
+    /// In the row, encrypted by the client (Always Encrypted): the bytes are what there is.
+    Encrypted,
+}
+
+impl Table {
+    /// Its name with schema: `dbo.Orders`.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+}
