@@ -1,9 +1,11 @@
 //! What to build: the shape of a database, from which `build` makes files.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::compress::MOST_COLUMNS;
 use crate::page::PageVerify;
+use crate::sample::Sample;
 use crate::types::SqlType;
 use crate::version::Version;
 
@@ -193,6 +195,8 @@ pub enum Values {
         /// Longest.
         most: u32,
     },
+    /// These values, again and again.
+    Listed(Arc<[Sample]>),
 }
 
 /// An index.

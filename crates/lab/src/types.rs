@@ -11,6 +11,8 @@ pub struct SqlType {
     pub precision: u8,
     /// Decimal or fractional-second scale.
     pub scale: u8,
+    /// utype of syscolpars where it says more than the xtype: 128 hierarchyid, 129 geometry, 130 geography; else the xtype.
+    pub user_type: u8,
 }
 
 /// Place of a type's values in a row.
@@ -29,7 +31,7 @@ pub enum Storage {
 }
 
 const fn of(xtype: u8, length: u16, precision: u8, scale: u8) -> SqlType {
-    SqlType { xtype, length, precision, scale }
+    SqlType { xtype, length, precision, scale, user_type: xtype }
 }
 
 impl SqlType {
@@ -78,6 +80,13 @@ impl SqlType {
     /// varbinary(max)
     pub const VARBINARY_MAX: Self = of(165, 0, 0, 0);
 
+    /// hierarchyid
+    pub const HIERARCHYID: Self = Self { user_type: 128, ..of(240, 892, 0, 0) };
+    /// geometry
+    pub const GEOMETRY: Self = Self { user_type: 129, ..of(240, 0, 0, 0) };
+    /// geography
+    pub const GEOGRAPHY: Self = Self { user_type: 130, ..of(240, 0, 0, 0) };
+
     /// char(n)
     pub const fn char(n: u16) -> Self {
         of(175, n, 0, 0)
@@ -125,7 +134,7 @@ impl SqlType {
             104 => Storage::Bit,
             34 | 35 | 99 => Storage::Text,
             241 => Storage::Max,
-            165 | 167 | 231 if self.length == 0 => Storage::Max,
+            165 | 167 | 231 | 240 if self.length == 0 => Storage::Max,
             165 | 167 | 231 | 98 | 240 => Storage::Variable,
             _ => Storage::Fixed(self.length),
         }
@@ -280,7 +289,7 @@ const fn decimal_bytes(precision: u8) -> u16 {
     }
 }
 
-const fn time_bytes(scale: u8) -> u16 {
+pub(crate) const fn time_bytes(scale: u8) -> u16 {
     match scale {
         0..=2 => 3,
         3..=4 => 4,

@@ -3,8 +3,10 @@
 use std::cell::OnceCell;
 
 use crate::description::{Column, Expression, Filter, Table, Values};
+use crate::plain;
 use crate::random::{Shuffle, mix};
 use crate::row::Row;
+use crate::sample::Sample;
 use crate::types::{SqlType, Storage};
 
 const WORDS: usize = 1 << 16;
@@ -83,7 +85,52 @@ impl<'a> Rows<'a> {
                 let length = between(*least, *most, dice >> 8);
                 row.push_with(|out| push_bytes(column.ty, length, dice, out));
             }
+            (Values::Listed(samples), None) => match samples.get((n % samples.len().max(1) as u64) as usize) {
+                Some(Sample { bytes: Some(bytes), .. }) => row.push(bytes),
+                _ => row.push_null(),
+            },
             _ => row.push_null(),
+        }
+    }
+
+    /// Row `n` as plain text, in column order; see [`crate::truth`].
+    pub(crate) fn truth(&self, n: u64) -> Vec<Option<String>> {
+        let columns = self.columns.iter().enumerate();
+        columns.map(|(at, column)| self.truth_of(at, column, n)).collect()
+    }
+
+    fn truth_of(&self, at: usize, column: &Column, n: u64) -> Option<String> {
+        if let Some(computed) = &column.computed {
+            return Some(self.compute(&computed.expression, n)?.to_string());
+        }
+        if self.is_null(at, n) {
+            return None;
+        }
+        let dice = mix(self.seeds[at] ^ n);
+        match (&column.values, self.number(at, n)) {
+            (_, Some(number)) => Some(plain::number(column.ty, number)),
+            (Values::Text { least, most }, None) => {
+                // The words are ASCII in every type.
+                let mut text = Vec::new();
+                self.push_text(SqlType::VARCHAR_MAX, between(*least, *most, dice >> 8), dice >> 20, &mut text);
+                if let Storage::Fixed(size) = column.ty.storage() {
+                    text.resize(usize::from(size) / if column.ty.is_unicode() { 2 } else { 1 }, b' ');
+                }
+                Some(text.into_iter().map(char::from).collect())
+            }
+            (Values::Bytes { least, most }, None) => {
+                let length = between(*least, *most, dice >> 8);
+                if column.ty.xtype == 241 {
+                    return Some(format!("<a>{}</a>", "x".repeat(length / 2)));
+                }
+                let mut bytes = Vec::new();
+                push_bytes(column.ty, length, dice, &mut bytes);
+                Some(plain::hex(&bytes))
+            }
+            (Values::Listed(samples), None) => {
+                samples.get((n % samples.len().max(1) as u64) as usize).and_then(|sample| sample.text.clone())
+            }
+            _ => None,
         }
     }
 
@@ -99,7 +146,7 @@ impl<'a> Rows<'a> {
                 let span = (high - low) as u64 + 1;
                 low + (mix(self.seeds[at] ^ n ^ 0x5555) % span) as i64
             }
-            Values::Text { .. } | Values::Bytes { .. } => return None,
+            Values::Text { .. } | Values::Bytes { .. } | Values::Listed(_) => return None,
         })
     }
 

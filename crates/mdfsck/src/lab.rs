@@ -217,6 +217,8 @@ enum Schema {
     Orders,
     /// One table with an index on an int and one on a string, as used to measure other checkers
     Entries,
+    /// Every type with the values at its limits, as heap and clustered, uncompressed and compressed
+    Types,
     /// Random tables by seed, which also sets version, size, files and page protection
     Random,
 }
@@ -232,6 +234,7 @@ impl Schema {
         let description = match self {
             Self::Orders => ::lab::orders::orders(version, seed, bytes),
             Self::Entries => ::lab::entries::entries(version, seed, bytes),
+            Self::Types => ::lab::every_type::types(version, seed),
             Self::Random => return ::lab::shapes::random(seed),
         };
         with_files(description, files)

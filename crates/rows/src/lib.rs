@@ -6,6 +6,7 @@
 // Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
+pub mod loss;
 mod table;
 mod value;
 

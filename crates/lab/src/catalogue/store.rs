@@ -32,7 +32,13 @@ const LOB_INDEX: u64 = 255;
 /// The type of a base table's column.
 pub(super) fn column_type(column: &ColumnFact) -> SqlType {
     let length = if column.length < 0 { 0 } else { column.length as u16 };
-    SqlType { xtype: column.xtype, length, precision: column.precision, scale: column.scale }
+    SqlType {
+        xtype: column.xtype,
+        length,
+        precision: column.precision,
+        scale: column.scale,
+        user_type: column.utype.try_into().unwrap_or(column.xtype),
+    }
 }
 
 /// The bytes of a field.

@@ -1,0 +1,56 @@
+//! What the rows of a lab database are, as plain text: what a reader must find.
+//!
+//! The text comes from the numbers, dates and letters that a value was made of, and not from its bytes:
+//!
+//! | type | text |
+//! |---|---|
+//! | bit, integers | decimal digits |
+//! | decimal, money | digits with as many after the point as the scale says |
+//! | real, float | the shortest digits that mean the same number, in scientific notation: `-1.5e-7` |
+//! | date | `2005-01-31` |
+//! | time | `23:59:59` with as many digits after the second as the type has |
+//! | datetime, smalldatetime, datetime2 | date, blank, time; a datetime has three digits: .000, .003, .007 |
+//! | datetimeoffset | local date, blank, local time, blank, `+01:00` |
+//! | uniqueidentifier | as SQL Server prints it, in capitals |
+//! | strings | the text itself, with the blanks of char and nchar |
+//! | binary, image, rowversion | `0x` and hexadecimal capitals |
+//! | xml | the document without white space between its elements |
+//! | sql_variant | as its base type |
+//! | hierarchyid | its path: `/1/2.5/` |
+//! | geometry, geography | WKB of the shape, as bytes; a position on the globe is longitude, latitude |
+
+use crate::build::table_seed;
+use crate::description::{Description, Table};
+use crate::values::Rows;
+
+/// The rows of a table.
+#[derive(Clone, Debug)]
+pub struct TableTruth {
+    /// Its name, in schema dbo.
+    pub table: String,
+    /// Its columns that are stored, in the order of their ids.
+    pub columns: Vec<String>,
+    /// Its rows in the order in which they were made, which is no order of the table; none is NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// The rows of each table that are not deleted.
+pub fn truth(description: &Description) -> Vec<TableTruth> {
+    description.tables.iter().enumerate().map(|(number, table)| of_table(description, number, table)).collect()
+}
+
+fn of_table(description: &Description, number: usize, table: &Table) -> TableTruth {
+    let rows = Rows::new(table, table_seed(description, number));
+    let is_ghost = |n: u64| table.ghost_every > 0 && n % table.ghost_every == table.ghost_every - 1;
+    let stored: Vec<bool> = table.columns.iter().map(|column| column.is_stored()).collect();
+    let names = table.columns.iter().zip(&stored).filter(|(_, stored)| **stored).map(|(column, _)| column.name.clone());
+    let row = |n: u64| {
+        let values = rows.truth(n).into_iter().zip(&stored);
+        values.filter(|(_, stored)| **stored).map(|(value, _)| value).collect()
+    };
+    TableTruth {
+        table: table.name.clone(),
+        columns: names.collect(),
+        rows: (0..rows.count()).filter(|&n| !is_ghost(n)).map(row).collect(),
+    }
+}
