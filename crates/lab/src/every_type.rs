@@ -184,8 +184,7 @@ fn moments(version: Version) -> Vec<Column> {
         let ty = SqlType::datetime2(scale);
         let most = 10i64.pow(u32::from(scale)) - 1;
         let moments = [(FIRST, 0, 0), (LAST, LATE, most), (LEAP, 3_661, most / 7), ((1970, 1, 1), 0, 0)];
-        columns
-            .push(listed(name, ty, moments.map(|(date, seconds, part)| Sample::datetime2(ty, date, seconds, part))));
+        columns.push(listed(name, ty, moments.map(|(date, seconds, part)| Sample::datetime2(ty, date, seconds, part))));
     }
     for (name, scale) in [("offset_0", 0), ("offset_4", 4), ("offset_7", 7)] {
         let ty = SqlType::datetimeoffset(scale);
@@ -235,7 +234,11 @@ const LENGTHS: [usize; 5] = [0, 50, 3_000, 20_000, 60_000];
 fn long_values() -> Vec<Column> {
     let texts = |name, ty: SqlType| {
         let piece = if ty.is_unicode() { WIDE } else { NARROW };
-        listed(name, ty, LENGTHS.map(|length| Sample::text(ty, &piece.chars().cycle().take(length).collect::<String>())))
+        listed(
+            name,
+            ty,
+            LENGTHS.map(|length| Sample::text(ty, &piece.chars().cycle().take(length).collect::<String>())),
+        )
     };
     let bytes = |name, ty: SqlType| {
         let value = |length: usize| (0..length).map(|at| (at * 31 >> 3) as u8).collect::<Vec<u8>>();
@@ -280,8 +283,16 @@ fn special(version: Version) -> Vec<Column> {
     if version == Version::V611 {
         return columns;
     }
-    let paths: [&[&[i64]]; 8] =
-        [&[], &[&[1]], &[&[1], &[2, 5]], &[&[-1], &[-9]], &[&[15], &[16], &[79]], &[&[80], &[1103]], &[&[1104, 0], &[-73]], &[&[7], &[3, 3, 3]]];
+    let paths: [&[&[i64]]; 8] = [
+        &[],
+        &[&[1]],
+        &[&[1], &[2, 5]],
+        &[&[-1], &[-9]],
+        &[&[15], &[16], &[79]],
+        &[&[80], &[1103]],
+        &[&[1104, 0], &[-73]],
+        &[&[7], &[3, 3, 3]],
+    ];
     const WGS84: u32 = 4326;
     let outer = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (0.0, 0.0)];
     let inner = [(2.0, 2.0), (2.0, 4.0), (4.0, 4.0), (4.0, 2.0), (2.0, 2.0)];

@@ -38,12 +38,7 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
         36 => {
             let first = (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let last = n as u64 & 0xFFFF_FFFF_FFFF;
-            format!(
-                "{:08X}-{:04X}-{:04X}-4000-{last:012X}",
-                first & 0xFFFF_FFFF,
-                first >> 32 & 0xFFFF,
-                first >> 48
-            )
+            format!("{:08X}-{:04X}-{:04X}-4000-{last:012X}", first & 0xFFFF_FFFF, first >> 32 & 0xFFFF, first >> 48)
         }
         189 => hex(&n.to_be_bytes()),
         165 | 173 => {

@@ -97,7 +97,11 @@ impl Sample {
     }
 
     /// datetimeoffset: a moment in UTC, and minutes east of it.
-    pub(crate) fn datetimeoffset(ty: SqlType, (date, seconds, fraction): ((i64, i64, i64), i64, i64), east: i64) -> Self {
+    pub(crate) fn datetimeoffset(
+        ty: SqlType,
+        (date, seconds, fraction): ((i64, i64, i64), i64, i64),
+        east: i64,
+    ) -> Self {
         let mut bytes = Self::datetime2(ty, date, seconds, fraction).bytes.unwrap_or_default();
         bytes.extend((east as i16).to_le_bytes());
         let local = seconds + east * 60;

@@ -55,7 +55,8 @@ impl Writer {
             self.tokens.push(ATTRIBUTE);
             self.number(number);
             self.characters(TEXT, value);
-            self.text += &format!(" {name}=\"{}\"", value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"));
+            self.text +=
+                &format!(" {name}=\"{}\"", value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;"));
         }
         if !element.attributes.is_empty() {
             self.tokens.push(END_OF_ATTRIBUTES);
