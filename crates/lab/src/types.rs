@@ -163,7 +163,8 @@ impl SqlType {
             165 | 167 | 173 | 175 | 231 | 239 | 34 | 35 | 99 | 240 => u32::from(self.length),
             _ => 0,
         };
-        u32::from(self.xtype) | detail << 8
+        // CLR types are stored as varbinary.
+        u32::from(if self.xtype == 240 { 165 } else { self.xtype }) | detail << 8
     }
 
     /// Maximum bytes of a value in a row.

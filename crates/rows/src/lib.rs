@@ -7,6 +7,7 @@
 #![warn(clippy::indexing_slicing)]
 
 pub mod loss;
+pub mod salvage;
 mod table;
 mod value;
 

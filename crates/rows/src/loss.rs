@@ -2,6 +2,10 @@
 
 use format::PageId;
 
+mod find;
+
+pub use find::losses;
+
 /// What is lost with pages of a table that lie side by side, and cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
@@ -33,9 +37,7 @@ pub struct LostRows {
 /// What a number of lost rows rests on, the strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CountBasis {
-    /// A nonclustered index that has every row of the table: its rows that no row of the table matches.
-    Index,
-    /// The table's own count in the catalog, less the rows that were read. It counts all lost pages of the partition together.
+    /// The table's own count in the catalog, less the rows that were read.
     StoredCount,
     /// The slot count in the header of the damaged page, which nothing confirms.
     PageHeader,

@@ -50,6 +50,13 @@ fn the_orders_schema_of_each_version_is_sound() {
 }
 
 #[test]
+fn the_types_schema_of_each_version_is_sound() {
+    for version in Version::ALL {
+        prove_sound(&lab::every_type::types(version, 7));
+    }
+}
+
+#[test]
 fn the_entries_schema_of_each_version_is_sound() {
     for version in Version::ALL {
         prove_sound(&entries::entries(version, 7, 12 << 20));

@@ -1,0 +1,68 @@
+//! Whether a page is in use, by the maps that say so.
+
+use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes, pfs_page_of};
+use format::{Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+use catalog::{Fetched, fetch};
+
+/// What the maps say of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InUse {
+    /// It is allocated.
+    Yes,
+    /// It was freed: what it holds is of the past.
+    Freed,
+    /// Neither its PFS page nor its GAM page can be read.
+    Unknown,
+}
+
+/// Asks the maps, and keeps the last page of each.
+#[derive(Default)]
+pub(crate) struct Maps {
+    pfs: Option<(PageId, Option<Box<PageBytes>>)>,
+    gam: Option<(PageId, Option<Box<PageBytes>>)>,
+}
+
+impl Maps {
+    /// Whether a page is in use: by its PFS page, or if that is damaged, by the GAM page of its extent.
+    pub(crate) fn in_use(&mut self, source: &dyn PageSource, page: PageId) -> InUse {
+        let by_page = self.pfs(source, page);
+        let by_extent = self.gam(source, page);
+        match (by_page, by_extent) {
+            (Some(false), _) | (_, Some(false)) => InUse::Freed,
+            (Some(true), _) | (None, Some(true)) => InUse::Yes,
+            (None, None) => InUse::Unknown,
+        }
+    }
+
+    fn pfs(&mut self, source: &dyn PageSource, page: PageId) -> Option<bool> {
+        let map = PageId::new(page.file, pfs_page_of(page.page));
+        let bytes = kept(&mut self.pfs, source, map, PageType::Pfs)?;
+        let byte = pfs_bytes(Page::new(bytes))?.get((page.page % PFS_PAGES) as usize)?;
+        Some(PfsByte(*byte).is_allocated())
+    }
+
+    fn gam(&mut self, source: &dyn PageSource, page: PageId) -> Option<bool> {
+        let map = PageId::new(page.file, gam_page_of(page.page));
+        let bytes = kept(&mut self.gam, source, map, PageType::Gam)?;
+        // A set bit is a free extent.
+        Some(!bit(bitmap(Page::new(bytes))?, page.page % INTERVAL_PAGES / EXTENT_PAGES))
+    }
+}
+
+fn kept<'a>(
+    place: &'a mut Option<(PageId, Option<Box<PageBytes>>)>,
+    source: &dyn PageSource,
+    map: PageId,
+    kind: PageType,
+) -> Option<&'a PageBytes> {
+    if place.as_ref().is_none_or(|(at, _)| *at != map) {
+        let read = match fetch(source, map) {
+            Fetched::Sound(bytes) if Page::new(&bytes).header().kind() == Some(kind) => Some(bytes),
+            _ => None,
+        };
+        *place = Some((map, read));
+    }
+    place.as_ref().and_then(|(_, bytes)| bytes.as_deref())
+}

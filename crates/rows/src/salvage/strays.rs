@@ -1,0 +1,147 @@
+//! Leaf pages that name a unit and that nothing leads to.
+
+use std::collections::BinaryHeap;
+
+use format::protection::undo_torn_bits;
+use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+use super::freed::{InUse, Maps};
+
+/// Pages that are read at once.
+const BATCH: u32 = 64;
+
+/// A set of pages: one bit for each page of the files.
+#[derive(Clone, Debug, Default)]
+pub struct PageSet {
+    files: Vec<(u16, Vec<u64>)>,
+}
+
+impl PageSet {
+    /// An empty set of the pages of a source: a bit for each takes one byte of memory for 64 KB of the files.
+    pub fn of(source: &dyn PageSource) -> Self {
+        let bits = |pages: u32| vec![0; (pages as usize).div_ceil(64)];
+        Self { files: source.files().iter().map(|file| (file.file_id, bits(file.pages))).collect() }
+    }
+
+    /// Adds a page; false if it was there already. Pages outside the files are ignored.
+    pub fn insert(&mut self, page: PageId) -> bool {
+        let bits = self.files.iter_mut().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
+        let Some(word) = bits.and_then(|bits| bits.get_mut(page.page as usize / 64)) else { return false };
+        let bit = 1 << (page.page % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    /// Whether a page is in it.
+    pub fn contains(&self, page: PageId) -> bool {
+        let bits = self.files.iter().find(|(file, _)| *file == page.file).map(|(_, bits)| bits);
+        bits.and_then(|bits| bits.get(page.page as usize / 64)).is_some_and(|word| word & 1 << (page.page % 64) != 0)
+    }
+}
+
+/// A leaf page that nothing leads to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Stray {
+    /// The unit that its header names: position among those asked for.
+    pub unit: usize,
+    /// The page.
+    pub page: PageId,
+    /// Whether the maps say that it is in use; if not, neither of them can be read.
+    pub is_allocated: bool,
+}
+
+/// Strays of some units.
+#[derive(Clone, Debug, Default)]
+pub struct Strays {
+    /// The first of them, by unit and page.
+    pub found: Vec<Stray>,
+    /// There are more after the last of these.
+    pub is_cut: bool,
+    /// Leaf pages of these units that were freed, by the maps: rows of the past, which are not looked at.
+    pub freed: u64,
+}
+
+/// Reads all pages that are not `reached`, and finds the leaf pages whose headers name one of `units`, after `from` by unit and
+/// page. At most `most` are kept.
+pub fn strays(
+    source: &dyn PageSource,
+    units: &[AllocUnitId],
+    reached: &PageSet,
+    from: Option<Stray>,
+    most: usize,
+) -> Strays {
+    let mut by_id: Vec<(AllocUnitId, usize)> = units.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    by_id.sort_unstable_by_key(|(id, _)| id.0);
+    let mut found = BinaryHeap::new();
+    let mut strays = Strays::default();
+    let mut maps = Maps::default();
+    let mut buffer = vec![0; BATCH as usize * PAGE_BYTES];
+    for file in source.files() {
+        let mut at = 0;
+        while at < file.pages {
+            let first = PageId::new(file.file_id, at);
+            let count = BATCH.min(file.pages - at);
+            at += count;
+            let is_wanted = (0..count).any(|offset| !reached.contains(PageId::new(first.file, first.page + offset)));
+            let Some(room) = buffer.get_mut(..count as usize * PAGE_BYTES) else { continue };
+            if !is_wanted {
+                continue;
+            }
+            // Pages that cannot be read are of no known unit: the check reports them.
+            let read = source.read(first, room).unwrap_or_else(|_| one_by_one(source, first, room));
+            for (offset, bytes) in (0..).zip(room.chunks_exact_mut(PAGE_BYTES).take(read)) {
+                let page = PageId::new(first.file, first.page + offset);
+                let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>().filter(|_| !reached.contains(page)) else {
+                    continue;
+                };
+                let Some(unit) = named(bytes, page, &by_id) else { continue };
+                let is_allocated = match maps.in_use(source, page) {
+                    InUse::Freed => {
+                        strays.freed += 1;
+                        continue;
+                    }
+                    InUse::Yes => true,
+                    InUse::Unknown => false,
+                };
+                let stray = Stray { unit, page, is_allocated };
+                if from.is_some_and(|from| (stray.unit, stray.page) <= (from.unit, from.page)) {
+                    continue;
+                }
+                found.push(stray);
+                if found.len() > most {
+                    found.pop();
+                    strays.is_cut = true;
+                }
+            }
+        }
+    }
+    strays.found = found.into_sorted_vec();
+    strays
+}
+
+/// The unit that a leaf page with rows names, if it is one of these.
+fn named(bytes: &mut PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Option<usize> {
+    let header = Page::new(bytes).header();
+    if header.kind() != Some(PageType::Data) || header.level != 0 || header.page_id() != page {
+        return None;
+    }
+    let id = header.alloc_unit();
+    let at = by_id.binary_search_by_key(&id.0, |(id, _)| id.0).ok()?;
+    undo_torn_bits(bytes);
+    by_id.get(at).filter(|_| Page::new(bytes).header().slot_count.get() > 0).map(|(_, unit)| *unit)
+}
+
+/// Reads page by page where a larger read failed. A page that cannot be read is left zero.
+fn one_by_one(source: &dyn PageSource, first: PageId, room: &mut [u8]) -> usize {
+    let mut pages = 0;
+    for (offset, bytes) in (0..).zip(room.chunks_exact_mut(PAGE_BYTES)) {
+        match source.read_page(PageId::new(first.file, first.page + offset)) {
+            Some(read) => bytes.copy_from_slice(read.as_slice()),
+            None => bytes.fill(0),
+        }
+        pages += 1;
+    }
+    pages
+}
