@@ -9,7 +9,7 @@ use format::types::xtype;
 use format::{PAGE_BYTES, Page, PageId, PageType};
 use source::PageSource;
 
-use super::{ColumnSource, CountBasis, KeyBound, KeyValue, LostRows, Loss, RecoverableColumn, WhichRows};
+use super::{ColumnSource, CountBasis, KeyBound, KeyValue, Loss, LostRows, RecoverableColumn, WhichRows};
 use crate::salvage::index_columns::{Origin, key_columns, sources};
 use crate::salvage::leaf::LeafScratch;
 use crate::salvage::tree::{by_links, each_leaf, edge_row};

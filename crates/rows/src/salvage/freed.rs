@@ -1,6 +1,8 @@
 //! Whether a page is in use, by the maps that say so.
 
-use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes, pfs_page_of};
+use format::allocation::{
+    EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes, pfs_page_of,
+};
 use format::{Page, PageBytes, PageId, PageType};
 use source::PageSource;
 

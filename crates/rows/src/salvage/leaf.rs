@@ -75,5 +75,8 @@ pub(crate) fn is_row(record: &Record<'_>) -> bool {
 /// Whether a page is a leaf with rows of this unit.
 pub(crate) fn is_leaf_of(bytes: &PageBytes, page: PageId, unit: AllocUnitId) -> bool {
     let header = Page::new(bytes).header();
-    header.kind() == Some(PageType::Data) && header.level == 0 && header.alloc_unit() == unit && header.page_id() == page
+    header.kind() == Some(PageType::Data)
+        && header.level == 0
+        && header.alloc_unit() == unit
+        && header.page_id() == page
 }

@@ -1,8 +1,8 @@
 use catalog::{Database, Rowset, UnitKind};
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use lab::{Version, orders};
-use rows::{Column, Place, Table};
 use rows::loss::{ColumnSource, CountBasis, WhichRows, losses};
+use rows::{Column, Place, Table};
 use source::{MemoryFiles, PageSource};
 
 /// The `orders` schema in memory.
@@ -40,7 +40,8 @@ fn table(database: &Database, name: &str) -> Table {
 /// The leaf pages of a table in the order of the file, each with the first and last order id on it.
 fn leaves(files: &MemoryFiles, database: &Database, table: &Table) -> Vec<(PageId, i64, i64)> {
     let rowset = &database.rowsets[table.partitions[0]];
-    let unit = rowset.units.iter().map(|unit| &database.units[*unit]).find(|unit| unit.kind == UnitKind::InRow).unwrap();
+    let unit =
+        rowset.units.iter().map(|unit| &database.units[*unit]).find(|unit| unit.kind == UnitKind::InRow).unwrap();
     let mut leaves = Vec::new();
     for number in 0..files.files()[0].pages {
         let id = PageId::new(1, number);
