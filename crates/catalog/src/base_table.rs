@@ -4,7 +4,7 @@ use format::RecordId;
 use source::PageSource;
 
 use crate::database::Database;
-use crate::layout::RowsetColumn;
+use crate::layout::{Level, RowsetColumn, Stored};
 use crate::load::place_of_rowset;
 use crate::rows::scan;
 
@@ -31,6 +31,24 @@ pub fn read_base_table(
     columns: &[&'static str],
     mut visit: impl FnMut(RecordId, &[Option<&[u8]>]),
 ) -> Result<(), Unread> {
+    read_base_table_stored(source, database, object_id, columns, |at, stored| {
+        let values: Vec<Option<&[u8]>> = stored.iter().map(Stored::plain).collect();
+        visit(at, &values);
+    })
+}
+
+/// The same with what each row holds for the columns, so that values stored off the row can be followed
+/// ([`crate::off_row_value`]).
+///
+/// # Errors
+/// [`Unread`]; `visit` may have been called with some of the rows.
+pub fn read_base_table_stored(
+    source: &dyn PageSource,
+    database: &Database,
+    object_id: i32,
+    columns: &[&'static str],
+    mut visit: impl FnMut(RecordId, &[Stored<'_>]),
+) -> Result<(), Unread> {
     let rowset = database.table_rowsets(object_id).next().ok_or(Unread::NoTable)?;
     let names = database.columns.get(&object_id).ok_or(Unread::NoTable)?;
     let place = |name: &&'static str| -> Result<&RowsetColumn, Unread> {
@@ -42,7 +60,7 @@ pub fn read_base_table(
     let place = place_of_rowset(database, rowset, rowset.expansion.as_ref());
     let place = place.filter(|place| is_readable || place.start.is_nowhere()).ok_or(Unread::Incomplete)?;
     let (bad_records, fault) = scan(source, place, |at, record| {
-        let values: Vec<Option<&[u8]>> = places.iter().map(|column| column.leaf_bytes(&record)).collect();
+        let values: Vec<Stored<'_>> = places.iter().map(|column| column.stored(Level::Leaf, &record)).collect();
         visit(at, &values);
     });
     if bad_records > 0 || fault.is_some() { Err(Unread::Incomplete) } else { Ok(()) }

@@ -62,6 +62,11 @@ impl Constraint {
         self.status & status::DISABLED == 0
     }
 
+    /// Whether replication agents are held to it too.
+    pub fn is_for_replication(&self) -> bool {
+        self.status & status::NOT_FOR_REPLICATION == 0
+    }
+
     /// Whether its status has undocumented bits, which may mean anything.
     pub fn has_unknown_status(&self) -> bool {
         self.status & !status::KNOWN != 0

@@ -49,6 +49,16 @@ pub enum Stored<'a> {
     Complex(&'a [u8]),
 }
 
+impl<'a> Stored<'a> {
+    /// The bytes of a value that is plainly there.
+    pub fn plain(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Plain(bytes) => Some(bytes),
+            Self::Null | Self::Absent | Self::Complex(_) => None,
+        }
+    }
+}
+
 /// A column in the storage of a rowset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowsetColumn {
@@ -156,10 +166,7 @@ impl RowsetColumn {
 
     /// The column's plainly stored bytes in a leaf record: `None` when NULL, not stored or complex.
     pub fn leaf_bytes<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
-        match self.stored(Level::Leaf, record) {
-            Stored::Plain(bytes) => Some(bytes),
-            Stored::Null | Stored::Absent | Stored::Complex(_) => None,
-        }
+        self.stored(Level::Leaf, record).plain()
     }
 
     fn key_column(&self, level: Level) -> KeyColumn {

@@ -16,13 +16,14 @@ mod database;
 mod encryption;
 mod layout;
 mod load;
+mod off_row;
 mod partitions;
 mod row_counts;
 mod rows;
 mod size;
 mod whole;
 
-pub use base_table::{Unread, read_base_table};
+pub use base_table::{Unread, read_base_table, read_base_table_stored};
 pub use chain::{ChainFault, Fetched, fetch};
 pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
@@ -32,5 +33,6 @@ pub use database::{
 };
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::load;
+pub use off_row::off_row_value;
 pub use partitions::{Boundary, PartitionFunction, Partitioned};
 pub use row_counts::set_row_counts;

@@ -36,6 +36,8 @@ pub struct PartitionFunction {
 pub struct Partitioned {
     /// Its partition function, by id.
     pub function_id: i32,
+    /// Its partition scheme, by id.
+    pub scheme_id: i32,
     /// The column of the table whose value determines the partition.
     pub column_id: u32,
 }
@@ -165,9 +167,10 @@ fn partitioned(
         }
     });
     let of = |(index, scheme): (&(i32, i32), &Option<i32>)| {
-        let function_id = (*function_of.get(scheme.as_ref()?)?)?;
+        let scheme_id = (*scheme)?;
+        let function_id = (*function_of.get(&scheme_id)?)?;
         let column_id = (*columns.get(index)?)?;
-        Some((*index, Partitioned { function_id, column_id }))
+        Some((*index, Partitioned { function_id, scheme_id, column_id }))
     };
     scheme_of.iter().filter_map(of).collect()
 }

@@ -1,4 +1,57 @@
 //! T-SQL that defines the objects of a database, from its catalog.
+//!
+//! [`Definitions`] has what only definitions need of the catalog; [`Script`] writes statements from both. What the catalog
+//! does not give stands in the script as a comment: nothing is guessed.
 
 // Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
+
+mod columns;
+mod constraints;
+mod definitions;
+mod indexes;
+mod modules;
+mod names;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use definitions::{ColumnFacts, Definitions, IndexFacts, ModuleText, UserType};
+pub use modules::Module;
+pub use names::{comment, quote, quote_text};
+
+use catalog::Database;
+
+/// Writes statements for the objects of a database. Each ends with a line break and has no `GO` behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Script<'a> {
+    database: &'a Database,
+    definitions: &'a Definitions,
+}
+
+impl<'a> Script<'a> {
+    /// A writer for `database`.
+    pub fn new(database: &'a Database, definitions: &'a Definitions) -> Self {
+        Self { database, definitions }
+    }
+
+    /// `[dbo].[Orders]`; `None` for an object that is not in the catalog.
+    pub fn table_name(&self, object_id: i32) -> Option<String> {
+        let object = self.database.objects.get(&object_id)?;
+        Some(format!("{}.{}", quote(self.database.schema_name(object)), quote(&object.name)))
+    }
+
+    /// The quoted name of a column of a table; `None` if the catalog does not have it.
+    pub fn column_name(&self, object_id: i32, column_id: u32) -> Option<String> {
+        let columns = self.database.columns.get(&object_id)?;
+        columns.iter().find(|column| column.id == column_id).map(|column| quote(&column.name))
+    }
+
+    /// The filegroup with this id; `None` if its name is not known.
+    fn filegroup(&self, id: u16) -> Option<String> {
+        const PRIMARY: u16 = 1;
+        let known = self.database.filegroups.iter().find(|group| group.id == id).map(|group| quote(&group.name));
+        let space = || self.definitions.data_spaces.get(&i32::from(id)).map(|name| quote(name));
+        known.or_else(space).or_else(|| (id == PRIMARY).then(|| "[PRIMARY]".to_owned()))
+    }
+}

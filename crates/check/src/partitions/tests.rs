@@ -87,7 +87,8 @@ fn database(partitions: i32, boundaries: Vec<Boundary>) -> Database {
     }
     let function = PartitionFunction { name: "pf".to_owned(), candidates: vec![boundaries] };
     database.partition_functions = BTreeMap::from([(FUNCTION, function)]);
-    database.partitioned = BTreeMap::from([((TABLE, 0), Partitioned { function_id: FUNCTION, column_id: 1 })]);
+    database.partitioned =
+        BTreeMap::from([((TABLE, 0), Partitioned { function_id: FUNCTION, scheme_id: 1, column_id: 1 })]);
     database
 }
 

@@ -99,5 +99,5 @@ pub fn partition(database: &mut Database, boundary: i32) {
     let value = Boundary { info: TypeInfo::from_ti(xtype::INT.into()), value: Some(boundary.to_le_bytes().into()) };
     let function = PartitionFunction { name: "by id".to_owned(), candidates: vec![vec![value]] };
     database.partition_functions.insert(FUNCTION, function);
-    database.partitioned.insert((object_id, 1), Partitioned { function_id: FUNCTION, column_id: 1 });
+    database.partitioned.insert((object_id, 1), Partitioned { function_id: FUNCTION, scheme_id: 1, column_id: 1 });
 }

@@ -1,0 +1,29 @@
+//! Names, texts and comments in T-SQL.
+
+/// A name in brackets, as `QUOTENAME` writes it.
+///
+/// ```
+/// assert_eq!(script::quote("odd]name"), "[odd]]name]");
+/// ```
+pub fn quote(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
+/// A Unicode text in quotes.
+///
+/// ```
+/// assert_eq!(script::quote_text("O'Neil"), "N'O''Neil'");
+/// ```
+pub fn quote_text(text: &str) -> String {
+    format!("N'{}'", text.replace('\'', "''"))
+}
+
+/// A comment that no name from a file can end, on one line.
+///
+/// ```
+/// assert_eq!(script::comment("a */ DROP TABLE"), "/* a * / DROP TABLE */");
+/// ```
+pub fn comment(text: &str) -> String {
+    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    format!("/* {} */", text.replace("*/", "* /").replace("/*", "/ *"))
+}
