@@ -10,9 +10,9 @@ from project import (LICENCE, NAME, PROGRAM, ROOT, cargo, commit, epoch, library
                      version)
 from targets import PROFILE
 
-# Of the parts of the standard library that name none.
+# The licence of the parts of the standard library that name none.
 LIBRARY_LICENCE = "MIT OR Apache-2.0"
-# Of the names below it.
+# The namespace of the names below it.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, NAME)
 
 

@@ -32,7 +32,7 @@ const COMPRESSED: u8 = 1;
 pub(crate) struct Image {
     hash: [u8; 8],
     kind: Kind,
-    /// Of the first row.
+    /// Offset of the first row.
     pub(crate) slot: u16,
     /// In the row; how many rows, for [`Kind::Rows`].
     offset: u16,

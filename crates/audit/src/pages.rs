@@ -165,7 +165,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What the last record wrote against the page. Of the boot page and of file headers much is written without a record.
+    /// Compares what the last record wrote with the page. Much of the boot page and of file headers is written without a record.
     fn image(&mut self, page: PageId, bytes: &mut PageBytes, lsn: Lsn, unit: AllocUnitId) {
         let Some(entry) = self.table.get(page).copied() else { return };
         let is_apart = matches!(FixedPage::at(page), Some(FixedPage::Boot | FixedPage::FileHeader));

@@ -68,7 +68,7 @@ pub(crate) trait CheckList: Sync {
     /// What the checks keep in a thread at most besides sums per unit, in bytes.
     fn bytes_per_thread(database: &Database) -> u64;
 
-    /// Sums without any page, of so many units.
+    /// Sums without any page, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
     /// The checks that want pages and rows of a unit.

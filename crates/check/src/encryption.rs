@@ -194,7 +194,7 @@ impl Pass<'_> {
             }
             self.linked.insert(neighbor);
             let Some(mut bytes) = self.source.read_page(neighbor) else {
-                // Of a file that was not given, or not read, which is noted; or it was cut off when the file shrank.
+                // Its file was not given or not read, which is noted; or it was cut off when the file shrank.
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };

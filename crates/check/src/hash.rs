@@ -27,7 +27,7 @@ pub(crate) struct Hasher<'k> {
 /// neighbors do not run into each other.
 type Role = usize;
 
-/// The last word of a value, of so many bytes from 0 to 8, has their number as its role. This one is not the last.
+/// The last word of a value has 0 to 8 bytes, and their number as its role. This one is not the last.
 const INNER: Role = 10;
 /// NULL is an end that no value has.
 const NULL: Role = 9;
@@ -151,7 +151,7 @@ pub(crate) struct RowHashes {
 }
 
 impl RowHashes {
-    /// Begins with so many rows without a value.
+    /// Begins with this number of rows without a value.
     pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
         self.keys = hash.words;
         self.states.clear();

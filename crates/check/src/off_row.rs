@@ -28,7 +28,7 @@ enum Expects {
     Root,
     /// So many bytes of the value.
     Data(u64),
-    /// A node of this level, with so many bytes below it.
+    /// A node of this level, with the number of bytes below it.
     Node(u16, u64),
 }
 

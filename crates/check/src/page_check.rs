@@ -38,7 +38,7 @@ pub(crate) trait PageCheck: Default + Sync {
         0
     }
 
-    /// Sums without any page, of so many units.
+    /// Sums without any page, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
     /// Whether pages of this unit are looked at. Asked once per unit, before the sweep.

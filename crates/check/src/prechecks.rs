@@ -41,7 +41,7 @@ impl Ended {
         Self(findings(source, database).iter().filter_map(Finding::object_id).collect())
     }
 
-    /// Whether an owner is one of them. Without the row of its rowset, the id of its unit tells.
+    /// Whether an owner is one of them. If the row of its rowset is missing, the id of its unit decides.
     pub(crate) fn contains(&self, owner: &Owner) -> bool {
         let is_of = |object_id: &i32| {
             let unit = AllocUnitId::from_header(0, object_id.cast_unsigned());
@@ -50,7 +50,7 @@ impl Ended {
         self.0.iter().any(is_of)
     }
 
-    /// Whether a finding says more than a server would. What it says of other tables is told all the same.
+    /// Whether a finding goes beyond what a server reports here. Findings in other tables stay.
     pub(crate) fn leaves_out(&self, finding: &Finding) -> bool {
         if self.0.is_empty() {
             return false;

@@ -101,7 +101,7 @@ pub(crate) trait RowCheck: Default + Sync {
         0
     }
 
-    /// Sums without any row, of so many units.
+    /// Sums without any row, for this number of units.
     fn sums(&self, units: usize) -> Self::Sums;
 
     /// Whether rows of this unit are looked at. Asked once per unit, before the sweep.

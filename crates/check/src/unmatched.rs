@@ -26,7 +26,7 @@ const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
 /// What a batch has room for on each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Of the memory for facts, bytes that cells and rows of a batch may take each: with their hashes and counts, doubled while
+/// Bytes of the memory for facts that a cell and a row of a batch may take: with their hashes and counts, doubled while
 /// tables grow.
 const FACT_BYTES_PER_CELL: u64 = 64;
 const FACT_BYTES_PER_ROW: u64 = 512;
@@ -43,7 +43,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// For so many rows of both sides, if facts may take `bytes`.
+    /// For this number of rows on both sides, if facts may take `bytes`.
     pub(crate) fn within(bytes: usize, rows: u64, listed: usize) -> Self {
         let bytes = bytes as u64;
         let most_cells = (bytes / FACT_BYTES_PER_CELL).max(MIN_CELLS);
@@ -90,8 +90,8 @@ struct Alike {
     before: [u64; 2],
 }
 
-/// Of rows with one hash, those that one side has more of: the last. `each` calls its argument with all rows of both sides,
-/// each time in the same order.
+/// Finds the rows that one side has more of: if several have one hash, the last of them. `each` calls its argument with all
+/// rows of both sides, each time in the same order.
 ///
 /// # Errors
 /// The first of `each`.

@@ -127,7 +127,7 @@ pub(crate) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Nothing read yet, of a run of so many units.
+    /// Nothing read yet, in a run of this number of units.
     pub(crate) fn new(hash: &'a FactHash, space: &'a TempStore, units: usize, from: &'a mut dyn Read) -> Self {
         Self { hash, space, units, from, frame: Vec::new(), taken: 0, frames: 0, read: 0 }
     }
@@ -163,7 +163,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads so many bytes.
+    /// Reads this number of bytes.
     pub(crate) fn take(&mut self, mut length: usize, mut visit: impl FnMut(&[u8])) -> Result<(), SumsError> {
         while length > 0 {
             if self.taken == self.frame.len() {

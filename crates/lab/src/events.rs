@@ -123,7 +123,7 @@ impl Story {
                 unpaired_begins += 1;
             }
         }
-        // Of one moment a begin comes before its end.
+        // At one moment, a begin comes before its end.
         marks.sort_by_key(|mark| (mark.at_ms, mark.database_id, mark.is_end));
         Self { checkpoints, unpaired_begins, unpaired_ends, tracks_causality, marks }
     }

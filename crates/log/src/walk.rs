@@ -263,7 +263,7 @@ impl<'l> Walk<'l> {
     /// The end of the log at the next block, which has this fault.
     fn ended(&self, placed: PlacedVlf, fault: BlockFault) -> Result<End, LogError> {
         let mut later = LaterBlocks { count: 0, reach_bytes: 0 };
-        // Of the first block only its first sector is skipped: it may have any size.
+        // Only the first sector of the first block is skipped, as the block may have any size.
         let (mut from, mut before) = (self.next + SECTOR_BYTES as u64, SECTOR_BYTES as u64);
         for (index, placed) in self.log.run().iter().enumerate().skip(self.at) {
             if index > self.at {

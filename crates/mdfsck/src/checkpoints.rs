@@ -45,7 +45,7 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 }
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
-    // Of a folder no backups: some of them have no boot page, and reading them takes time.
+    // Backups in a folder are left out: some have no boot page, and reading them takes time.
     let is_wanted = |path: &Path| {
         let wanted = |kind: &FileKind| matches!(kind, FileKind::Log | FileKind::Data { file_id: 1, .. });
         content(path).is_ok_and(|content| match content {

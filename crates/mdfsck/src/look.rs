@@ -153,7 +153,7 @@ fn show_catalog(
     gaps.iter().for_each(warn);
     let status = if gaps.is_empty() { 0 } else { Failure::UNABLE };
     output::print(|out| {
-        // Of a catalog that cannot be found there is nothing to say.
+        // There is nothing to show if the catalog cannot be found.
         if database.boot.is_some() && !database.is_encrypted {
             write(&database, out)?;
         }

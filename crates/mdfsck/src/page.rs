@@ -14,8 +14,8 @@ use crate::failure::{Failure, report_read_faults, warn};
 use crate::output;
 use crate::recover::{self, Outcome};
 
-/// Parses `1:153`, as people and messages write it: `(1:153)`, `1,153` as DBCC PAGE takes it, `1 153`. Of the address of a row,
-/// `(1:153:2)`, the page counts.
+/// Parses `1:153`, as people and messages write it: `(1:153)`, `1,153` as DBCC PAGE takes it, `1 153`. The address of a row,
+/// `(1:153:2)`, names its page.
 pub(crate) fn address(text: &str) -> Result<PageId, String> {
     let wrong = || "a page address is FILE:PAGE, for example 1:153".to_owned();
     let bare = text.trim();

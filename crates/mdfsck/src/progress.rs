@@ -47,7 +47,7 @@ impl Place<'_> {
     }
 }
 
-/// The listener for `kind`. Of databases that are checked side by side only the start of each is told.
+/// The listener for `kind`. If databases are checked side by side, it reports only the start of each.
 pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn Progress> {
     if let (ProgressKind::Lines | ProgressKind::Json, Some(place)) = (kind, place) {
         place.announce(kind == ProgressKind::Json);

@@ -34,13 +34,13 @@ pub(crate) fn style(output: Option<&Path>) -> Style {
 /// Colors are for terminals that have them, unless NO_COLOR or CLICOLOR=0 is set.
 fn has_color() -> bool {
     let is_unwanted = anstyle_query::no_color() || anstyle_query::clicolor() == Some(false);
-    // Where the console of Windows must be told, and refuses, there are none.
+    // No colours if a Windows console refuses to switch them on.
     let has_escapes = || anstyle_query::windows::enable_ansi_colors().unwrap_or(true);
     !is_unwanted && anstyle_query::term_supports_color() && has_escapes()
 }
 
-/// Writes a summary with the commands that show more, made of those of this one. Of one of several databases it is short: their
-/// table follows.
+/// Writes a summary, with the commands that show more. If there are several databases it is short, since their table
+/// follows.
 pub(crate) fn write_summary(
     report: &check::Report,
     view: View,

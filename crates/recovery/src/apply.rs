@@ -213,7 +213,7 @@ impl Recovery {
     }
 }
 
-/// Of pages with their last records, keeps those that may lack some, with their LSNs on disk; zero of those that cannot be
+/// Keeps the pages that may lack some of their records, with their LSNs on disk, or zero for those that cannot be
 /// read. Returns pages that are newer than the end of the log, [`MAX_NEWER`] at most.
 fn keep_lacking(
     source: &dyn PageSource,

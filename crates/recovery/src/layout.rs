@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of this type whose rows have a fixed part of so many bytes.
+    /// A page of this type whose rows have a fixed part of this many bytes.
     fn page(kind: PageType, pminlen: u16) -> PageBytes {
         let mut bytes = [0; PAGE_BYTES];
         (bytes[0], bytes[1]) = (1, kind as u8);

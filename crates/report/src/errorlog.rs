@@ -14,7 +14,7 @@ pub struct Statement<'a> {
     pub who: &'a str,
     /// WITH NO_INFOMSGS.
     pub no_infomsgs: bool,
-    /// WITH DATA_PURITY, in so many words.
+    /// WITH DATA_PURITY was asked for.
     pub data_purity: bool,
 }
 

@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 /// The start of docs/checks.md.
 const PREFACE: &str = "# The checks
 
-Generated from the registry (`crates/check/src/registry/table.rs`) by `mdfsck explain --all --markdown`; do not edit.
+Generated from the registry (`crates/check/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
 
 Each check has an id that is never reused, and the number and text of the message by which DBCC CHECKDB reports the same
 damage. `<...>` stands for what a message inserts. All findings have level 16.

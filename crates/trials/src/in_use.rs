@@ -23,7 +23,7 @@ use crate::mutate::Random;
 /// Versions whose databases the lab can use.
 const VERSIONS: [Version; 4] = [Version::V706, Version::V852, Version::V904, Version::V957];
 
-/// A random workload of at most so many transactions.
+/// A random workload with at most this many transactions.
 pub fn spec(random: &mut Random, transactions: usize) -> Spec {
     let verify = [PageVerify::Checksum, PageVerify::Checksum, PageVerify::Torn, PageVerify::None];
     let vlf_bytes = [0x14000, 0x20000, 0x3E000, 0x80000];

@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages};
 
-/// A trial may take so many times as long as the sound database.
+/// A trial may take this many times as long as the sound database.
 pub(crate) const SLOWER: u32 = 10;
 /// Below this it is never called a hang: the machine may have had something else to do.
 pub(crate) const SLACK: Duration = Duration::from_millis(300);

@@ -29,12 +29,12 @@ pub struct Layout {
     pub vlfs: Vec<Part>,
     /// In the order of the log.
     pub blocks: Vec<Part>,
-    /// Of all records.
+    /// The LSNs of all records.
     pub lsns: Vec<Lsn>,
 }
 
 impl Layout {
-    /// Of a log of one file.
+    /// The layout of a log of one file.
     pub fn of(log: &Log) -> Self {
         let part = |vlf: &Vlf| Part { at: vlf.offset as usize, bytes: vlf.bytes as usize };
         let vlfs = log.files().iter().flat_map(|file| file.vlfs.iter().map(part)).collect();

@@ -47,7 +47,7 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["hours", "short"])]
     count: Option<u64>,
 
-    /// Go on for so many hours, divided among the campaigns
+    /// Go on for this many hours, divided among the campaigns
     #[arg(long, conflicts_with = "short")]
     hours: Option<f64>,
 

@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
     FalseAlarm(String),
     /// A panic.
     Panicked,
-    /// Took too long: so many seconds.
+    /// Took too long: the seconds it took.
     Hung(f64),
     /// Took more memory than was granted and a twentieth on top.
     Exceeded(String),

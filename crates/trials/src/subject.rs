@@ -19,7 +19,7 @@ const TRIALS_PER_DATABASE: u64 = 50;
 const KEPT: usize = 12;
 /// Larger ones are left out: a trial should take some milliseconds.
 const MOST_BYTES: usize = 6 << 20;
-/// One in so many is a specimen, which has one of everything; the others are random.
+/// Every how many databases one is a specimen, which has one of everything; the others are random.
 const SPECIMEN_EVERY: u64 = 4;
 /// Rows of a hundred that a table had at the earlier time.
 const EARLIER_ROWS: u64 = 97;

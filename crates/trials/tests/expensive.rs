@@ -124,8 +124,8 @@ fn an_endless_computed_column_is_not_verified() {
     assert_eq!([what.as_str(), scope.as_str()], ["persisted computed columns", "t.computed"]);
 }
 
-/// Of the rows of a page the first are evaluated, until its steps are taken: which they are is the same for every way, and
-/// so are the violations among them.
+/// The first rows of a page are evaluated until its steps are used up: they are the same rows whatever the way, and so are
+/// the violations among them.
 #[test]
 fn a_page_is_evaluated_as_far_as_its_steps_reach() {
     let long = format!("replicate('a',[a]*(4)) like '%{}b%'", "_".repeat(4));

@@ -7,7 +7,7 @@ use lab::description::{DEFAULT_COLLATION, Description, Filegroup, Table};
 use lab::{PageVerify, Version};
 use source::DataFiles;
 
-/// The mean of so many runs: the system counts processor time in hundredths of a second, which is 10 ns of each of a million
+/// The mean of this many runs: the system counts processor time in hundredths of a second, which is 10 ns of each of a million
 /// rows in one run.
 const RUNS: u32 = 20;
 

@@ -47,9 +47,9 @@ const RECORD: usize = 128 * SECTOR;
 /// The version of the container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Container {
-    /// Of SQL Server 2008.
+    /// As SQL Server 2008 writes it.
     Version1,
-    /// Of SQL Server 2008 R2 and later.
+    /// As SQL Server 2008 R2 and later write it.
     Version2,
 }
 

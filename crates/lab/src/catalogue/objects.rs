@@ -20,7 +20,7 @@ const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
 const PRIMARY_KEY: i64 = 0x20;
 const FILTERED: i64 = 0x2_0000;
-/// Of unknown meaning; on every index from 2019 on.
+/// Its meaning is unknown; on every index from 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
 
 /// sysiscols.status.
@@ -57,9 +57,9 @@ const FILTER_USE: i64 = 5;
 pub(crate) struct TableIds {
     /// Foreign key to the referenced table and index, to its own columns, to the referenced columns.
     pub object: i32,
-    /// Of its primary key.
+    /// The id of its primary key.
     pub key: Option<i32>,
-    /// Of the DEFAULT constraints, by column.
+    /// The ids of the DEFAULT constraints, by column.
     pub defaults: Vec<Option<i32>>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Results {
 pub(crate) struct Subject {
     pub(crate) name: Option<String>,
     pub(crate) db_version: Option<u64>,
-    /// Of all files.
+    /// Bytes of all files.
     pub(crate) bytes: Option<u64>,
     pub(crate) rows: Option<u64>,
 }

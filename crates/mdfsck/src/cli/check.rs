@@ -17,8 +17,8 @@ pub(crate) struct CheckArguments {
     ///
     /// Files are known by content, in any order. Those of one database belong together: data files with their logs; a full
     /// backup with all its stripes, a differential and the log backups that follow, as the database that RESTORE would make of
-    /// them. If there are several databases, each is checked, and a table of all follows. Of the backups of one database in a
-    /// folder, the newest full backup is checked with its newest differential; the others are named. Subfolders are not
+    /// them. If there are several databases, each is checked, and a table of all follows. If a folder has several backups of one
+    /// database, the newest full backup is checked with its newest differential; the others are named. Subfolders are not
     /// searched. '-' reads a backup from standard input and keeps it in a temporary file first.
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,

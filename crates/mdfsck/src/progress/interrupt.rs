@@ -9,7 +9,7 @@ use signal_hook::{flag, low_level};
 
 use super::{TICK, replace_bar};
 
-/// Clears the bar when the process is told to end, and ends it as the signal would have. A second signal ends it at once.
+/// On SIGINT or SIGTERM, clears the bar and ends the process as the signal would have. A second signal ends it at once.
 pub(super) fn clear_bar_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

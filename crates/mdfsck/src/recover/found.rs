@@ -142,7 +142,7 @@ impl Search {
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
-        // Of several files some may not have been written yet.
+        // Some of several files may not have been written yet.
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);
             if let Err(error) = Log::open(&found.logs) {

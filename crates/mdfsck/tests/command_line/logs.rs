@@ -75,7 +75,7 @@ pub(crate) fn with_logs() -> Vec<(&'static str, Test)> {
             fs::copy(folder.join(log), folder.join("copy.ldf"))?;
             refused(&check(&[data, log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
             refused(&mdfsck(folder, &["log", log, "copy.ldf"]), 8, &["copy.ldf", "same file ID 2"])?;
-            // Of the same database, from another moment: here of before the checkpoint that the boot page names.
+            // A log of the same database from another moment: from before the checkpoint that the boot page names.
             let done = mdfsck(folder, &["lab", "crash", "early", "--seed", "5", "--after", "20"]);
             ensure(done.status.success(), text(&done.stderr))?;
             refused(&check(&[data, "early/workload_log.ldf"]), 8, &["of another moment", "--no-log"])

@@ -196,7 +196,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = mdfsck(folder, &["check", "all", "--table", "no_such_table"]);
             ensure(all.status.code() == Some(8), text(&all.stderr))?;
             ensure(text(&all.stdout).matches("NOT CHECKED").count() == 3, text(&all.stdout))?;
-            // Of two files one is the third file of a database, and nothing says which.
+            // One of the two files is the third file of a database, and nothing says which.
             let new = ["lab", "new", "two", "--size", "4MB", "--files", "2", "--seed", "9"];
             ensure(mdfsck(folder, &new).status.success(), "lab new")?;
             for entry in fs::read_dir(folder.join("two"))? {

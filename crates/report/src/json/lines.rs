@@ -44,7 +44,7 @@ pub(crate) struct Run<'a> {
     pub(crate) version: &'static str,
     /// Name of the database, as its boot page has it.
     pub(crate) database: &'a str,
-    /// Internal version of the database: 904 for SQL Server 2019. Of the label of the backup if the boot page is missing; null
+    /// Internal version of the database: 904 for SQL Server 2019. That of the backup's label if the boot page is missing; null
     /// if unknown.
     pub(crate) db_version: Option<u16>,
     /// Whether the files hold everything, without the log; null if that is not known.

@@ -96,7 +96,7 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         2593,
         "rows and pages of a table",
-        "So many rows in so many pages were counted. Rows on pages that could not be read are not among them.",
+        "The number of rows counted, and the number of pages they are on. Rows on pages that could not be read are not counted.",
         "The figure, if errors were found: compare it with what the table should have.",
         NOTHING,
     ),

@@ -221,8 +221,8 @@ impl<'s> Model<'s> {
         reached.zip(later.iter().find_map(|(first, _)| *first))
     }
 
-    /// The chain of a full backup, with at most this many steps if possible, and the number of its line. Of several lines it
-    /// is the one that the database went last.
+    /// The chain of a full backup, with at most this many steps if possible, and the number of its line: if there are
+    /// several, the one that the database followed last.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();

@@ -63,7 +63,7 @@ struct Collected {
 
 impl Collected {
     fn finish(self) -> ChainSet {
-        // Of several copies of a stripe a sound one counts.
+        // If there are several copies of a stripe, a sound one counts.
         let mut best: BTreeMap<u16, Stripe> = BTreeMap::new();
         let mut copies = Vec::new();
         for stripe in self.stripes {

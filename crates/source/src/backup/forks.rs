@@ -136,7 +136,7 @@ fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     parents
 }
 
-/// Of two statements about a fork that of the earlier point counts: what is before it both agree on.
+/// If two statements about a fork differ, the one with the earlier point counts: both agree on what is before it.
 fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Option<&'a String>, Lsn)) {
     let known = parents.entry(fork).or_insert(parent);
     if (parent.1, parent.0) < (known.1, known.0) {

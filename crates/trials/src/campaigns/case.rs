@@ -69,7 +69,7 @@ impl Case<'_> {
         }
     }
 
-    /// The findings are those of a run that nothing disturbs; what else there is may lack, if that is told. Or it is refused
+    /// The findings are those of a run that nothing disturbs; the rest may be missing if that is reported. Or it is refused
     /// before anything was read.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();

@@ -16,7 +16,7 @@ use trials::in_use::{self, Recovered, contents, differences, in_memory, live_row
 
 /// Transactions of a workload at the most.
 const TRANSACTIONS: usize = 120;
-/// One crash in so many is recovered by the program too, in all ways.
+/// Every how many crashes one is recovered by the program too, in all ways.
 const COMMANDS_EVERY: u64 = 5;
 /// Memory of recoveries, in bytes: one keeps everything there, one needs temporary files and has no table of pages.
 pub(crate) const GRANTS: [u64; 2] = [64 << 20, 1 << 12];

@@ -9,7 +9,7 @@ use crate::mutant::{Damage, Mutant, drawn};
 use crate::rules;
 use crate::subject::Subject;
 
-/// One in so many keeps the checksum that no longer fits.
+/// Every how many mutants one keeps the checksum that no longer fits.
 const STALE_EVERY: usize = 8;
 
 /// A field to be changed, and the values that other places give it.

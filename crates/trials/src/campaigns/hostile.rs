@@ -15,7 +15,7 @@ use crate::subject::Subject;
 const TIME: Duration = Duration::from_millis(100);
 /// No input may take longer.
 const LIMIT: Duration = Duration::from_secs(20);
-/// And none goes on after so many.
+/// None goes on after this number.
 const MOST: u64 = 5_000;
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

@@ -24,7 +24,7 @@ use trials::log_layout::Layout;
 const TRIALS_PER_DATABASE: u64 = 100;
 /// Transactions of a workload at the most.
 const TRANSACTIONS: usize = 40;
-/// One log in so many is given to the program too.
+/// Every how many logs one is given to the program too.
 const COMMANDS_EVERY: u64 = 100;
 /// No recovery of a small database takes longer.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -33,7 +33,7 @@ const EMPTY_PAGES: usize = 32;
 /// Bytes in front of each change: page, offset, how many bytes follow.
 const CHANGE_HEADER: usize = 5;
 
-/// `base`, or a file of almost nothing, with changes: each is u16 page, u16 offset, u8 length, and so many bytes. The
+/// `base`, or a file of almost nothing, with changes: each is u16 page, u16 offset, u8 length, and that number of bytes. The
 /// protection of each changed page is made right; otherwise nothing would look further.
 fn changed(base: Option<&MemoryFiles>, bytes: &[u8]) -> Option<MemoryFiles> {
     let empty;

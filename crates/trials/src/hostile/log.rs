@@ -36,7 +36,7 @@ static IN_USE: LazyLock<Option<InUse>> = LazyLock::new(|| {
 });
 
 /// The log of a small database, changed as `bytes` say, opened and read to its end, with its transactions and checkpoints.
-/// Each change is u16 part, u16 offset, u8 length, and so many bytes; the checksum of a changed block is made right.
+/// Each change is u16 part, u16 offset, u8 length, and that number of bytes; the checksum of a changed block is made right.
 pub fn log_file(bytes: &[u8]) {
     let Some(file) = IN_USE.as_ref().and_then(|used| Temporary::write(&changed(used, bytes))) else { return };
     let Ok(log) = Log::open(std::slice::from_ref(&file.0)) else { return };

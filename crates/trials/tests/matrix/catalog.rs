@@ -201,7 +201,7 @@ pub fn document() -> String {
 fn section(tallies: &Tallies) -> String {
     let mut text = String::from(
         "\n## The catalog's own rows\n\nEvery column of every base table's rows, in databases that the lab wrote for 2005, 2012 \
-         and 2022, changed by the same verbs with the\npage's protection made right. `found+told/tried` as below, with and \
+         and 2022, changed by the same verbs with the\npage's protection made right. `found+listed/tried` as below, with and \
          without the comparison of what base tables say twice;\n`MDFSCK_CATALOG_SITES=8` damages eight rows of each instead \
          of one and prints the same table. Null bits and what needs no row\nare left out of it.\n\n",
     );

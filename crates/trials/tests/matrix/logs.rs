@@ -65,7 +65,7 @@ pub struct Tally {
     other: u32,
     /// Checksums left wrong.
     stale: u32,
-    /// Of these: refused, found, not verified.
+    /// How many of them were refused, found or listed as not verified.
     stale_noticed: u32,
 }
 

@@ -16,9 +16,9 @@ use format::{PAGE_BYTES, Page, PageId};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
-/// A verb on one bit is one flip: so many times as many sites are damaged.
+/// A verb on one bit is one flip: this many times as many sites are damaged.
 const BITS_PER_SITE: usize = 4;
-/// A mutant may take so many times as long as the sound database, and this on top.
+/// A mutant may take this many times as long as the sound database, and this on top.
 const SLOWER: u32 = 10;
 const SLACK: Duration = Duration::from_secs(2);
 /// Times that a mutant that took longer is tried again.

@@ -165,7 +165,7 @@ fn is_asked_for(name: &str) -> bool {
 fn summary(matrix: &Matrix) -> String {
     let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
     format!(
-        "{} mutants of {} fields: {} found, {} told as not verified. Of those found, the first finding names the page in \
+        "{} mutants of {} fields: {} found, {} listed as not verified. Among those found, the first finding names the page in \
          {:.1} %, any finding in {:.1} %; {:.2} findings a damaged page on average, {:.1} in the middle. \
          {} MB of memory on top of the databases, of {} MB granted",
         matrix.mutants,
@@ -192,7 +192,7 @@ fn name(column: Column) -> &'static str {
     }
 }
 
-/// `found/tried`, or `found+told/tried`; `-` if not tried.
+/// `found/tried`, or `found+listed/tried`; `-` if not tried.
 fn text(cell: &Cell) -> String {
     match (cell.tried, cell.told) {
         (0, _) => "-".to_owned(),
@@ -308,8 +308,8 @@ fn document(rows: &Rows, exemptions: &[Exemption]) -> String {
 const INTRODUCTION: &str = "# What a check notices
 
 Every field of every structure, damaged by eight verbs on several pages each, and the database checked each time. The page's
-protection was made right again, so that only the field tells; the column *checksum wrong* has the same damage with the
-protection left as it was. A cell says `found/tried`, or `found+told/tried` where some of the rest were listed as *not
+protection was made right again, so that only the field gives it away; the column *checksum wrong* has the same damage with the
+protection left as it was. A cell says `found/tried`, or `found+listed/tried` where some of the rest were listed as *not
 verified*; a verb that would not change the value is not counted.
 
 This page is generated, with the real database files at hand, by

@@ -291,7 +291,7 @@ fn without_owner(image: &Image, iam: u32) -> Expected {
     for extent in extents {
         let lost: Vec<u32> = singles.iter().filter(|page| **page / 8 == extent).copied().collect();
         let has_free_pages = sgam[194 + extent as usize / 8] & (1 << (extent % 8)) != 0;
-        // Of a full extent without any owner nothing says that it was mixed.
+        // Nothing says that a full extent without an owner was mixed.
         match lost.len() == 8 && !has_free_pages {
             true => expected.push((8905, extent * 8)),
             false => expected.extend(lost.into_iter().map(|page| (8906, page))),

@@ -56,7 +56,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let flip = |bytes: &mut PageBytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3);
             image.edit_unsealed(page, flip);
             image.edit_unsealed(other, flip);
-            // Of the system table no more than what is wrong with its page; what is known of others is told.
+            // The system table gets no finding but the one about its page; findings in other tables are reported.
             let report = image.check();
             let repair = report.findings.iter().find(|finding| finding.page == Some(PageId::new(1, page)));
             assert!(repair.is_some_and(|finding| finding.repair() == check::registry::Repair::None));

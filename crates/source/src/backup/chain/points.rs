@@ -150,7 +150,7 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
     covers
 }
 
-/// Of two times of one point, the earlier one.
+/// The earlier of two times of one point.
 fn earlier<'s>(known: &mut Option<&'s str>, time: Option<&'s str>) {
     *known = match (*known, time) {
         (Some(known), Some(time)) => Some(known.min(time)),

@@ -24,7 +24,7 @@ pub enum Unused {
     BeforeFull,
     /// A log backup after log that is missing: from LSN, to LSN.
     AfterGap(Lsn, Lsn),
-    /// Of a release whose backups are not understood.
+    /// Written by a release whose backups are not understood.
     TooOld,
     /// A set of another type, or without LSNs.
     NotUnderstood,

@@ -1,0 +1,140 @@
+//! One page: header, slots, records.
+
+use super::{
+    Check, Class, Phase, Policy, RESTORE_DATABASE, RESTORE_PAGE, RESTORE_PAGE_OR_REBUILD, Repair, ReportOrder,
+};
+
+checks! {
+    PAGE_UNPROCESSED = "page.unprocessed", 8928 state 1, Page, Consistency, AllowDataLoss, true listed BehindCause [explained],
+        "{owner}: Page {page} could not be processed.  See other errors for details.",
+        brief "page {page} could not be processed",
+        must "Every allocated page passes its audit.",
+        cause "Another message says what is wrong with the page.",
+        action RESTORE_PAGE;
+    PAGE_IO = "page.io", 8939 state 98, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {header_page}. Test ({test}) failed. Values are {value} and {against}.",
+        brief "page {page} is not as it was written (checksum, torn bits or page ID)",
+        must "The page is as it was written: its checksum or torn bits are right (second value -4: checksum or torn bits; -6: page id too).",
+        cause "The disk, or something between it and the engine, changed the page after it was written.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If it is a page of a nonclustered index, disabling and rebuilding the index is enough. Check the storage, and the error log for messages 823, 824 and 825.";
+    PAGE_IO_NO_METADATA = "page.io-no-metadata", 5233 state 98, Page, Consistency, None, true,
+        "Table error: alloc unit ID {alloc_unit_id}, page {header_page}. The test ({test}) failed. The values are {value} and {against}.",
+        brief "page {page} is not as it was written (checksum, torn bits or page ID)",
+        must "The page is as it was written; the catalog that would name its table cannot be read.",
+        cause "The disk, or something between it and the engine, changed the page after it was written.",
+        action RESTORE_DATABASE;
+    PAGE_ID = "page.id", 8909 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
+        "Table error: {owner}, page ID {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
+        brief "page {page} has a wrong page ID in its header: {header_page}",
+        must "A page's header names the page's own place.",
+        cause "The page was zeroed or overwritten, or another page was written to its place.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database. If the header names another page, check that one too: the write may have gone to the wrong page.";
+    PAGE_ID_NO_METADATA = "page.id-no-metadata", 5256 state 1, Page, Consistency, None, true [rests_on_the_log],
+        "Table error: alloc unit ID {alloc_unit_id}, page {page} contains an incorrect page ID in its page header. The PageId in the page header = {header_page}.",
+        brief "page {page} has a wrong page ID in its header: {header_page}",
+        must "A page's header names the page's own place; the catalog that would name its table cannot be read.",
+        cause "The page was zeroed or overwritten, or another page was written to its place.",
+        action RESTORE_DATABASE;
+    PAGE_HEADER = "page.header", 8939 state 5, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
+        brief "page {page} has an impossible header",
+        must "Header version, page type and free data offset have possible values.",
+        cause "The page header was changed before the checksum was made: memory, engine, or a repair by hand.",
+        action RESTORE_PAGE;
+    PAGE_FREE_COUNT = "page.free-count", 8939 state 8, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test ({test}) failed. Values are {value} and {against}.",
+        brief "page {page} counts its free bytes wrongly",
+        must "m_freeCnt is what records and slot array leave free: 8096 - records - 2 x slots.",
+        cause "The page header or a record's length was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    PAGE_GHOST_COUNT = "page.ghost-count", 8927 state 1, Page, Consistency, Rebuild, true,
+        "{owner}: The ghosted record count in the header ({value}) does not match the number of ghosted records ({against}) found on page {page}.",
+        brief "page {page} counts its ghost records wrongly",
+        must "m_ghostRecCnt is the number of ghost records on the page.",
+        cause "The page header or a record's status byte was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    PAGE_TYPE = "page.type", 8938 state 1, Page, Consistency, AllowDataLoss, true [rests_on_the_log],
+        "Table error: Page {page}, {owner}. Unexpected page type {page_type}.",
+        brief "page {page} has a type that does not belong here",
+        must "A unit holds only pages of the types it may hold: data and index pages in rows, text pages in LOB and row-overflow units.",
+        cause "The page header was changed, or a page of another kind was written here.",
+        action RESTORE_PAGE;
+    PAGE_ALIGNMENT = "page.alignment", 8940 state 9, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test ({test}) failed. Address 0x{value:x} is not aligned.",
+        brief "page {page} has a record that is not aligned",
+        must "On a page whose header has the flag PG_ALIGNED4, free data and records start at multiples of 4.",
+        cause "The page header or slot array was changed before the checksum was made.",
+        action RESTORE_PAGE;
+    SLOT_BEFORE_RECORDS = "slot.before-records", 8941 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
+        brief "page {page}: slot {slot} points into the page header",
+        must "A slot points beyond the page header.",
+        cause "The slot array was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_BEYOND_FREE_DATA = "slot.beyond-free-data", 8941 state 2, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test (sorted [i].offset <= m_freeData) failed. Slot {slot}, offset 0x{offset:x} is invalid.",
+        brief "page {page}: slot {slot} points behind the records",
+        must "A slot points in front of the free data offset.",
+        cause "The slot array or m_freeData was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_OVERLAP = "slot.overlap", 8942 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test (sorted[i].offset >= max) failed. Slot {slot}, offset 0x{offset:x} overlaps with the prior row.",
+        brief "page {page}: the record of slot {slot} overlaps another",
+        must "No record starts before the end of the previous one.",
+        cause "The slot array or a record's length was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    SLOT_INTO_FREE_SPACE = "slot.into-free-space", 8943 state 1, Page, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}. Test (max <= m_freeData) failed. Slot {slot}, row extends into free space at 0x{offset:x}.",
+        brief "page {page}: the record of slot {slot} extends into free space",
+        must "No record ends beyond the free data offset.",
+        cause "m_freeData or a record's length was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    RECORD_AUDIT = "record.audit", 8944 state 1, Record, Consistency, AllowDataLoss, true [mended_by_rebuild],
+        "Table error: {owner}, page {page}, row {slot}. Test ({test}) failed. Values are {value} and {against}.",
+        brief "page {page}: the record of slot {slot} is damaged",
+        must "Status bytes, fixed part, null bitmap, variable offsets and version tag of a record are possible and inside the record.",
+        cause "The record was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    COMPRESSION_INFO = "page.compression-info", 5274 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        brief "page {page}: its compression information is damaged",
+        must "The compression information of a page ends before its first record; its anchor record and its dictionary are inside it and add up.",
+        cause "The page was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    COMPRESSED_RECORD = "record.compressed", 5274 state 1, Record, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        brief "page {page}: a compressed record is damaged",
+        must "Column descriptors, short and long values of a compressed record are inside it and add up; its symbols are in the page's dictionary, its prefixes no longer than their anchors.",
+        cause "The record was changed before the checksum was made.",
+        action RESTORE_PAGE_OR_REBUILD;
+    COMPRESSED_COLUMNS = "record.compressed-columns", 5274 state 1, Column, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. {part} is invalid for compressed page; the following internal test failed: {test}. Values are {value} and {against}.",
+        brief "page {page}: a compressed record does not fit its table",
+        must "A compressed record has no more columns than its table or index, and only bit columns have the descriptor of a set bit.",
+        cause "The record was changed before the checksum was made, or the catalog was.",
+        action "A nonclustered index: disable it and rebuild it. A heap or clustered index: restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if many pages of a table are named, look at the catalog first.";
+    PAGE_IN_SYSXACT = "page.in-sysxact", 5282 state 1, Page, Consistency, AllowDataLoss, true,
+        "Table error: {owner}, page {page}. The header of the page is invalid: the IS_IN_SYSXACT flag bit is set.",
+        brief "page {page} is marked as in a system transaction",
+        must "No page of a database that was shut down cleanly is still part of a system transaction.",
+        cause "The page header was changed before the checksum was made, or recovery did not finish.",
+        action RESTORE_PAGE_OR_REBUILD;
+    PAGE_UNREADABLE = "page.unreadable", 8966 state 1, Page, Consistency, AllowDataLoss, true,
+        "Unable to read and latch page {page} with latch type SH. Read failed.",
+        brief "page {page} is missing or cannot be read",
+        must "Every allocated page is in its file.",
+        cause "The file ends before this page: it was cut.",
+        action "Compare the file's length with the size in its header; restore the file.";
+    PAGE_UNSEEN = "page.unseen", 2533 state 1, CrossPage, Consistency, AllowDataLoss, true listed AsConsequence,
+        "Table error: page {page} allocated to {owner_lower} was not seen. The page may be invalid or may have an incorrect alloc unit ID in its header.",
+        brief "page {page} is allocated to it but was not found",
+        must "A page that an IAM page gives to an allocation unit names that unit in its header.",
+        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; if 2534 names another object, check that one too.";
+    PAGE_OF_OTHER_UNIT = "page.of-other-unit", 2534 state 1, CrossPage, Consistency, AllowDataLoss, true,
+        "Table error: page {page}, whose header indicates that it is allocated to {owner_lower}, is allocated by another object.",
+        brief "page {page} says that it belongs to another object",
+        must "The unit that a page's header names is the one whose IAM pages claim the page.",
+        cause "A page of another unit was written here, the header was changed, or the IAM page was.",
+        action "Restore the page (full or bulk-logged recovery model and an unbroken log chain), else the database; see 2533 for the object that owns it.";
+}
