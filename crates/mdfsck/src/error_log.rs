@@ -4,7 +4,7 @@
 
 use std::env;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -149,7 +149,7 @@ fn send(line: &str, severity: Severity) -> Result<(), String> {
 
 /// A datagram of RFC 3164. The time is left out: the daemon sets it.
 #[cfg(unix)]
-fn send_to(socket: &Path, line: &str, severity: Severity) -> io::Result<()> {
+fn send_to(socket: &Path, line: &str, severity: Severity) -> std::io::Result<()> {
     const USER: u8 = 1 << 3;
     let code = match severity {
         Severity::Error => 3,

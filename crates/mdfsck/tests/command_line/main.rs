@@ -108,6 +108,21 @@ fn mdfsck(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(folder).output().expect("mdfsck runs")
 }
 
+/// Runs mdfsck in `folder` as a user who may not read `file`, whose permissions say so: as another user if this one may read
+/// everything. `None` if that user may not enter the folder that the program is in.
+#[cfg(unix)]
+fn who_may_not_read(folder: &Path, file: &Path) -> Option<impl Fn(&[&str]) -> std::io::Result<Output> + use<>> {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let (folder, may_read) = (folder.to_owned(), fs::File::open(file).is_ok());
+    let run = move |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+        command.args(arguments).current_dir(&folder);
+        if may_read { command.uid(NOBODY).gid(NOBODY).output() } else { command.output() }
+    };
+    run(&["--version"]).is_ok().then_some(run)
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -72,7 +72,7 @@ checks! {
     COUNT_INCORRECT = "count.incorrect", 2508 state 1, Counts, Consistency, Rebuild, false,
         "The {count_name} count for object \"{object_name}\", index ID {index_id}, partition ID {partition_id}, alloc unit ID {alloc_unit_id} (type {alloc_type}) is incorrect. Run DBCC UPDATEUSAGE.",
         brief "a row or page count in the catalog is wrong",
-        must "Counts that the catalog keeps are not negative (CHECKDB reports only negative ones).",
+        must "Row and page counts in the catalog are not negative; CHECKDB reports no other counts.",
         cause "The counts of an upgraded database, or a changed row of sysrowsets or sysallocunits.",
         action "Run DBCC UPDATEUSAGE.";
 }
