@@ -78,7 +78,8 @@ def executable(target):
     flags = remapped()
     if target.is_windows:
         command = ["build"]
-        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource().relative_to(ROOT)}"]
+        flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource().relative_to(ROOT)}",
+                  f"-Clinker={ROOT / 'packaging' / 'windows' / 'link'}"]
     else:
         # Its own copies of the C library's start files come with the linker.
         command = ["zigbuild"]
