@@ -11,6 +11,7 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
         48 => n.rem_euclid(256).to_string(),
         52 => (n.rem_euclid(65_536) - 32_768).to_string(),
         56 | 98 => (n as i32).to_string(),
+        127 => n.to_string(),
         104 => (n & 1).to_string(),
         60 => scaled(i128::from(n), 4),
         122 => scaled(i128::from(n as i32), 4),

@@ -1,9 +1,59 @@
 //! Rows that the ordinary reading of a table leaves out, and what can be said of them.
 
+mod difference;
 mod freed;
+mod identity;
 pub(crate) mod index_columns;
 pub(crate) mod leaf;
+mod mend;
+mod overlay;
+mod owned;
+mod page_reader;
+mod rebuild;
+mod run;
 mod strays;
 pub(crate) mod tree;
 
+use std::io;
+
+use format::{PageId, RecordId};
+
+use crate::value::Value;
+
+pub use rebuild::Rebuilt;
+pub use run::{Doubtful, Request, Salvaged, Sink};
+
 pub use strays::{PageSet, Stray, Strays, strays};
+
+/// Whose rows are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Which {
+    /// The table's.
+    Table,
+    /// Those of one of its nonclustered indexes, by position.
+    Index(usize),
+}
+
+/// What to do with a row: its place and its values.
+pub(crate) type EachValues<'s> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 's;
+
+/// Reads the rows of single pages.
+pub(crate) trait ReadPage {
+    /// Calls `each` with the rows of a page of a partition.
+    fn rows(&mut self, which: Which, partition: usize, page: PageId, each: &mut EachValues<'_>) -> io::Result<()>;
+}
+
+/// Hands out what the ordinary reading of a table leaves out.
+///
+/// Rows come in the order of their pages; those that are put together from indexes come last, by a hash of their locators. Both are
+/// the same for any memory.
+///
+/// # Errors
+/// What the sink returns.
+pub fn salvage(request: &Request<'_>, sink: &mut dyn Sink) -> io::Result<Salvaged> {
+    let overlay = overlay::Overlay::new(request.source);
+    let indexes = run::indexes(request);
+    let tables = std::iter::once(request.table).chain(indexes.iter().map(|index| &index.table)).collect();
+    let mut reader = page_reader::PageReader::new(&overlay, request.database, tables);
+    run::run(request, &overlay, &indexes, &mut reader, sink)
+}

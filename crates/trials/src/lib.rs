@@ -9,3 +9,4 @@ pub mod hostile;
 pub mod in_use;
 pub mod log_layout;
 pub mod mutate;
+pub mod plain;

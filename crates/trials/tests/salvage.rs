@@ -1,5 +1,9 @@
 //! What damage costs a table, and what of its rows can be had nevertheless.
 #![allow(clippy::unwrap_used)]
 
+#[path = "salvage/found.rs"]
+mod found;
 #[path = "salvage/losses.rs"]
 mod losses;
+#[path = "salvage/rows_found.rs"]
+mod rows_found;

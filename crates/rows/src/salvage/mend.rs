@@ -20,8 +20,6 @@ use super::leaf::{LeafScratch, Slot, each_slot, is_row};
 pub(crate) struct Mended {
     /// The page, without protection. The slots of records that are not proven are empty.
     pub(crate) bytes: Box<PageBytes>,
-    /// Rows that are proven whole.
-    pub(crate) rows: u16,
     /// Slots in use whose records are not.
     pub(crate) refused: u16,
 }
@@ -67,7 +65,7 @@ pub(crate) fn mend(
         }
     }
     let (rows, refused) = (refused.rows, refused.slots.len() as u16);
-    (rows > 0 || refused > 0).then_some(Mended { bytes, rows, refused })
+    (rows > 0 || refused > 0).then_some(Mended { bytes, refused })
 }
 
 /// Makes the header say what the catalog says, and no protection.

@@ -1,8 +1,8 @@
 //! Leaf pages that name a unit and that nothing leads to.
 
 use std::collections::BinaryHeap;
+use std::io;
 
-use format::protection::undo_torn_bits;
 use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
@@ -63,8 +63,8 @@ pub struct Strays {
     pub freed: u64,
 }
 
-/// Reads all pages that are not `reached`, and finds the leaf pages whose headers name one of `units`, after `from` by unit and
-/// page. At most `most` are kept.
+/// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`, after
+/// `from` by unit and page. At most `most` are kept.
 pub fn strays(
     source: &dyn PageSource,
     units: &[AllocUnitId],
@@ -72,11 +72,51 @@ pub fn strays(
     from: Option<Stray>,
     most: usize,
 ) -> Strays {
-    let mut by_id: Vec<(AllocUnitId, usize)> = units.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-    by_id.sort_unstable_by_key(|(id, _)| id.0);
     let mut found = BinaryHeap::new();
     let mut strays = Strays::default();
     let mut maps = Maps::default();
+    let scanned = each_leaf_page(source, units, &|page| !reached.contains(page), &mut |unit, page, bytes| {
+        if Page::new(bytes).header().kind() != Some(PageType::Data) {
+            return Ok(());
+        }
+        let is_allocated = match maps.in_use(source, page) {
+            InUse::Freed => {
+                strays.freed += 1;
+                return Ok(());
+            }
+            InUse::Yes => true,
+            InUse::Unknown => false,
+        };
+        let stray = Stray { unit, page, is_allocated };
+        if from.is_none_or(|from| (stray.unit, stray.page) > (from.unit, from.page)) {
+            found.push(stray);
+        }
+        if found.len() > most {
+            found.pop();
+            strays.is_cut = true;
+        }
+        Ok(())
+    });
+    // Nothing in there fails.
+    drop(scanned);
+    strays.found = found.into_sorted_vec();
+    strays
+}
+
+/// Calls `each` with the leaf pages, sound or not, whose headers name one of `units` and their own address, in the order of the
+/// files: the unit's position, the page, and its bytes as stored. Reads all pages that are `wanted`; pages that
+/// cannot be read are of no known unit.
+///
+/// # Errors
+/// What `each` returns.
+pub(crate) fn each_leaf_page(
+    source: &dyn PageSource,
+    units: &[AllocUnitId],
+    wanted: &dyn Fn(PageId) -> bool,
+    each: &mut dyn FnMut(usize, PageId, &PageBytes) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut by_id: Vec<(AllocUnitId, usize)> = units.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    by_id.sort_unstable_by_key(|(id, _)| id.0);
     let mut buffer = vec![0; BATCH as usize * PAGE_BYTES];
     for file in source.files() {
         let mut at = 0;
@@ -84,53 +124,34 @@ pub fn strays(
             let first = PageId::new(file.file_id, at);
             let count = BATCH.min(file.pages - at);
             at += count;
-            let is_wanted = (0..count).any(|offset| !reached.contains(PageId::new(first.file, first.page + offset)));
             let Some(room) = buffer.get_mut(..count as usize * PAGE_BYTES) else { continue };
-            if !is_wanted {
+            if !(0..count).any(|offset| wanted(PageId::new(first.file, first.page + offset))) {
                 continue;
             }
-            // Pages that cannot be read are of no known unit: the check reports them.
             let read = source.read(first, room).unwrap_or_else(|_| one_by_one(source, first, room));
             for (offset, bytes) in (0..).zip(room.chunks_exact_mut(PAGE_BYTES).take(read)) {
                 let page = PageId::new(first.file, first.page + offset);
-                let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>().filter(|_| !reached.contains(page)) else {
-                    continue;
-                };
-                let Some(unit) = named(bytes, page, &by_id) else { continue };
-                let is_allocated = match maps.in_use(source, page) {
-                    InUse::Freed => {
-                        strays.freed += 1;
-                        continue;
-                    }
-                    InUse::Yes => true,
-                    InUse::Unknown => false,
-                };
-                let stray = Stray { unit, page, is_allocated };
-                if from.is_some_and(|from| (stray.unit, stray.page) <= (from.unit, from.page)) {
-                    continue;
-                }
-                found.push(stray);
-                if found.len() > most {
-                    found.pop();
-                    strays.is_cut = true;
+                if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>().filter(|_| wanted(page))
+                    && let Some(unit) = named(bytes, page, &by_id)
+                {
+                    each(unit, page, bytes)?;
                 }
             }
         }
     }
-    strays.found = found.into_sorted_vec();
-    strays
+    Ok(())
 }
 
 /// The unit that a leaf page with rows names, if it is one of these.
-fn named(bytes: &mut PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Option<usize> {
+fn named(bytes: &PageBytes, page: PageId, by_id: &[(AllocUnitId, usize)]) -> Option<usize> {
     let header = Page::new(bytes).header();
-    if header.kind() != Some(PageType::Data) || header.level != 0 || header.page_id() != page {
+    let is_leaf = matches!(header.kind(), Some(PageType::Data | PageType::Index)) && header.level == 0;
+    if !is_leaf || header.page_id() != page || header.slot_count.get() == 0 {
         return None;
     }
     let id = header.alloc_unit();
     let at = by_id.binary_search_by_key(&id.0, |(id, _)| id.0).ok()?;
-    undo_torn_bits(bytes);
-    by_id.get(at).filter(|_| Page::new(bytes).header().slot_count.get() > 0).map(|(_, unit)| *unit)
+    by_id.get(at).map(|(_, unit)| *unit)
 }
 
 /// Reads page by page where a larger read failed. A page that cannot be read is left zero.

@@ -1,5 +1,7 @@
 //! The leaves beside a leaf that cannot be read, by the level above and by the links of the leaves.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use catalog::{AllocUnit, Fetched, Rowset, fetch};
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
@@ -130,4 +132,28 @@ pub(crate) fn edge_row(
         }
     });
     edge
+}
+
+/// The leaves beside each of `pages`, the nearest of those that are not in `pages` themselves.
+pub(crate) fn beside(source: &dyn PageSource, unit: &AllocUnit, pages: &BTreeSet<PageId>) -> BTreeMap<PageId, Beside> {
+    let mut found: BTreeMap<PageId, Beside> = BTreeMap::new();
+    let mut run: Vec<PageId> = Vec::new();
+    let mut before = None;
+    let walked = each_leaf(source, unit, &mut |_, child, _| {
+        if pages.contains(&child) {
+            found.entry(child).or_insert(Beside { left: before, right: None });
+            run.push(child);
+            return;
+        }
+        for page in run.drain(..) {
+            found.entry(page).and_modify(|beside| beside.right = Some(child));
+        }
+        before = Some(child);
+    });
+    if walked.is_err() {
+        for page in pages {
+            found.entry(*page).or_insert_with(|| by_links(source, unit, *page));
+        }
+    }
+    found
 }

@@ -6,7 +6,7 @@ use rows::{Column, Place, Table};
 use source::{MemoryFiles, PageSource};
 
 /// The `orders` schema in memory.
-fn orders_database(version: Version) -> (MemoryFiles, Database) {
+pub(crate) fn orders_database(version: Version) -> (MemoryFiles, Database) {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(&orders::orders(version, 7, 10 << 20), folder.path()).unwrap();
     let contents = written.files.iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
@@ -16,16 +16,17 @@ fn orders_database(version: Version) -> (MemoryFiles, Database) {
 }
 
 /// A table by name, with the columns that the losses name.
-fn table(database: &Database, name: &str) -> Table {
+pub(crate) fn table(database: &Database, name: &str) -> Table {
     let object = database.objects.values().find(|object| object.name == name && object.type_code == "U").unwrap();
+    let rowset = database.rowsets.iter().find(|rowset| rowset.object_id == object.id && rowset.index_id < 2).unwrap();
     let columns = database.columns[&object.id].iter().map(|column| Column {
         id: column.id,
         name: column.name.clone(),
-        info: Default::default(),
-        user_type: 0,
+        info: rowset.layout.column(column.id).map(|own| own.info).unwrap_or_default(),
+        user_type: column.user_type,
         collation: format::collation::CollationId(0),
         is_nullable: true,
-        place: Place::Stored,
+        place: if rowset.layout.column(column.id).is_some() { Place::Stored } else { Place::Computed },
     });
     let of_table = |rowset: &Rowset| rowset.object_id == object.id && rowset.index_id < 2;
     Table {

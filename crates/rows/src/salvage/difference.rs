@@ -1,0 +1,160 @@
+//! What one set of rows has and another has not, in memory that grows with the difference alone.
+//!
+//! Each row is a hash of 128 bits. It is added to three cells, which its hash chooses: count, sum of the hashes, sum of a second
+//! hash of each. Rows of both sets cancel out. A cell that one row is left in gives that row away; it is taken out of its other
+//! cells, which may leave one row there, and so on (Goodrich and Mitzenmacher, "Invertible Bloom lookup tables", 2011). As long
+//! as the difference has at most two thirds as many rows as there are cells, this ends with all cells empty.
+
+/// Hash of a row.
+pub(crate) type Hash = u128;
+
+/// Cells that a row is in.
+const PLACES: usize = 3;
+/// Bytes of a cell.
+pub(crate) const CELL_BYTES: usize = size_of::<Cell>();
+
+/// Sums of the rows in one place.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[repr(C)]
+struct Cell {
+    rows: Hash,
+    proof: u64,
+    count: i64,
+}
+
+/// Two sets of rows, less what is in both.
+pub(crate) struct Difference {
+    cells: Vec<Cell>,
+}
+
+/// The rows that only one of two sets has.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(crate) struct Sides {
+    /// Rows added and not taken away, ascending.
+    pub(crate) added: Vec<Hash>,
+    /// How many were taken away and not added.
+    pub(crate) taken: u64,
+}
+
+impl Difference {
+    /// An empty difference of at most so many bytes.
+    pub(crate) fn within(bytes: usize) -> Self {
+        // Each place has its own third of the cells, so that a row never meets itself.
+        let third = (bytes / CELL_BYTES / PLACES).max(64);
+        Self { cells: vec![Cell::default(); third * PLACES] }
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: Hash) {
+        self.put(row, 1);
+    }
+
+    /// Takes a row away.
+    pub(crate) fn take(&mut self, row: Hash) {
+        self.put(row, -1);
+    }
+
+    fn put(&mut self, row: Hash, count: i64) {
+        let proof = proof(row);
+        for place in places(row, self.cells.len()) {
+            if let Some(cell) = self.cells.get_mut(place) {
+                cell.rows ^= row;
+                cell.proof ^= proof;
+                cell.count = cell.count.wrapping_add(count);
+            }
+        }
+    }
+
+    /// The rows that are left; `None` if they are too many for the cells.
+    pub(crate) fn sides(mut self) -> Option<Sides> {
+        let mut sides = Sides::default();
+        let mut pending: Vec<usize> = (0..self.cells.len()).collect();
+        while let Some(place) = pending.pop() {
+            let Some(&cell) = self.cells.get(place) else { continue };
+            if !matches!(cell.count, 1 | -1) || cell.proof != proof(cell.rows) {
+                continue;
+            }
+            match cell.count {
+                1 => sides.added.push(cell.rows),
+                _ => sides.taken += 1,
+            }
+            self.put(cell.rows, -cell.count);
+            pending.extend(places(cell.rows, self.cells.len()));
+        }
+        let is_empty = self.cells.iter().all(|cell| *cell == Cell::default());
+        sides.added.sort_unstable();
+        is_empty.then_some(sides)
+    }
+}
+
+/// The three cells of a row.
+fn places(row: Hash, cells: usize) -> [usize; PLACES] {
+    let third = (cells / PLACES).max(1);
+    let mut word = (row >> 64) as u64 ^ (row as u64).rotate_left(32);
+    let mut at = [0; PLACES];
+    for (number, place) in at.iter_mut().enumerate() {
+        word = mix(word.wrapping_add(number as u64));
+        *place = number * third + (u128::from(word) * third as u128 >> 64) as usize;
+    }
+    at
+}
+
+/// A second hash, by which one row is told from the sum of several.
+fn proof(row: Hash) -> u64 {
+    mix((row as u64) ^ mix((row >> 64) as u64 ^ 0x5DEE_CE66))
+}
+
+/// The finalizer of SplitMix64.
+pub(crate) fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+/// The hash of some bytes.
+pub(crate) fn hash(bytes: &[u8]) -> Hash {
+    let (mut low, mut high) = (bytes.len() as u64, 0x9E37_79B9_7F4A_7C15);
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        let word = u64::from_le_bytes(word);
+        low = mix(low ^ word).wrapping_add(high);
+        high = mix(high.rotate_left(29) ^ word.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+    }
+    u128::from(mix(low)) << 64 | u128::from(mix(high ^ low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: u64) -> Hash {
+        hash(&number.to_le_bytes())
+    }
+
+    #[test]
+    fn rows_of_one_side_are_found_among_any_number_of_both() {
+        let mut difference = Difference::within(1000 * CELL_BYTES);
+        (0..100_000).for_each(|number| difference.add(row(number)));
+        (0..100_100).rev().filter(|number| number % 250 != 7).for_each(|number| difference.take(row(number)));
+        let sides = difference.sides().expect("few rows");
+        let mut expected: Vec<Hash> = (0..100_000).filter(|number| number % 250 == 7).map(row).collect();
+        expected.sort_unstable();
+        assert_eq!(sides, Sides { added: expected, taken: 100 });
+    }
+
+    #[test]
+    fn too_many_rows_are_noticed() {
+        let mut difference = Difference::within(300 * CELL_BYTES);
+        (0..5_000).for_each(|number| difference.add(row(number)));
+        assert_eq!(difference.sides(), None);
+    }
+
+    #[test]
+    fn a_row_that_is_there_twice_does_not_pass_for_another() {
+        let mut difference = Difference::within(300 * CELL_BYTES);
+        difference.add(row(1));
+        difference.add(row(1));
+        assert_eq!(difference.sides(), None);
+    }
+}

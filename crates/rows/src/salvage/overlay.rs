@@ -1,0 +1,76 @@
+//! A database with one page as it should be read.
+
+use std::sync::{Mutex, PoisonError};
+
+use format::{PAGE_BYTES, PageBytes, PageId};
+use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+
+/// Pages of a source, one of them replaced.
+pub(crate) struct Overlay<'a> {
+    below: &'a dyn PageSource,
+    page: Mutex<Option<(PageId, Box<PageBytes>)>>,
+}
+
+impl<'a> Overlay<'a> {
+    /// All pages as they are.
+    pub(crate) fn new(below: &'a dyn PageSource) -> Self {
+        Self { below, page: Mutex::default() }
+    }
+
+    /// Reads of this page have these bytes from now on; others are as they are below.
+    pub(crate) fn set(&self, page: PageId, bytes: Box<PageBytes>) {
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Some((page, bytes));
+    }
+
+    /// All pages are as they are below.
+    pub(crate) fn clear(&self) {
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl PageSource for Overlay<'_> {
+    fn files(&self) -> &[DataFile] {
+        self.below.files()
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let own = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced = own.as_ref().filter(|(page, _)| page.file == first.file).and_then(|(page, bytes)| {
+            let at = page.page.checked_sub(first.page)? as usize;
+            (at < buffer.len() / PAGE_BYTES).then_some((at, bytes))
+        });
+        let Some((at, bytes)) = replaced else { return self.below.read(first, buffer) };
+        if at == 0 && buffer.len() < 2 * PAGE_BYTES {
+            // The page below may be one that the system cannot read.
+            if let Some(room) = buffer.get_mut(..PAGE_BYTES) {
+                room.copy_from_slice(bytes.as_slice());
+            }
+            return Ok(1);
+        }
+        let read = self.below.read(first, buffer)?;
+        if let (true, Some(room)) = (at < read, buffer.get_mut(at * PAGE_BYTES..(at + 1) * PAGE_BYTES)) {
+            room.copy_from_slice(bytes.as_slice());
+        }
+        Ok(read)
+    }
+
+    fn prefetch(&self, first: PageId, pages: u32) {
+        self.below.prefetch(first, pages);
+    }
+
+    fn read_faults(&self) -> ReadFaults {
+        self.below.read_faults()
+    }
+
+    fn backup(&self) -> Option<&BackupPages> {
+        self.below.backup()
+    }
+
+    fn in_flight(&self) -> Option<&[PageId]> {
+        self.below.in_flight()
+    }
+
+    fn has_recovered_pages(&self) -> bool {
+        self.below.has_recovered_pages()
+    }
+}

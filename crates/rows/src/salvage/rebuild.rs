@@ -1,0 +1,314 @@
+//! Rows of lost pages, put together from nonclustered indexes.
+//!
+//! Each index row has the locator of its row. The locators of an index less those of the table's rows are the rows that are
+//! lost; [`Difference`] finds them in memory that grows with what is lost, not with the table. Where they are too many, the
+//! locators are divided by their hash, which decides the order of the rows too: it does not depend on the memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::RangeInclusive;
+
+use catalog::{Database, Rowset, UnitKind};
+use format::protection::{undo_torn_bits, verify};
+use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
+use source::PageSource;
+
+use super::difference::{Difference, Hash};
+use super::freed::{InUse, Maps};
+use super::identity::{Identity, each_index_row};
+use super::index_columns::{Origin, Source, sources};
+use super::leaf::{LeafScratch, Slot, each_slot};
+use super::owned::Owned;
+use super::strays::each_leaf_page;
+use super::{ReadPage, Which};
+use crate::table::{Column, Table};
+use crate::value::Value;
+
+/// Times that the table and its indexes are read in search of what is lost.
+const MOST_PASSES: u32 = 100;
+/// Memory of an entry beyond its values.
+const ENTRY_BYTES: usize = 64;
+
+/// A nonclustered index as a table of its own columns.
+pub(crate) struct IndexTable<'a> {
+    source: Source<'a>,
+    /// For the reader of rows.
+    pub(crate) table: Table,
+    /// For each of its columns, the position in the table's columns.
+    targets: Vec<usize>,
+}
+
+/// The nonclustered indexes of a table that can be read, each as a table.
+pub(crate) fn index_tables<'a>(database: &'a Database, table: &Table) -> Vec<IndexTable<'a>> {
+    sources(database, table.object_id).into_iter().filter_map(|source| of_source(database, table, source)).collect()
+}
+
+fn of_source<'a>(database: &Database, table: &Table, source: Source<'a>) -> Option<IndexTable<'a>> {
+    let first = database.rowsets.get(*source.partitions.first()?)?;
+    let (mut columns, mut targets) = (Vec::new(), Vec::new());
+    for (id, origin) in &source.origins {
+        let Origin::Column(wanted) = *origin else { continue };
+        let Some(at) = table.columns.iter().position(|column| column.id == wanted) else { continue };
+        let own = first.layout.columns.iter().find(|column| column.id == *id)?;
+        let like = table.columns.get(at)?;
+        columns.push(Column { id: *id, info: own.info, place: crate::table::Place::Stored, ..like.clone() });
+        targets.push(at);
+    }
+    let table = Table { columns, partitions: source.partitions.clone(), ..table.clone() };
+    Some(IndexTable { source, table, targets })
+}
+
+/// What came of putting rows together.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Rebuilt {
+    /// Rows handed out.
+    pub rows: u64,
+    /// Names of the indexes that were used.
+    pub indexes: Vec<String>,
+    /// Why further rows may be missing: in words.
+    pub missing: Vec<String>,
+}
+
+/// What rows are put together from, and what is known of the table's own rows.
+pub(crate) struct Rebuild<'a> {
+    pub(crate) pages: &'a dyn PageSource,
+    pub(crate) database: &'a Database,
+    pub(crate) table: &'a Table,
+    pub(crate) indexes: &'a [IndexTable<'a>],
+    /// Gives a damaged page of the table as its proven rows.
+    pub(crate) mended: &'a dyn Fn(PageId, usize, &PageBytes) -> Option<Box<PageBytes>>,
+    /// Bytes of memory.
+    pub(crate) memory: usize,
+}
+
+/// A unit of the table or of one of its indexes.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    rowset: &'a Rowset,
+    partition: usize,
+    /// None for the table itself.
+    index: Option<usize>,
+}
+
+/// The values of a lost row, by the position of the table's columns, and the indexes that gave them.
+#[derive(Default)]
+struct Entry {
+    values: Vec<Option<Owned>>,
+    indexes: Vec<usize>,
+}
+
+/// What to do with a row that was put together: names of its indexes, and its values.
+pub(crate) type EachRow<'s> = dyn FnMut(&str, &[Value<'_>]) -> io::Result<()> + 's;
+
+impl Rebuild<'_> {
+    /// Hands out the rows that indexes have and the table has not, by the hash of their locators.
+    pub(crate) fn run(&self, reader: &mut dyn ReadPage, each: &mut EachRow<'_>) -> io::Result<Rebuilt> {
+        let mut rebuilt = Rebuilt::default();
+        if self.indexes.is_empty() {
+            return Ok(rebuilt);
+        }
+        let mut passes = 0;
+        let mut pending = vec![0..=Hash::MAX];
+        while let Some(range) = pending.pop() {
+            passes += 1;
+            if passes > MOST_PASSES {
+                rebuilt.missing.push(
+                    "the nonclustered indexes and the table differ in more rows than memory allows: a larger --memory shows all".to_owned(),
+                );
+                break;
+            }
+            let found = match self.lost(&range)? {
+                Found::Lost(lost) => self.collect(&lost, reader)?,
+                Found::Nameless => {
+                    rebuilt.missing.push(
+                        "rows of the table do not show their address, so that what the indexes have besides cannot be known".to_owned(),
+                    );
+                    break;
+                }
+                Found::TooMany => None,
+            };
+            let Some(found) = found else {
+                let (low, high) = (*range.start(), *range.end());
+                let middle = low + (high - low) / 2;
+                pending.extend([middle + 1..=high, low..=middle].into_iter().filter(|half| !half.is_empty()));
+                continue;
+            };
+            for entry in found.into_values() {
+                self.hand_out(&entry, &mut rebuilt, each)?;
+            }
+        }
+        rebuilt.indexes.sort_unstable();
+        rebuilt.indexes.dedup();
+        Ok(rebuilt)
+    }
+
+    fn hand_out(&self, entry: &Entry, rebuilt: &mut Rebuilt, each: &mut EachRow<'_>) -> io::Result<()> {
+        let names: Vec<&str> = entry
+            .indexes
+            .iter()
+            .filter_map(|index| self.indexes.get(*index))
+            .map(|index| index.source.index.name.as_str())
+            .collect();
+        let missing = Value::Unreadable(crate::value::Unreadable::NotInAnyIndex);
+        let values: Vec<Value<'_>> =
+            entry.values.iter().map(|value| value.as_ref().map_or(missing, Owned::value)).collect();
+        rebuilt.rows += 1;
+        for name in &names {
+            if !rebuilt.indexes.iter().any(|known| known == name) {
+                rebuilt.indexes.push((*name).to_owned());
+            }
+        }
+        each(&names.join(", "), &values)
+    }
+
+    /// The units of the table and of its indexes.
+    fn parts(&self) -> (Vec<AllocUnitId>, Vec<Part<'_>>) {
+        let of = |partition: usize, index: Option<usize>| {
+            let rowset = self.database.rowsets.get(partition)?;
+            let mut units = rowset.units.iter().filter_map(|unit| self.database.units.get(*unit));
+            let unit = units.find(|unit| unit.kind == UnitKind::InRow)?;
+            Some((unit.id, Part { rowset, partition, index }))
+        };
+        let base = self.table.partitions.iter().filter_map(|partition| of(*partition, None));
+        let indexes = self.indexes.iter().enumerate();
+        let indexes = indexes.flat_map(|(at, index)| index.table.partitions.iter().map(move |part| (*part, at)));
+        base.chain(indexes.filter_map(|(partition, at)| of(partition, Some(at)))).unzip()
+    }
+
+    /// The locators in `range` that an index has and the table has not.
+    fn lost(&self, range: &RangeInclusive<Hash>) -> io::Result<Found> {
+        let (units, parts) = self.parts();
+        let Some(base) = parts.iter().find(|part| part.index.is_none()).map(|part| part.rowset) else {
+            return Ok(Found::Lost(Vec::new()));
+        };
+        let share = self.memory / 2 / self.indexes.len().max(1);
+        let mut differences: Vec<Difference> = self.indexes.iter().map(|_| Difference::within(share)).collect();
+        let (mut scratch, mut bytes) = (LeafScratch::default(), Vec::new());
+        let mut is_nameless = false;
+        self.each_part(&units, &parts, &mut |part, page, sound| {
+            match part.index {
+                None => {
+                    let identity = Identity::of_table(part.rowset);
+                    each_slot(Page::new(sound), part.rowset, &mut scratch, &mut |slot, content| {
+                        let Slot::Record(record) = content else { return };
+                        match identity.hash(&record, RecordId { page, slot }, &mut bytes) {
+                            Some(hash) if range.contains(&hash) => {
+                                differences.iter_mut().for_each(|difference| difference.take(hash));
+                            }
+                            Some(_) => {}
+                            None => is_nameless |= super::leaf::is_row(&record),
+                        }
+                    });
+                }
+                Some(index) => {
+                    let Some(own) = self.indexes.get(index) else { return Ok(()) };
+                    let identity = Identity::of_index(base, part.rowset, &own.source.origins);
+                    if let (Some(identity), Some(difference)) = (identity, differences.get_mut(index)) {
+                        each_index_row(Page::new(sound), page, part.rowset, &identity, &mut |_, hash| {
+                            if range.contains(&hash) {
+                                difference.add(hash);
+                            }
+                        });
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        if is_nameless {
+            return Ok(Found::Nameless);
+        }
+        let mut lost = Vec::new();
+        for difference in differences {
+            let Some(sides) = difference.sides() else { return Ok(Found::TooMany) };
+            lost.extend(sides.added);
+        }
+        lost.sort_unstable();
+        lost.dedup();
+        Ok(Found::Lost(lost))
+    }
+
+    /// The values that the indexes have of these rows; `None` if they are too many for the memory.
+    fn collect(&self, lost: &[Hash], reader: &mut dyn ReadPage) -> io::Result<Option<BTreeMap<Hash, Entry>>> {
+        let mut entries: BTreeMap<Hash, Entry> = BTreeMap::new();
+        if lost.is_empty() {
+            return Ok(Some(entries));
+        }
+        let (units, parts) = self.parts();
+        let Some(base) = parts.iter().find(|part| part.index.is_none()).map(|part| part.rowset) else {
+            return Ok(Some(entries));
+        };
+        let each_bytes = ENTRY_BYTES + self.table.columns.len() * size_of::<Option<Owned>>();
+        let mut used = 0;
+        self.each_part(&units, &parts, &mut |part, page, sound| {
+            let Some((index, own)) = part.index.and_then(|index| Some((index, self.indexes.get(index)?))) else {
+                return Ok(());
+            };
+            let Some(identity) = Identity::of_index(base, part.rowset, &own.source.origins) else { return Ok(()) };
+            let mut wanted: BTreeMap<u16, Hash> = BTreeMap::new();
+            each_index_row(Page::new(sound), page, part.rowset, &identity, &mut |slot, hash| {
+                if lost.binary_search(&hash).is_ok() {
+                    wanted.insert(slot, hash);
+                }
+            });
+            // What is left is counted, so that the range is divided; its values are of no use.
+            if wanted.is_empty() || used > self.memory / 2 {
+                return Ok(());
+            }
+            reader.rows(Which::Index(index), part.partition, page, &mut |place, values| {
+                let Some(hash) = wanted.get(&place.slot) else { return Ok(()) };
+                let entry = entries.entry(*hash).or_insert_with(|| {
+                    used += each_bytes;
+                    Entry { values: self.table.columns.iter().map(|_| None).collect(), indexes: Vec::new() }
+                });
+                for (value, target) in values.iter().zip(&own.targets) {
+                    if let Some(room @ None) = entry.values.get_mut(*target) {
+                        let value = Owned::of(value);
+                        used += value.heap_bytes();
+                        *room = Some(value);
+                    }
+                }
+                if !entry.indexes.contains(&index) {
+                    entry.indexes.push(index);
+                }
+                Ok(())
+            })
+        })?;
+        let is_one = lost.len() == 1;
+        Ok((used <= self.memory / 2 || is_one).then_some(entries))
+    }
+
+    /// Calls `each` with the pages of these units that are in use and sound, or what is proven of them.
+    fn each_part(
+        &self,
+        units: &[AllocUnitId],
+        parts: &[Part<'_>],
+        each: &mut dyn FnMut(&Part<'_>, PageId, &PageBytes) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut maps = Maps::default();
+        each_leaf_page(self.pages, units, &|_| true, &mut |unit, page, raw| {
+            let Some(part) = parts.get(unit) else { return Ok(()) };
+            if maps.in_use(self.pages, page) == InUse::Freed {
+                return Ok(());
+            }
+            if verify(raw).is_ok() {
+                let mut bytes = Box::new(*raw);
+                undo_torn_bits(&mut bytes);
+                return each(part, page, &bytes);
+            }
+            match (part.index, (self.mended)(page, part.partition, raw)) {
+                (None, Some(bytes)) => each(part, page, &bytes),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// What the comparison of locators gave.
+enum Found {
+    /// These are lost, ascending.
+    Lost(Vec<Hash>),
+    /// More than the memory allows.
+    TooMany,
+    /// Rows of the table have no known locator.
+    Nameless,
+}

@@ -1,0 +1,392 @@
+//! Salvage of one table.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use catalog::{AllocUnit, Database, Fetched, Rowset, UnitKind, fetch};
+use format::protection::ProtectionFault;
+use format::record::{Record, RecordKind};
+use format::slots::SlotOrder;
+use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
+use source::PageSource;
+
+use super::leaf::{LeafScratch, is_leaf_of};
+use super::mend::{Between, Mended, mend};
+use super::overlay::Overlay;
+use super::rebuild::{IndexTable, Rebuild, Rebuilt, index_tables};
+use super::strays::{PageSet, Stray, each_leaf_page, strays};
+use super::tree::{Beside, beside, edge_row};
+use super::{ReadPage, Which};
+use crate::loss::{Loss, losses};
+use crate::table::Table;
+use crate::value::{Unreadable, Value};
+
+/// Pages of a table that nothing leads to and that are kept at once.
+const MOST_STRAYS: usize = 100_000;
+
+/// Why a row is not among those of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doubtful {
+    /// Its page is not as it was written, and its record is whole.
+    Damaged(ProtectionFault),
+    /// Its page is sound, names the table, and no tree or IAM page leads to it.
+    NotReached {
+        /// The maps say that the page is in use; if not, neither of them can be read.
+        is_allocated: bool,
+    },
+    /// Its page is not as it was written, and nothing leads to it.
+    DamagedAndNotReached,
+    /// It was deleted, and is still on its page.
+    Deleted,
+}
+
+impl Doubtful {
+    /// The reason in a few words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Damaged(ProtectionFault::Checksum { .. }) => "wrong page checksum, record whole",
+            Self::Damaged(ProtectionFault::Torn { .. }) => "torn page, record whole",
+            Self::NotReached { is_allocated: true } => "no tree or IAM page leads to the page",
+            Self::NotReached { is_allocated: false } => {
+                "no tree or IAM page leads to the page, and no PFS or GAM page says whether it is in use"
+            }
+            Self::DamagedAndNotReached => "damaged page that no tree or IAM page leads to, record whole",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// Where salvaged rows go. All have the table's columns.
+pub trait Sink {
+    /// A row that is not proven to be one of today.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()>;
+
+    /// A row of a lost page as far as nonclustered indexes have it; `indexes` are their names.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()>;
+}
+
+/// What to salvage.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The pages.
+    pub source: &'a dyn PageSource,
+    /// The catalog.
+    pub database: &'a Database,
+    /// The table.
+    pub table: &'a Table,
+    /// Leaf pages of the table that the ordinary reading left out as damaged.
+    pub damaged: &'a [PageId],
+    /// All leaf pages of the table that it met, damaged ones too.
+    pub reached: &'a PageSet,
+    /// Rows that it read, by partition.
+    pub rows_read: &'a [u64],
+    /// Hand out deleted rows too.
+    pub ghosts: bool,
+    /// Bytes of memory for what is lost.
+    pub memory: usize,
+}
+
+/// What was salvaged.
+#[derive(Clone, Default, Debug)]
+pub struct Salvaged {
+    /// Rows handed out as doubtful, deleted ones left out.
+    pub doubtful: u64,
+    /// Deleted rows handed out.
+    pub deleted: u64,
+    /// Rows put together from indexes.
+    pub rebuilt: Rebuilt,
+    /// Slots in use on damaged pages whose records are not proven whole.
+    pub unproven: u64,
+    /// Sound pages that name the table, and that nothing leads to.
+    pub strays: u64,
+    /// Pages that name the table and were freed: rows of the past, which are not handed out.
+    pub freed: u64,
+    /// Pages with the image of another page, whose rows are not rows of the table.
+    pub foreign: u64,
+    /// Rows that the catalog counts, and that are neither read nor handed out as doubtful or rebuilt.
+    pub known_lost: u64,
+    /// What the damaged pages cost.
+    pub losses: Vec<Loss>,
+}
+
+/// Hands out what the ordinary reading of a table leaves out.
+///
+/// The order is that of the pages; rebuilt rows come last, in the order of a hash of their locators. Both are the same for any
+/// memory.
+///
+/// # Errors
+/// What the sink returns.
+pub(crate) fn run(
+    request: &Request<'_>,
+    overlay: &Overlay<'_>,
+    indexes: &[IndexTable<'_>],
+    reader: &mut dyn ReadPage,
+    sink: &mut dyn Sink,
+) -> io::Result<Salvaged> {
+    let mut pass = Pass::new(request, overlay);
+    pass.damaged_pages(reader, sink)?;
+    pass.stray_pages(reader, sink)?;
+    if request.ghosts {
+        pass.ghosts(reader, sink)?;
+    }
+    overlay.clear();
+    let needs_rows = !request.damaged.is_empty() || pass.is_short();
+    if needs_rows {
+        let between = RefCell::new(&mut pass.between);
+        let scratch = RefCell::new(LeafScratch::default());
+        let mended = |page: PageId, partition: usize, raw: &PageBytes| {
+            let rowset = request.database.rowsets.get(partition)?;
+            let unit = in_row(request.database, rowset)?;
+            let between = between.borrow().get(&page).cloned().unwrap_or_default();
+            let mended = mend(raw, (page, unit.id), rowset, &between, &mut scratch.borrow_mut())?;
+            Some(mended.bytes)
+        };
+        let Request { source: pages, database, table, memory, .. } = *request;
+        let rebuild = Rebuild { pages, database, table, indexes, mended: &mended, memory };
+        pass.salvaged.rebuilt = rebuild.run(reader, &mut |indexes, values| sink.rebuilt(indexes, values))?;
+    }
+    Ok(pass.finish())
+}
+
+/// The nonclustered indexes of the request's table.
+pub(crate) fn indexes<'a>(request: &Request<'a>) -> Vec<IndexTable<'a>> {
+    index_tables(request.database, request.table)
+}
+
+fn in_row<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a AllocUnit> {
+    let mut units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
+    units.find(|unit| unit.kind == UnitKind::InRow)
+}
+
+struct Pass<'a> {
+    request: &'a Request<'a>,
+    overlay: &'a Overlay<'a>,
+    scratch: LeafScratch,
+    /// The limits of the keys on damaged leaves.
+    between: BTreeMap<PageId, Between>,
+    salvaged: Salvaged,
+}
+
+impl<'a> Pass<'a> {
+    fn new(request: &'a Request<'a>, overlay: &'a Overlay<'a>) -> Self {
+        let (scratch, between, salvaged) = Default::default();
+        Self { request, overlay, scratch, between, salvaged }
+    }
+
+    fn partitions(&self) -> impl Iterator<Item = (usize, &'a Rowset, &'a AllocUnit)> + use<'a> {
+        let Request { database, table, .. } = *self.request;
+        table.partitions.iter().filter_map(move |partition| {
+            let rowset = database.rowsets.get(*partition)?;
+            Some((*partition, rowset, in_row(database, rowset)?))
+        })
+    }
+
+    /// Rows of damaged pages, each page in the partition that it is of.
+    fn damaged_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
+        let mut left: BTreeSet<PageId> = self.request.damaged.iter().copied().collect();
+        let partitions: Vec<_> = self.partitions().collect();
+        for (at, &(partition, rowset, unit)) in partitions.iter().enumerate() {
+            let beside = match rowset.index_id {
+                0 => BTreeMap::new(),
+                _ => beside(self.request.source, unit, &left),
+            };
+            let is_last = at + 1 == partitions.len();
+            let is_own = |page: &PageId| is_last || beside.contains_key(page) || self.names(*page, unit.id);
+            let own: Vec<PageId> = left.iter().copied().filter(is_own).collect();
+            for page in own {
+                left.remove(&page);
+                let between = self.limits(beside.get(&page), (unit, rowset));
+                self.between.insert(page, between);
+                self.damaged_page(partition, (rowset, unit), page, None, (&mut *reader, &mut *sink))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn names(&self, page: PageId, unit: AllocUnitId) -> bool {
+        let bytes = self.request.source.read_page(page);
+        bytes.is_some_and(|bytes| Page::new(&bytes).header().alloc_unit() == unit)
+    }
+
+    fn limits(&mut self, beside: Option<&Beside>, (unit, rowset): (&AllocUnit, &Rowset)) -> Between {
+        let source = self.request.source;
+        let mut edge =
+            |page: Option<PageId>, last| edge_row(source, (unit, rowset), page?, last, &mut self.scratch);
+        Between { after: edge(beside.and_then(|beside| beside.left), true), before: edge(beside.and_then(|beside| beside.right), false) }
+    }
+
+    /// Hands out the proven rows of a damaged page.
+    fn damaged_page(
+        &mut self,
+        partition: usize,
+        (rowset, unit): (&Rowset, &AllocUnit),
+        page: PageId,
+        stray: Option<Stray>,
+        (reader, sink): (&mut dyn ReadPage, &mut dyn Sink),
+    ) -> io::Result<()> {
+        let Some(raw) = self.request.source.read_page(page) else { return Ok(()) };
+        let why = match fetch(self.request.source, page) {
+            Fetched::Damaged(fault) if stray.is_none() => Doubtful::Damaged(fault),
+            Fetched::Damaged(_) => Doubtful::DamagedAndNotReached,
+            // Sound in itself: whatever is wrong with it, its rows are rows of another page.
+            Fetched::Sound(_) | Fetched::WrongId(_) => {
+                self.salvaged.foreign += 1;
+                return Ok(());
+            }
+            Fetched::Outside | Fetched::Unread => return Ok(()),
+        };
+        let between = self.between.get(&page).cloned().unwrap_or_default();
+        let Some(Mended { bytes, refused, .. }) = mend(&raw, (page, unit.id), rowset, &between, &mut self.scratch) else {
+            return Ok(());
+        };
+        self.salvaged.unproven += u64::from(refused);
+        self.overlay.set(page, bytes);
+        let salvaged = &mut self.salvaged;
+        reader.rows(Which::Table, partition, page, &mut |place, values| {
+            if has_impossible(values) {
+                salvaged.unproven += 1;
+                return Ok(());
+            }
+            salvaged.doubtful += 1;
+            sink.doubtful(place, why, values)
+        })
+    }
+
+    /// Rows of pages that nothing leads to.
+    fn stray_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
+        let partitions: Vec<_> = self.partitions().collect();
+        let units: Vec<AllocUnitId> = partitions.iter().map(|(_, _, unit)| unit.id).collect();
+        let mut from = None;
+        loop {
+            let found = strays(self.request.source, &units, self.request.reached, from, MOST_STRAYS);
+            self.salvaged.freed = found.freed;
+            for stray in &found.found {
+                let Some(&(partition, rowset, unit)) = partitions.get(stray.unit) else { continue };
+                self.stray_page(partition, (rowset, unit), *stray, (&mut *reader, &mut *sink))?;
+            }
+            from = found.found.last().copied();
+            if !found.is_cut {
+                return Ok(());
+            }
+        }
+    }
+
+    fn stray_page(
+        &mut self,
+        partition: usize,
+        place: (&Rowset, &AllocUnit),
+        stray: Stray,
+        (reader, sink): (&mut dyn ReadPage, &mut dyn Sink),
+    ) -> io::Result<()> {
+        let Fetched::Sound(bytes) = fetch(self.request.source, stray.page) else {
+            return self.damaged_page(partition, place, stray.page, Some(stray), (reader, sink));
+        };
+        if !is_leaf_of(&bytes, stray.page, place.1.id) {
+            return Ok(());
+        }
+        self.salvaged.strays += 1;
+        self.overlay.clear();
+        let why = Doubtful::NotReached { is_allocated: stray.is_allocated };
+        let salvaged = &mut self.salvaged;
+        reader.rows(Which::Table, partition, stray.page, &mut |place, values| {
+            salvaged.doubtful += 1;
+            sink.doubtful(place, why, values)
+        })
+    }
+
+    /// Deleted rows that are still on sound pages.
+    fn ghosts(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
+        let partitions: Vec<_> = self.partitions().collect();
+        let units: Vec<AllocUnitId> = partitions.iter().map(|(_, _, unit)| unit.id).collect();
+        let (source, reached, overlay) = (self.request.source, self.request.reached, self.overlay);
+        let salvaged = &mut self.salvaged;
+        each_leaf_page(source, &units, &|page| reached.contains(page), &mut |unit, page, raw| {
+            let Some(&(partition, rowset, _)) = partitions.get(unit) else { return Ok(()) };
+            if Page::new(raw).header().ghost_count.get() == 0 {
+                return Ok(());
+            }
+            let Fetched::Sound(bytes) = fetch(source, page) else { return Ok(()) };
+            let Some(alive) = ghosts_alone(bytes, rowset) else { return Ok(()) };
+            overlay.set(page, alive);
+            reader.rows(Which::Table, partition, page, &mut |place, values| {
+                salvaged.deleted += 1;
+                sink.doubtful(place, Doubtful::Deleted, values)
+            })
+        })
+    }
+
+    /// Whether the catalog counts more rows than there are.
+    fn is_short(&self) -> bool {
+        self.missing() > 0
+    }
+
+    fn missing(&self) -> u64 {
+        let stored: i128 = self.partitions().map(|(_, rowset, _)| i128::from(rowset.rows.max(0))).sum();
+        let read: u128 = self.request.rows_read.iter().map(|rows| u128::from(*rows)).sum();
+        let have = read + u128::from(self.salvaged.doubtful) + u128::from(self.salvaged.rebuilt.rows);
+        u64::try_from(stored.unsigned_abs().saturating_sub(have)).unwrap_or(u64::MAX)
+    }
+
+    fn finish(self) -> Salvaged {
+        let Request { source, database, table, damaged, rows_read, .. } = *self.request;
+        let known_lost = self.missing();
+        let losses = losses(source, database, table, damaged, Some(rows_read));
+        Salvaged { known_lost, losses, ..self.salvaged }
+    }
+}
+
+fn has_impossible(values: &[Value<'_>]) -> bool {
+    values.iter().any(|value| matches!(value, Value::Unreadable(Unreadable::Impossible)))
+}
+
+/// A sound page whose deleted rows are rows, and that has no others; `None` if there are none.
+fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBytes>> {
+    /// Bits of the first byte that say what a record is, in uncompressed and in compressed ones.
+    const KIND: u8 = 0x0E;
+    const COMPRESSED_KIND: u8 = 0x1C;
+    let mut order = SlotOrder::default();
+    order.load(Page::new(&bytes));
+    let mut found = false;
+    let spans: Vec<(u16, u16, bool)> = order
+        .entries()
+        .iter()
+        .enumerate()
+        .map(|(position, entry)| {
+            let space = order.space(Page::new(&bytes), position);
+            let is_ghost = match rowset.is_row_compressed() {
+                true => format::compressed::CdKind::of(space.first().copied().unwrap_or_default())
+                    == format::compressed::CdKind::GhostData,
+                false => Record::data(space).is_ok_and(|record| {
+                    record.kind() == RecordKind::GhostData && !record.is_ghost_forwarded()
+                }),
+            };
+            (entry.slot, entry.offset, is_ghost)
+        })
+        .collect();
+    for (slot, offset, is_ghost) in spans {
+        found |= is_ghost;
+        let at = match is_ghost {
+            true => usize::from(offset)..usize::from(offset) + 1,
+            false => format::PAGE_BYTES - 2 - 2 * usize::from(slot)..format::PAGE_BYTES - 2 * usize::from(slot),
+        };
+        for byte in bytes.get_mut(at)? {
+            *byte = match (is_ghost, rowset.is_row_compressed()) {
+                (true, true) => *byte & !COMPRESSED_KIND,
+                (true, false) => *byte & !KIND,
+                (false, _) => 0,
+            };
+        }
+    }
+    // The image is not that of the file any more, and has no protection.
+    if let Some(flags) = bytes.get_mut(4..6) {
+        flags.fill(0);
+    }
+    found.then_some(bytes)
+}

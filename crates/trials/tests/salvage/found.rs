@@ -1,0 +1,83 @@
+use std::collections::BTreeMap;
+use std::io;
+
+use catalog::{Database, UnitKind};
+use format::{Page, PageId, RecordId};
+use rows::salvage::{Doubtful, PageSet, Request, Salvaged, Sink, salvage};
+use rows::{Table, Value};
+use source::{MemoryFiles, PageSource};
+use trials::plain::plain;
+
+/// Rows as plain text.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) doubtful: Vec<(RecordId, Doubtful, Vec<Option<String>>)>,
+    pub(crate) rebuilt: Vec<(String, Vec<Option<String>>)>,
+}
+
+impl Sink for Found {
+    fn doubtful(&mut self, place: RecordId, why: Doubtful, values: &[Value<'_>]) -> io::Result<()> {
+        self.doubtful.push((place, why, values.iter().map(plain).collect()));
+        Ok(())
+    }
+
+    fn rebuilt(&mut self, indexes: &str, values: &[Value<'_>]) -> io::Result<()> {
+        self.rebuilt.push((indexes.to_owned(), values.iter().map(plain).collect()));
+        Ok(())
+    }
+}
+
+/// The leaf pages of a table that name it, in a sound database.
+pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table) -> Vec<PageId> {
+    let units: Vec<_> = table
+        .partitions
+        .iter()
+        .flat_map(|partition| database.rowsets[*partition].units.iter().map(|unit| &database.units[*unit]))
+        .filter(|unit| unit.kind == UnitKind::InRow)
+        .collect();
+    let mut pages = Vec::new();
+    for file in files.files() {
+        for page in (0..file.pages).map(|page| PageId::new(file.file_id, page)) {
+            let bytes = files.read_page(page).unwrap();
+            let header = Page::new(&bytes).header();
+            let is_leaf = header.kind() == Some(format::PageType::Data) && header.level == 0;
+            if is_leaf && header.page_id() == page && units.iter().any(|unit| unit.id == header.alloc_unit()) {
+                pages.push(page);
+            }
+        }
+    }
+    pages
+}
+
+/// What is salvaged of a table whose `damaged` pages are so in `files`, when the ordinary reading met all pages but `missed`.
+pub(crate) fn salvaged(
+    (files, database, table): (&dyn PageSource, &Database, &Table),
+    (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
+    (rows_read, ghosts, memory): (u64, bool, usize),
+) -> (Found, Salvaged) {
+    let mut reached = PageSet::of(files);
+    pages.iter().filter(|page| !missed.contains(page)).for_each(|page| assert!(reached.insert(*page)));
+    let mut found = Found::default();
+    let request = Request {
+        source: files,
+        database,
+        table,
+        damaged,
+        reached: &reached,
+        rows_read: &[rows_read],
+        ghosts,
+        memory,
+    };
+    let done = salvage(&request, &mut found).unwrap();
+    (found, done)
+}
+
+/// Rows of the lab by the text of a column.
+pub(crate) fn by_column(
+    description: &lab::Description,
+    table: &str,
+    column: usize,
+) -> BTreeMap<String, Vec<Option<String>>> {
+    let truth = lab::truth::truth(description).into_iter().find(|truth| truth.table == table).unwrap();
+    truth.rows.into_iter().map(|row| (row[column].clone().unwrap_or_default(), row)).collect()
+}
