@@ -80,7 +80,8 @@ fn push_address(address: RecordId, out: &mut Vec<u8>) {
 
 /// Appends a value in a form that does not depend on how a rowset stores it.
 fn push(column: &RowsetColumn, record: &Record<'_>, out: &mut Vec<u8>) -> Option<()> {
-    let is_uniquifier = column.status & column_status::UNIQUIFIER != 0 || column.info.xtype == xtype::INT && column.leaf_offset < 0;
+    let is_uniquifier =
+        column.status & column_status::UNIQUIFIER != 0 || column.info.xtype == xtype::INT && column.leaf_offset < 0;
     let bytes: &[u8] = match column.stored(Level::Leaf, record) {
         // The first row of a key has no uniquifier, which counts as 0 (docs/format/index-records.md#uniquifier).
         Stored::Null | Stored::Absent if is_uniquifier => &[],

@@ -48,8 +48,11 @@ impl ReadPage for PageReader<'_> {
             return Ok(());
         };
         let Fetched::Sound(bytes) = fetch(self.pages, page) else { return Ok(()) };
-        let places: Vec<Option<&RowsetColumn>> =
-            table.columns.iter().map(|column| rowset.layout.columns.iter().find(|own| own.id == column.id && !own.is_dropped())).collect();
+        let places: Vec<Option<&RowsetColumn>> = table
+            .columns
+            .iter()
+            .map(|column| rowset.layout.columns.iter().find(|own| own.id == column.id && !own.is_dropped()))
+            .collect();
         let pages = self.pages;
         let mut failed = Ok(());
         let mut row = |slot: u16, record: &Record<'_>| {
@@ -157,15 +160,29 @@ fn decode(column: &Column, bytes: &[u8]) -> Option<Owned> {
         xtype::SMALLDATETIME => {
             let (minutes, days) = bytes.split_at_checked(2)?;
             let day = u32::try_from(unsigned(days)?).ok()?.checked_add(DAY_1900 as u32)?;
-            Owned::DateTime(DateTime { day, time: TimeOfDay { ticks: unsigned(minutes)?.checked_mul(600_000_000)?, digits: 0 } })
+            Owned::DateTime(DateTime {
+                day,
+                time: TimeOfDay { ticks: unsigned(minutes)?.checked_mul(600_000_000)?, digits: 0 },
+            })
         }
         xtype::UNIQUEIDENTIFIER => Owned::Guid(bytes.try_into().ok()?),
         xtype::NCHAR | xtype::NVARCHAR | xtype::NTEXT => {
-            let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair.first().copied().unwrap_or_default(), pair.last().copied().unwrap_or_default()]));
-            Owned::Text(char::decode_utf16(units).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+            let units = bytes.chunks_exact(2).map(|pair| {
+                u16::from_le_bytes([
+                    pair.first().copied().unwrap_or_default(),
+                    pair.last().copied().unwrap_or_default(),
+                ])
+            });
+            Owned::Text(
+                char::decode_utf16(units).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
+            )
         }
-        xtype::CHAR | xtype::VARCHAR | xtype::TEXT if bytes.is_ascii() => Owned::Text(bytes.iter().map(|byte| char::from(*byte)).collect()),
-        xtype::CHAR | xtype::VARCHAR | xtype::TEXT => Owned::Text(encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned()),
+        xtype::CHAR | xtype::VARCHAR | xtype::TEXT if bytes.is_ascii() => {
+            Owned::Text(bytes.iter().map(|byte| char::from(*byte)).collect())
+        }
+        xtype::CHAR | xtype::VARCHAR | xtype::TEXT => {
+            Owned::Text(encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
+        }
         _ => Owned::Bytes(bytes.to_vec()),
     })
 }
@@ -184,7 +201,13 @@ fn off_row(pages: &dyn PageSource, pointer: &[u8]) -> Result<Vec<u8>, Unreadable
     Ok(out)
 }
 
-fn children(pages: &dyn PageSource, id: u64, links: Links<'_>, levels: u16, out: &mut Vec<u8>) -> Result<(), Unreadable> {
+fn children(
+    pages: &dyn PageSource,
+    id: u64,
+    links: Links<'_>,
+    levels: u16,
+    out: &mut Vec<u8>,
+) -> Result<(), Unreadable> {
     for link in links.iter() {
         let before = out.len();
         fragment(pages, id, link.target, levels, out)?;

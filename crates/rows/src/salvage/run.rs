@@ -217,9 +217,11 @@ impl<'a> Pass<'a> {
 
     fn limits(&mut self, beside: Option<&Beside>, (unit, rowset): (&AllocUnit, &Rowset)) -> Between {
         let source = self.request.source;
-        let mut edge =
-            |page: Option<PageId>, last| edge_row(source, (unit, rowset), page?, last, &mut self.scratch);
-        Between { after: edge(beside.and_then(|beside| beside.left), true), before: edge(beside.and_then(|beside| beside.right), false) }
+        let mut edge = |page: Option<PageId>, last| edge_row(source, (unit, rowset), page?, last, &mut self.scratch);
+        Between {
+            after: edge(beside.and_then(|beside| beside.left), true),
+            before: edge(beside.and_then(|beside| beside.right), false),
+        }
     }
 
     /// Hands out the proven rows of a damaged page.
@@ -243,7 +245,8 @@ impl<'a> Pass<'a> {
             Fetched::Outside | Fetched::Unread => return Ok(()),
         };
         let between = self.between.get(&page).cloned().unwrap_or_default();
-        let Some(Mended { bytes, refused, .. }) = mend(&raw, (page, unit.id), rowset, &between, &mut self.scratch) else {
+        let Some(Mended { bytes, refused, .. }) = mend(&raw, (page, unit.id), rowset, &between, &mut self.scratch)
+        else {
             return Ok(());
         };
         self.salvaged.unproven += u64::from(refused);
@@ -361,11 +364,12 @@ fn ghosts_alone(mut bytes: Box<PageBytes>, rowset: &Rowset) -> Option<Box<PageBy
         .map(|(position, entry)| {
             let space = order.space(Page::new(&bytes), position);
             let is_ghost = match rowset.is_row_compressed() {
-                true => format::compressed::CdKind::of(space.first().copied().unwrap_or_default())
-                    == format::compressed::CdKind::GhostData,
-                false => Record::data(space).is_ok_and(|record| {
-                    record.kind() == RecordKind::GhostData && !record.is_ghost_forwarded()
-                }),
+                true => {
+                    format::compressed::CdKind::of(space.first().copied().unwrap_or_default())
+                        == format::compressed::CdKind::GhostData
+                }
+                false => Record::data(space)
+                    .is_ok_and(|record| record.kind() == RecordKind::GhostData && !record.is_ghost_forwarded()),
             };
             (entry.slot, entry.offset, is_ghost)
         })

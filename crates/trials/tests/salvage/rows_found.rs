@@ -34,7 +34,8 @@ fn whole_records_of_damaged_pages_are_doubtful_and_the_rest_comes_from_indexes()
         let mut differ = 0;
         for (place, why, row) in &found.doubtful {
             assert_eq!((place.page, why.text()), (flipped, "wrong page checksum, record whole"));
-            let whole = truth.get(row[0].as_ref().unwrap()).unwrap_or_else(|| panic!("{version:?} {place} {row:?} at {at}"));
+            let whole =
+                truth.get(row[0].as_ref().unwrap()).unwrap_or_else(|| panic!("{version:?} {place} {row:?} at {at}"));
             differ += usize::from(whole != row);
         }
         assert_eq!(differ, 1, "the row with the wrong byte");
