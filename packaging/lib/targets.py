@@ -79,7 +79,7 @@ def executable(target):
     if target.is_windows:
         command = ["build"]
         flags += ["-Clink-arg=-Wl,--no-insert-timestamp", f"-Clink-arg={resource().relative_to(ROOT)}",
-                  f"-Clinker={ROOT / 'packaging' / 'windows' / 'link'}"]
+                  f"-Clinker={ROOT / 'packaging' / 'windows' / 'link'}", "-Clinker-flavor=gcc"]
     else:
         # Its own copies of the C library's start files come with the linker.
         command = ["zigbuild"]
