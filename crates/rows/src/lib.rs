@@ -6,10 +6,19 @@
 // Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
 
+mod blob;
+mod long;
 pub mod loss;
+mod plan;
+mod reader;
+mod row;
 pub mod salvage;
+mod scan;
 mod table;
 mod value;
+mod values;
 
-pub use table::{Column, Place, Table};
+pub use reader::{Doubt, RangeCounts, Reader, Row, Why};
+pub use scan::{NoKeyOrder, Order, RANGE_PAGES, Range, Scan, ScanOptions};
+pub use table::{Column, NoRows, Place, Table};
 pub use value::{DateTime, LongValue, ReadLong, TimeOfDay, Unreadable, Value};

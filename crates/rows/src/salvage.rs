@@ -1,7 +1,7 @@
 //! Rows that the ordinary reading of a table leaves out, and what can be said of them.
 
 mod difference;
-mod freed;
+pub(crate) mod freed;
 mod identity;
 pub(crate) mod index_columns;
 pub(crate) mod leaf;

@@ -1,5 +1,9 @@
 //! A table as its rows show it.
 
+mod of;
+
+pub use of::NoRows;
+
 use format::collation::CollationId;
 use format::types::TypeInfo;
 
@@ -25,7 +29,7 @@ pub struct Column {
     pub id: u32,
     /// Name.
     pub name: String,
-    /// Type.
+    /// Type; that of a column that is not stored is not known here and has xtype 0.
     pub info: TypeInfo,
     /// Its type in sysscalartypes; see [`format::types::user_type`].
     pub user_type: i32,

@@ -83,6 +83,8 @@ pub enum Unreadable {
     NotStored,
     /// No index that is left has the column.
     NotInAnyIndex,
+    /// It has to be converted as a whole (xml, a shape), and is too long to be held.
+    TooLong,
 }
 
 /// A long value, read piece by piece.

@@ -1,0 +1,333 @@
+//! Rows of pages as values.
+
+use std::fmt;
+use std::io;
+
+use catalog::{Database, Rowset};
+use format::compressed::{CdRecord, CompressionInfo, Expansion, Scratch};
+use format::protection::{undo_torn_bits, verify};
+use format::record::{Record, RecordKind};
+use format::slots::SlotOrder;
+use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType, RecordId};
+use source::{PageBuffer, PageSource};
+
+use crate::plan::Plan;
+use crate::row::RowBuilder;
+use crate::scan::{RANGE_PAGES, Range, ScanOptions, in_row_unit, names};
+use crate::{Table, Value};
+
+/// Why the rows of a page are not handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The system could not read it.
+    Unread,
+    /// It is in a file that was not given, or beyond the end of its file.
+    NoFile,
+    /// It is not as it was written: its checksum is wrong, or it is torn.
+    Damaged,
+    /// It is the image of another page.
+    OtherPage(PageId),
+    /// It belongs to another unit.
+    OtherUnit(AllocUnitId),
+    /// It is no data page.
+    OtherType(u8),
+    /// It is encrypted.
+    Encrypted,
+    /// An IAM page that is damaged: the pages that it and those after it list are not known.
+    AllocationMap,
+    /// Neither PFS nor GAM can be read, so that the page may have been freed.
+    UseUnknown,
+    /// The clustered index could not be followed beyond this page, although it could before.
+    TreeDamaged,
+    /// The page's compression information is damaged, or in an undocumented form.
+    CompressionInfo,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread => f.write_str("the system could not read the page"),
+            Self::NoFile => f.write_str("the page is in no file that was given"),
+            Self::Damaged => f.write_str("the page is not as it was written: wrong checksum or torn"),
+            Self::OtherPage(page) => write!(f, "the page is an image of page {page}"),
+            Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),
+            Self::OtherType(kind) => write!(f, "the page has type {kind}, not 1 (data)"),
+            Self::Encrypted => f.write_str("the page is encrypted"),
+            Self::AllocationMap => f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known"),
+            Self::UseUnknown => f.write_str("PFS and GAM page are damaged: whether the page is in use is not known"),
+            Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
+            Self::CompressionInfo => f.write_str("the compression information of the page is damaged or not documented"),
+        }
+    }
+}
+
+/// Why a row is doubtful, although it is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doubt {
+    /// Its page is damaged; the record itself is proven whole.
+    DamagedPage,
+    /// Nothing leads to its page any more.
+    Unreached,
+    /// Whether its page is in use is not known.
+    UseUnknown,
+    /// It was deleted.
+    Ghost,
+    /// It was put together from nonclustered indexes.
+    FromIndexes,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Where it is. A row that was moved: where it is now.
+    pub place: RecordId,
+    /// Its values, parallel to [`Table::columns`].
+    pub values: &'a [Value<'a>],
+    /// Why it is doubtful; `None` for every row of a sound page.
+    pub doubt: Option<Doubt>,
+}
+
+/// What was read of a range. Counts of ranges add up in any order.
+///
+/// A value that is [`Value::Unreadable`] is counted here when its row is handed out. A long value is read only when the
+/// receiver asks for its pieces: what the pieces cannot give, the receiver counts. [`Value::Unreadable`] with
+/// [`crate::Unreadable::NotStored`], a computed column, is not counted.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct RangeCounts {
+    /// Rows handed out.
+    pub rows: u64,
+    /// Pages whose rows were not, and why.
+    pub damaged_pages: Vec<(PageId, Why)>,
+    /// Slots of sound pages whose record breaks a rule.
+    pub skipped_slots: u64,
+    /// The first of them.
+    pub first_skipped: Option<RecordId>,
+    /// Values that cannot be had.
+    pub unreadable_values: u64,
+    /// Texts in which something was replaced by U+FFFD: an unpaired surrogate, a byte that the code page does not have.
+    pub altered_texts: u64,
+    /// Shapes that WKB cannot express, and CLR values: handed out as the bytes that are stored.
+    pub values_as_stored: u64,
+}
+
+impl RangeCounts {
+    /// Adds those of another range.
+    pub fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.damaged_pages.extend_from_slice(&other.damaged_pages);
+        self.skipped_slots += other.skipped_slots;
+        self.first_skipped = self.first_skipped.or(other.first_skipped);
+        self.unreadable_values += other.unreadable_values;
+        self.altered_texts += other.altered_texts;
+        self.values_as_stored += other.values_as_stored;
+    }
+}
+
+/// Reads ranges of pages; one for each thread, as it keeps its buffers.
+pub struct Reader<'a> {
+    source: &'a dyn PageSource,
+    partitions: Vec<Option<Partition<'a>>>,
+    buffer: PageBuffer,
+    order: SlotOrder,
+    by_slot: Vec<(u16, u16)>,
+    expanded: Scratch,
+    builder: RowBuilder<'a>,
+}
+
+struct Partition<'a> {
+    rowset: &'a Rowset,
+    unit: AllocUnitId,
+    plan: Plan<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `table`.
+    pub fn new(source: &'a dyn PageSource, database: &'a Database, table: &'a Table, _options: ScanOptions) -> Self {
+        let partition = |at: &usize| {
+            let rowset = database.rowsets.get(*at)?;
+            let unit = in_row_unit(database, rowset)?.id;
+            Some(Partition { rowset, unit, plan: Plan::of(table, rowset) })
+        };
+        Self {
+            source,
+            partitions: table.partitions.iter().map(partition).collect(),
+            buffer: PageBuffer::new(RANGE_PAGES as u32),
+            order: SlotOrder::default(),
+            by_slot: Vec::new(),
+            expanded: Scratch::default(),
+            builder: RowBuilder::new(source),
+        }
+    }
+
+    /// Calls `each` with the rows of the pages in a range, page by page in slot order.
+    ///
+    /// # Errors
+    /// What `each` returns; nothing that is read is an error.
+    pub fn read(
+        &mut self,
+        range: &Range,
+        each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>,
+    ) -> io::Result<RangeCounts> {
+        let mut counts = RangeCounts { damaged_pages: range.lost.clone(), ..RangeCounts::default() };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut rest = range.pages.as_slice();
+        let mut result = Ok(());
+        while let Some(&first) = rest.first() {
+            let adjoins = |at: usize, page: &PageId| {
+                page.file == first.file && first.page.checked_add(at as u32) == Some(page.page)
+            };
+            let run = rest.iter().enumerate().take(RANGE_PAGES).take_while(|(at, page)| adjoins(*at, page)).count().max(1);
+            let bytes = buffer.bytes().get_mut(..run * PAGE_BYTES).unwrap_or_default();
+            let whole = self.source.read(first, bytes).is_ok_and(|read| read == run);
+            for (at, page) in rest.iter().take(run).enumerate() {
+                let bytes = bytes.get_mut(at * PAGE_BYTES..).and_then(|bytes| bytes.first_chunk_mut::<PAGE_BYTES>());
+                let Some(bytes) = bytes else { break };
+                if !whole && !matches!(self.source.read(*page, bytes), Ok(1)) {
+                    let why = if self.source.contains(*page) { Why::Unread } else { Why::NoFile };
+                    counts.damaged_pages.push((*page, why));
+                    continue;
+                }
+                result = self.page(range, *page, bytes, &mut counts, each);
+                if result.is_err() {
+                    break;
+                }
+            }
+            if result.is_err() {
+                break;
+            }
+            rest = rest.get(run..).unwrap_or_default();
+        }
+        self.buffer = buffer;
+        result.map(|()| counts)
+    }
+
+    /// Calls `each` with the rows of a page that need not be sound, with `doubt`: what is not proven on it was removed from
+    /// it before. Ghosts are handed out as [`Doubt::Ghost`] if `ghosts`.
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn read_page(
+        &mut self,
+        partition: usize,
+        (id, bytes): (PageId, &PageBytes),
+        (doubt, ghosts): (Option<Doubt>, bool),
+        each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>,
+    ) -> io::Result<RangeCounts> {
+        let mut counts = RangeCounts::default();
+        self.rows(partition, (id, bytes), (doubt, ghosts), &mut counts, each)?;
+        Ok(counts)
+    }
+
+    /// The rows of a page as it was read.
+    fn page(
+        &mut self,
+        range: &Range,
+        id: PageId,
+        bytes: &mut PageBytes,
+        counts: &mut RangeCounts,
+        each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(Some(partition)) = self.partitions.get(range.partition) else { return Ok(()) };
+        match judge(id, bytes, partition.unit) {
+            Ok(PageType::Index) if range.has_nodes => Ok(()),
+            Ok(PageType::Data) => self.rows(range.partition, (id, bytes), (None, false), counts, each),
+            Ok(other) => {
+                counts.damaged_pages.push((id, Why::OtherType(other as u8)));
+                Ok(())
+            }
+            Err(why) => {
+                counts.damaged_pages.push((id, why));
+                Ok(())
+            }
+        }
+    }
+
+    fn rows(
+        &mut self,
+        partition: usize,
+        (id, bytes): (PageId, &PageBytes),
+        (doubt, ghosts): (Option<Doubt>, bool),
+        counts: &mut RangeCounts,
+        each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Self { partitions, order, by_slot, expanded, builder, .. } = self;
+        let Some(Some(partition)) = partitions.get(partition) else { return Ok(()) };
+        let page = Page::new(bytes);
+        order.load(page);
+        by_slot.clear();
+        by_slot.extend(order.entries().iter().enumerate().map(|(position, entry)| (entry.slot, position as u16)));
+        if !by_slot.is_sorted() {
+            by_slot.sort_unstable();
+        }
+        let compression = if partition.rowset.is_row_compressed() {
+            match compression_of(page, partition.rowset, order) {
+                Some(compression) => Some(compression),
+                None => {
+                    counts.damaged_pages.push((id, Why::CompressionInfo));
+                    return Ok(());
+                }
+            }
+        } else {
+            None
+        };
+        for &(slot, position) in by_slot.iter() {
+            let space = order.space(page, position.into());
+            let place = RecordId { page: id, slot };
+            let read = match &compression {
+                None => Record::data(space).ok().map(|record| (record, &[][..])),
+                Some((expansion, info)) => CdRecord::read(space, expansion.columns()).ok().and_then(|record| {
+                    expansion.audit(&record, info.as_ref()).ok()?;
+                    let row = expansion.expand(&record, info.as_ref(), expanded).ok()?;
+                    Some((row.record, row.doubts))
+                }),
+            };
+            let is_inside = order.entries().get(usize::from(position)).is_some_and(|entry| {
+                usize::from(entry.offset) >= format::page::HEADER_BYTES
+            });
+            let Some((record, doubts)) = read.filter(|_| is_inside) else {
+                counts.skipped_slots += 1;
+                counts.first_skipped = counts.first_skipped.or(Some(place));
+                continue;
+            };
+            let doubt = match record.kind() {
+                RecordKind::Primary | RecordKind::Forwarded => doubt,
+                RecordKind::GhostData if ghosts => Some(Doubt::Ghost),
+                _ => continue,
+            };
+            builder.row(&partition.plan, &record, doubts, counts, &mut |values| {
+                each(&Row { place, values, doubt })
+            })?;
+            counts.rows += 1;
+        }
+        Ok(())
+    }
+}
+
+type Compression<'p> = (&'p Expansion, Option<CompressionInfo<'p>>);
+
+fn compression_of<'p>(page: Page<'p>, rowset: &'p Rowset, order: &SlotOrder) -> Option<Compression<'p>> {
+    let expansion = rowset.expansion.as_ref()?;
+    // What is in front of the first record is compression information.
+    let first = order.entries().first().map_or(page.header().free_data.get(), |entry| entry.offset);
+    let info = CompressionInfo::of(page, first.into(), expansion.columns()).ok()?;
+    Some((expansion, info))
+}
+
+/// Whether a page is sound as far as its rows need it, and its type; its protection is undone.
+fn judge(id: PageId, bytes: &mut PageBytes, unit: AllocUnitId) -> Result<PageType, Why> {
+    if verify(bytes).is_err() {
+        return Err(Why::Damaged);
+    }
+    undo_torn_bits(bytes);
+    let header = Page::new(bytes).header();
+    if header.page_id() != id {
+        return Err(Why::OtherPage(header.page_id()));
+    }
+    if header.is_encrypted() {
+        return Err(Why::Encrypted);
+    }
+    if !names(header, unit) {
+        return Err(Why::OtherUnit(header.alloc_unit()));
+    }
+    header.kind().ok_or(Why::OtherType(header.page_type))
+}

@@ -1,0 +1,167 @@
+//! The values of one row after another, without an allocation for each.
+
+use std::io;
+
+use catalog::{Level, Stored};
+use format::compressed::Doubt as ColumnDoubt;
+use format::record::Record;
+use source::PageSource;
+
+use crate::blob::{Blob, Blobs};
+use crate::long::{LONG_BYTES, LongSource};
+use crate::plan::{Absent, ColumnPlan, Kind, Plan};
+use crate::reader::RangeCounts;
+use crate::values::text::{Form, TextStream};
+use crate::values::{Piece, Work, scalar};
+use crate::{LongValue, Unreadable, Value};
+
+/// Builds rows; keeps what it allocates.
+pub(crate) struct RowBuilder<'a> {
+    blobs: Blobs<'a>,
+    values: Vec<Value<'static>>,
+    work: Work,
+    /// A value that was read from its pieces.
+    blob: Vec<u8>,
+}
+
+/// A vector without elements for values of another lifetime, in the same memory.
+fn emptied<'b>(mut values: Vec<Value<'_>>) -> Vec<Value<'b>> {
+    values.clear();
+    values.into_iter().filter_map(|_| None).collect()
+}
+
+impl<'a> RowBuilder<'a> {
+    pub(crate) fn new(source: &'a dyn PageSource) -> Self {
+        Self { blobs: Blobs::new(source), values: Vec::new(), work: Work::default(), blob: Vec::new() }
+    }
+
+    /// Calls `each` with the values of `record`, counting those that cannot be had.
+    pub(crate) fn row(
+        &mut self,
+        plan: &Plan<'_>,
+        record: &Record<'_>,
+        doubts: &[(u16, ColumnDoubt)],
+        counts: &mut RangeCounts,
+        each: &mut dyn FnMut(&[Value<'_>]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Self { blobs, values, work, blob } = self;
+        let mut row: Vec<Value<'_>> = emptied(std::mem::take(values));
+        let mut longs: Vec<LongSource<'_>> = Vec::new();
+        work.clear();
+        for (at, column) in plan.columns.iter().enumerate() {
+            let is_doubtful = !doubts.is_empty() && doubts.iter().any(|(bit, _)| *bit == column.null_bit);
+            let value = match column.column {
+                Some(_) if is_doubtful => Value::Unreadable(Unreadable::Undocumented),
+                Some(stored) => match stored.stored(Level::Leaf, record) {
+                    Stored::Null => Value::Null,
+                    Stored::Plain(bytes) => scalar(column.kind, bytes, at, work),
+                    Stored::Complex(pointer) => off_row(column, pointer, at, (blobs, blob, work), &mut longs),
+                    Stored::Absent => match column.absent {
+                        Absent::Null => Value::Null,
+                        Absent::Default(bytes) => scalar(default_kind(column.kind), bytes, at, work),
+                        Absent::Unknown => Value::Unreadable(Unreadable::Undocumented),
+                    },
+                },
+                None => Value::Unreadable(Unreadable::NotStored),
+            };
+            row.push(value);
+        }
+        let result = {
+            let mut row: Vec<Value<'_>> = row;
+            work.settle(&mut row);
+            for long in &longs {
+                let value = LongValue::new(long.stored_bytes(), long);
+                if let Some(place) = row.get_mut(long.column()) {
+                    *place = if long.is_text() { Value::LongText(value) } else { Value::LongBytes(value) };
+                }
+            }
+            let is_lost =
+                |value: &&Value<'_>| matches!(value, Value::Unreadable(why) if *why != Unreadable::NotStored);
+            counts.unreadable_values += row.iter().filter(is_lost).count() as u64;
+            counts.altered_texts += work.altered;
+            counts.values_as_stored += work.as_stored;
+            let result = each(&row);
+            *values = emptied(row);
+            result
+        };
+        counts.altered_texts += longs.iter().filter(|long| long.was_altered()).count() as u64;
+        result
+    }
+}
+
+/// A bit of a default has a byte of its own.
+fn default_kind(kind: Kind) -> Kind {
+    match kind {
+        Kind::Bit(_) => Kind::Bit(0),
+        Kind::Vardecimal(info) => Kind::Decimal(info),
+        kind => kind,
+    }
+}
+
+/// The value behind a pointer in the row; a long one is left to whoever wants it.
+fn off_row<'v, 's>(
+    column: &ColumnPlan<'_>,
+    pointer: &[u8],
+    at: usize,
+    (blobs, bytes, work): (&mut Blobs<'s>, &mut Vec<u8>, &mut Work),
+    longs: &mut Vec<LongSource<'s>>,
+) -> Value<'v> {
+    let form = match column.kind {
+        Kind::Filestream => return Value::Unreadable(Unreadable::Undocumented),
+        Kind::Ansi(page) => Some(Form::Ansi(page)),
+        Kind::Utf16 => Some(Form::Utf16),
+        Kind::Bytes | Kind::Xml | Kind::Variant | Kind::HierarchyId | Kind::Shape { .. } | Kind::AsStored => None,
+        _ => return Value::Unreadable(Unreadable::Undocumented),
+    };
+    let blob: Blob = match blobs.open(pointer) {
+        Ok(blob) => blob,
+        Err(why) => return Value::Unreadable(why),
+    };
+    if blob.bytes() > LONG_BYTES && (form.is_some() || matches!(column.kind, Kind::Bytes | Kind::AsStored)) {
+        work.as_stored += u64::from(column.kind == Kind::AsStored);
+        longs.push(LongSource::new(blobs.source(), blob, at, form));
+        return Value::Null;
+    }
+    if blob.bytes() > MOST_WHOLE_BYTES {
+        return Value::Unreadable(Unreadable::TooLong);
+    }
+    bytes.clear();
+    match form {
+        Some(form) => {
+            let start = work.arena.len();
+            let mut stream = TextStream::new(form);
+            let read = blobs.pieces(&blob, &mut |piece| {
+                stream.push(piece, &mut work.arena);
+                Ok(())
+            });
+            if let Ok(Err(why)) = read {
+                work.arena.truncate(start);
+                return Value::Unreadable(why);
+            }
+            match stream.finish(&mut work.arena) {
+                Ok(altered) => {
+                    work.altered += u64::from(altered);
+                    work.later.push(Piece::text(at, start..work.arena.len()));
+                    Value::Null
+                }
+                Err(why) => {
+                    work.arena.truncate(start);
+                    Value::Unreadable(why)
+                }
+            }
+        }
+        None => {
+            let read = blobs.pieces(&blob, &mut |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            });
+            match read {
+                Ok(Err(why)) => Value::Unreadable(why),
+                _ => work.copied(column.kind, bytes, at),
+            }
+        }
+    }
+}
+
+/// Values that are converted as a whole have at most this many bytes.
+const MOST_WHOLE_BYTES: u64 = 16 << 20;

@@ -1,0 +1,215 @@
+//! The pages of a table, in the order in which its rows are handed out.
+
+mod allocated;
+mod leaves;
+
+use std::fmt;
+
+use catalog::{AllocUnit, Database, Rowset, UnitKind};
+use format::{AllocUnitId, Page, PageHeader, PageId, PageType};
+use source::PageSource;
+
+use self::allocated::Allocated;
+use self::leaves::Leaves;
+use crate::Table;
+use crate::reader::Why;
+use crate::salvage::PageSet;
+
+/// Pages of a range at most.
+pub const RANGE_PAGES: usize = 128;
+
+/// How a table is read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ScanOptions {
+    /// Pages in the order of allocation even where the tree is sound.
+    pub by_allocation: bool,
+}
+
+/// The order of the rows of a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// That of the clustered key.
+    Key,
+    /// That of the pages as the IAM chain lists them.
+    Allocation(NoKeyOrder),
+}
+
+/// Why rows are not in the order of the clustered key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoKeyOrder {
+    /// A heap has no key.
+    Heap,
+    /// The tree above the leaves is damaged at this page.
+    TreeDamaged(PageId),
+    /// The tree does not lead to this leaf, which is in use.
+    NotInTree(PageId),
+    /// It was asked for.
+    AsAsked,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key => f.write_str("order of the clustered key"),
+            Self::Allocation(NoKeyOrder::Heap) => f.write_str("order of allocation, as the table is a heap"),
+            Self::Allocation(NoKeyOrder::TreeDamaged(page)) => {
+                write!(f, "order of allocation, as the clustered index is damaged at page {page} above its leaves")
+            }
+            Self::Allocation(NoKeyOrder::NotInTree(page)) => {
+                write!(f, "order of allocation, as the clustered index does not lead to page {page}, which is in use")
+            }
+            Self::Allocation(NoKeyOrder::AsAsked) => f.write_str("order of allocation"),
+        }
+    }
+}
+
+/// Pages that are read together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// From 0 in the order of the scan.
+    pub number: u64,
+    /// The partition: position in [`Table::partitions`].
+    pub partition: usize,
+    /// The pages in order.
+    pub pages: Vec<PageId>,
+    /// Pages that cannot be handed out, found on the way to these: the reader counts them as damaged.
+    pub lost: Vec<(PageId, Why)>,
+    /// Whether a page that is no leaf may be among the pages: in the order of allocation.
+    pub(crate) has_nodes: bool,
+}
+
+/// The pages of a table in order, handed out range by range.
+///
+/// Each page is handed out once at most. Memory: one bit for each page of the files, and some pages.
+pub struct Scan<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
+    partitions: Vec<&'a Rowset>,
+    options: ScanOptions,
+    orders: Vec<Order>,
+    at: usize,
+    walk: Option<Walk<'a>>,
+    number: u64,
+}
+
+enum Walk<'a> {
+    Leaves(Leaves<'a>),
+    Allocated(Allocated<'a>),
+}
+
+impl<'a> Scan<'a> {
+    /// The pages of `table`. Reads the level above the leaves once to see whether it is sound.
+    pub fn new(source: &'a dyn PageSource, database: &'a Database, table: &'a Table, options: ScanOptions) -> Self {
+        let partitions: Vec<&Rowset> =
+            table.partitions.iter().filter_map(|partition| database.rowsets.get(*partition)).collect();
+        let orders = partitions.iter().map(|rowset| order_of(source, database, rowset, options)).collect();
+        Self { source, database, partitions, options, orders, at: 0, walk: None, number: 0 }
+    }
+
+    /// The order of the rows: that of the key, unless a partition has another one.
+    pub fn order(&self) -> &Order {
+        self.orders.iter().find(|order| **order != Order::Key).unwrap_or(&Order::Key)
+    }
+
+    /// The order of each partition.
+    pub fn orders(&self) -> &[Order] {
+        &self.orders
+    }
+
+    /// The next pages; `None` after the last.
+    pub fn next_range(&mut self) -> Option<Range> {
+        loop {
+            let order = *self.orders.get(self.at)?;
+            let rowset = self.partitions.get(self.at)?;
+            let walk = match &mut self.walk {
+                Some(walk) => walk,
+                None => {
+                    let Some(unit) = in_row_unit(self.database, rowset) else {
+                        self.at += 1;
+                        continue;
+                    };
+                    self.walk.insert(match order {
+                        Order::Key => Walk::Leaves(Leaves::of(self.source, unit)),
+                        Order::Allocation(_) => Walk::Allocated(Allocated::of(self.source, unit)),
+                    })
+                }
+            };
+            let (mut pages, mut lost) = (Vec::new(), Vec::new());
+            while pages.len() < RANGE_PAGES && lost.len() < RANGE_PAGES {
+                let next = match walk {
+                    Walk::Leaves(leaves) => leaves.next_leaf().map(|next| next.map_err(|page| (page, Why::TreeDamaged))),
+                    Walk::Allocated(allocated) => allocated.next_page(),
+                };
+                match next {
+                    Some(Ok(page)) => pages.push(page),
+                    Some(Err(fault)) => lost.push(fault),
+                    None => break,
+                }
+            }
+            if pages.is_empty() && lost.is_empty() {
+                self.walk = None;
+                self.at += 1;
+                continue;
+            }
+            let number = self.number;
+            self.number += 1;
+            return Some(Range { number, partition: self.at, pages, lost, has_nodes: order != Order::Key });
+        }
+    }
+
+    /// How the pages are read.
+    pub fn options(&self) -> ScanOptions {
+        self.options
+    }
+}
+
+/// The order in which a partition can be read.
+fn order_of(source: &dyn PageSource, database: &Database, rowset: &Rowset, options: ScanOptions) -> Order {
+    if rowset.index_id == 0 {
+        return Order::Allocation(NoKeyOrder::Heap);
+    }
+    if options.by_allocation {
+        return Order::Allocation(NoKeyOrder::AsAsked);
+    }
+    let Some(unit) = in_row_unit(database, rowset) else { return Order::Key };
+    let mut leaves = PageSet::of(source);
+    let mut walk = Leaves::of(source, unit);
+    loop {
+        match walk.next_leaf() {
+            Some(Ok(page)) if leaves.insert(page) => {}
+            Some(Ok(page) | Err(page)) => return Order::Allocation(NoKeyOrder::TreeDamaged(page)),
+            None => break,
+        }
+    }
+    // A tree that is cut leads to fewer leaves than there are.
+    let mut allocated = Allocated::of(source, unit);
+    while let Some(next) = allocated.next_page() {
+        if let Ok(page) = next
+            && !leaves.contains(page)
+            && is_leaf(source, page, unit.id)
+        {
+            return Order::Allocation(NoKeyOrder::NotInTree(page));
+        }
+    }
+    Order::Key
+}
+
+/// Whether a page is a sound leaf of the unit that has rows.
+fn is_leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId) -> bool {
+    let catalog::Fetched::Sound(bytes) = catalog::fetch(source, page) else { return false };
+    let header = Page::new(&bytes).header();
+    header.kind() == Some(PageType::Data) && names(header, unit) && header.slot_count.get() > 0
+}
+
+/// Whether a page names this unit, or is a data page of it that SQL Server 2000 wrote last
+/// (docs/format/README.md#index-id-0-on-data-pages).
+pub(crate) fn names(header: &PageHeader, unit: AllocUnitId) -> bool {
+    let named = header.alloc_unit();
+    named == unit || header.kind() != Some(PageType::Index) && named.clustered_of_2000() == Some(unit)
+}
+
+/// The unit with the rows of a partition.
+pub(crate) fn in_row_unit<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a AllocUnit> {
+    let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
+    units.find(|unit| unit.kind == UnitKind::InRow)
+}

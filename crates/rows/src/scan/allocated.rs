@@ -1,0 +1,109 @@
+//! The pages of a unit as its IAM chain lists them, as far as they are in use.
+
+use std::collections::VecDeque;
+
+use catalog::{AllocUnit, Fetched, fetch};
+use format::allocation::{EXTENT_PAGES, IamHeader, bitmap, set_bits};
+use format::{Page, PageId, PageType};
+use source::PageSource;
+
+use super::names;
+use crate::reader::Why;
+use crate::salvage::PageSet;
+use crate::salvage::freed::{InUse, Maps};
+
+/// Walks the pages of a unit, each once.
+pub(super) struct Allocated<'a> {
+    source: &'a dyn PageSource,
+    unit: &'a AllocUnit,
+    /// The IAM page that follows.
+    next_iam: PageId,
+    /// Pages already handed out, IAM pages among them.
+    seen: PageSet,
+    maps: Maps,
+    /// Single pages of the IAM page that is being read.
+    singles: VecDeque<PageId>,
+    /// Its first page, and its extents in reverse order.
+    start: PageId,
+    extents: Vec<u32>,
+    /// Pages of the extent that is being read.
+    in_extent: std::ops::Range<u32>,
+}
+
+impl<'a> Allocated<'a> {
+    pub(super) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
+        Self {
+            source,
+            unit,
+            next_iam: unit.first_iam,
+            seen: PageSet::of(source),
+            maps: Maps::default(),
+            singles: VecDeque::new(),
+            start: PageId::NONE,
+            extents: Vec::new(),
+            in_extent: 0..0,
+        }
+    }
+
+    /// The next page in use; `Err` for one of which that is not known, and for an IAM page at which the chain is cut.
+    pub(super) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
+        loop {
+            let page = match self.listed() {
+                Some(page) => page,
+                None if self.next_iam.is_none() => return None,
+                None => match self.load() {
+                    Ok(()) => continue,
+                    Err(page) => {
+                        self.next_iam = PageId::NONE;
+                        return Some(Err((page, Why::AllocationMap)));
+                    }
+                },
+            };
+            if !self.source.contains(page) {
+                if page.is_none() || self.source.file(page.file).is_some() {
+                    continue;
+                }
+                return Some(Err((page, Why::NoFile)));
+            }
+            if !self.seen.insert(page) {
+                continue;
+            }
+            match self.maps.in_use(self.source, page) {
+                InUse::Yes => return Some(Ok(page)),
+                InUse::Freed => {}
+                InUse::Unknown => return Some(Err((page, Why::UseUnknown))),
+            }
+        }
+    }
+
+    /// The next page that the IAM page lists.
+    fn listed(&mut self) -> Option<PageId> {
+        if let Some(page) = self.singles.pop_front() {
+            return Some(page);
+        }
+        if self.in_extent.is_empty() {
+            let extent = self.extents.pop()?;
+            let first = self.start.page.saturating_add(extent.saturating_mul(EXTENT_PAGES));
+            self.in_extent = first..first.saturating_add(EXTENT_PAGES);
+        }
+        self.in_extent.next().map(|page| PageId::new(self.start.file, page))
+    }
+
+    /// Reads the next IAM page.
+    fn load(&mut self) -> Result<(), PageId> {
+        let at = self.next_iam;
+        let Fetched::Sound(bytes) = fetch(self.source, at) else { return Err(at) };
+        let page = Page::new(&bytes);
+        let header = page.header();
+        if header.kind() != Some(PageType::Iam) || !names(header, self.unit.id) || !self.seen.insert(at) {
+            return Err(at);
+        }
+        let (Some(head), Some(map)) = (IamHeader::read(page), bitmap(page)) else { return Err(at) };
+        self.next_iam = header.next();
+        self.start = head.start;
+        self.singles = head.slots.into_iter().filter(|slot| !slot.is_none()).collect();
+        self.extents = set_bits(map).collect();
+        self.extents.reverse();
+        Ok(())
+    }
+}

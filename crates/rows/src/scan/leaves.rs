@@ -1,0 +1,166 @@
+//! The leaves of a clustered index in the order of its key, from the entries of the level above.
+
+use catalog::{AllocUnit, Fetched, fetch};
+use format::{Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+use super::names;
+
+/// No B-tree is deeper: one of 8 KB pages over 2^31 pages stays far below.
+const MAX_DEPTH: usize = 32;
+/// The child pointer ends the fixed part of an entry (docs/format/index-records.md#non-leaf-entries).
+const CHILD_BYTES: usize = 6;
+/// First byte of the child pointer in an entry of a compressed index is not known: such a tree is followed by its leaves.
+const COMPRESSED: u8 = format::record::status::COMPRESSED;
+
+/// Walks the leaves of a unit. Pages of a level are linked both ways and the first has nothing to its left, so that a walk
+/// that follows only mirrored links meets no page twice.
+pub(super) struct Leaves<'a> {
+    source: &'a dyn PageSource,
+    unit: &'a AllocUnit,
+    state: State,
+}
+
+enum State {
+    Start,
+    /// The tree is a single leaf.
+    Only(PageId),
+    /// A page of level 1, and the slot of the next child.
+    Parent {
+        at: PageId,
+        bytes: Box<PageBytes>,
+        slot: u16,
+    },
+    /// The leaf before, and the next one: entries above are compressed.
+    Linked {
+        from: PageId,
+        at: PageId,
+    },
+    End,
+}
+
+impl<'a> Leaves<'a> {
+    pub(super) fn of(source: &'a dyn PageSource, unit: &'a AllocUnit) -> Self {
+        Self { source, unit, state: State::Start }
+    }
+
+    /// The next leaf; `Err` names the page at which the walk ends too early.
+    pub(super) fn next_leaf(&mut self) -> Option<Result<PageId, PageId>> {
+        loop {
+            match &mut self.state {
+                State::End => return None,
+                State::Only(page) => {
+                    let page = *page;
+                    self.state = State::End;
+                    return Some(Ok(page));
+                }
+                State::Start => match self.start() {
+                    Ok(state) => self.state = state,
+                    Err(page) => return self.cut(page),
+                },
+                State::Linked { from, at } => {
+                    let (before, page) = (*from, *at);
+                    let Fetched::Sound(bytes) = fetch(self.source, page) else { return self.cut(page) };
+                    let header = Page::new(&bytes).header();
+                    if header.kind() != Some(PageType::Data) || !names(header, self.unit.id) || header.prev() != before {
+                        return self.cut(page);
+                    }
+                    let next = header.next();
+                    self.state = if next.is_none() { State::End } else { State::Linked { from: page, at: next } };
+                    return Some(Ok(page));
+                }
+                State::Parent { at, bytes, slot } => {
+                    let (parent, number) = (*at, *slot);
+                    let page = Page::new(bytes);
+                    let header = page.header();
+                    if number < header.slot_count.get() {
+                        *slot += 1;
+                        let child = child(page, number).filter(|child| self.source.contains(*child));
+                        return match child {
+                            Some(child) => Some(Ok(child)),
+                            None => self.cut(parent),
+                        };
+                    }
+                    let next = header.next();
+                    if next.is_none() {
+                        self.state = State::End;
+                        continue;
+                    }
+                    match self.node(next, Some(1)).filter(|bytes| Page::new(bytes).header().prev() == parent) {
+                        Some(bytes) => self.state = State::Parent { at: next, bytes, slot: 0 },
+                        None => return self.cut(next),
+                    }
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self, page: PageId) -> Option<Result<PageId, PageId>> {
+        self.state = State::End;
+        Some(Err(page))
+    }
+
+    /// Descends to the leftmost page of level 1.
+    fn start(&self) -> Result<State, PageId> {
+        let mut at = self.unit.root;
+        if at.is_none() {
+            return if self.unit.first_iam.is_none() { Ok(State::End) } else { Err(at) };
+        }
+        let mut level = None;
+        for _ in 0..MAX_DEPTH {
+            let Fetched::Sound(bytes) = fetch(self.source, at) else {
+                // The only page of a small table: what it is cannot be seen.
+                return if level == Some(0) { Ok(State::Only(at)) } else { Err(at) };
+            };
+            let page = Page::new(&bytes);
+            let header = page.header();
+            if header.kind() == Some(PageType::Data) && names(header, self.unit.id) {
+                return match (level, header.prev().is_none()) {
+                    (None, true) if header.next().is_none() => Ok(State::Only(at)),
+                    (Some(_), true) => Ok(State::Linked { from: PageId::NONE, at }),
+                    _ => Err(at),
+                };
+            }
+            let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id) && header.level > 0;
+            if !is_node || level.is_some_and(|level| level != header.level) || !header.prev().is_none() {
+                return Err(at);
+            }
+            if is_compressed(page) {
+                return self.start_of_compressed();
+            }
+            if header.level == 1 {
+                return Ok(State::Parent { at, bytes, slot: 0 });
+            }
+            level = header.level.checked_sub(1);
+            at = child(page, 0).ok_or(at)?;
+        }
+        Err(at)
+    }
+
+    /// The first leaf of a tree whose entries cannot be read: the first page that the catalog names, if it is leftmost.
+    fn start_of_compressed(&self) -> Result<State, PageId> {
+        let at = self.unit.first_page;
+        match fetch(self.source, at) {
+            Fetched::Sound(bytes) if Page::new(&bytes).header().prev().is_none() => {
+                Ok(State::Linked { from: PageId::NONE, at })
+            }
+            _ => Err(at),
+        }
+    }
+
+    fn node(&self, page: PageId, level: Option<u8>) -> Option<Box<PageBytes>> {
+        let Fetched::Sound(bytes) = fetch(self.source, page) else { return None };
+        let header = Page::new(&bytes).header();
+        let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id);
+        (is_node && level.is_none_or(|level| header.level == level)).then_some(bytes)
+    }
+}
+
+fn is_compressed(page: Page<'_>) -> bool {
+    page.slot_bytes(0).and_then(<[u8]>::first).is_some_and(|status| status & COMPRESSED != 0)
+}
+
+fn child(page: Page<'_>, slot: u16) -> Option<PageId> {
+    let at = usize::from(page.header().pminlen.get()).checked_sub(CHILD_BYTES)?;
+    PageId::read(page.slot_bytes(slot)?, at)
+}

@@ -1,0 +1,149 @@
+//! Code pages of char and varchar, by collation (docs/format/collations.md#code-pages).
+
+use encoding_rs::Encoding;
+use format::collation::CollationId;
+
+use super::text::{self, REPLACEMENT};
+use crate::Unreadable;
+
+/// How bytes of a char column are characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CodePage {
+    /// A code page of Windows.
+    Windows(&'static Encoding),
+    /// The OEM page 437.
+    Oem437,
+    /// The OEM page 850.
+    Oem850,
+    /// Not known for certain: only ASCII is text.
+    Unknown,
+}
+
+/// Bits of a collation id (docs/format/collations.md#ids).
+mod bits {
+    /// Supplementary characters, and perhaps UTF-8: a published UTF-8 collation has it too.
+    pub(super) const SUPPLEMENTARY: u32 = 0x100;
+    /// Not described.
+    pub(super) const UNKNOWN: u32 = 0x00F0_0400;
+}
+
+impl CodePage {
+    /// The code page of a collation.
+    pub(crate) fn of(collation: CollationId) -> Self {
+        if collation.0 & (bits::SUPPLEMENTARY | bits::UNKNOWN) != 0 {
+            return Self::Unknown;
+        }
+        match collation.0 >> 24 {
+            0 => by_locale(collation.locale()),
+            sort_id => by_sort_id(sort_id as u8),
+        }
+    }
+
+    /// The decoder's encoding, for a page that has one.
+    pub(crate) fn encoding(self) -> Option<&'static Encoding> {
+        match self {
+            Self::Windows(encoding) => Some(encoding),
+            Self::Oem437 | Self::Oem850 | Self::Unknown => None,
+        }
+    }
+
+    /// Appends bytes as UTF-8; true if one that the page does not have was replaced.
+    pub(crate) fn decode(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<bool, Unreadable> {
+        let table = match self {
+            Self::Windows(encoding) => {
+                return Ok(text::decode(&mut encoding.new_decoder_without_bom_handling(), bytes, true, into));
+            }
+            Self::Unknown if bytes.is_ascii() => {
+                into.extend_from_slice(bytes);
+                return Ok(false);
+            }
+            Self::Unknown => return Err(Unreadable::Undocumented),
+            Self::Oem437 => OEM_437,
+            Self::Oem850 => OEM_850,
+        };
+        for byte in bytes {
+            match byte.checked_sub(0x80) {
+                None => into.push(*byte),
+                Some(high) => match table.chars().nth(high.into()) {
+                    Some(character) => into.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                    None => into.extend_from_slice(REPLACEMENT),
+                },
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Code pages of Windows collations.
+fn by_locale(locale: u8) -> CodePage {
+    CodePage::Windows(match locale {
+        1 => encoding_rs::WINDOWS_1256,
+        3 => encoding_rs::BIG5,
+        7 => encoding_rs::WINDOWS_1253,
+        8 => encoding_rs::WINDOWS_1252,
+        12 => encoding_rs::WINDOWS_1255,
+        16 => encoding_rs::SHIFT_JIS,
+        17 => encoding_rs::EUC_KR,
+        19 => encoding_rs::WINDOWS_1250,
+        21 => encoding_rs::WINDOWS_1251,
+        25 => encoding_rs::WINDOWS_874,
+        26 => encoding_rs::WINDOWS_1254,
+        31 => encoding_rs::WINDOWS_1257,
+        32 => encoding_rs::WINDOWS_1258,
+        36 => encoding_rs::GBK,
+        _ => return CodePage::Unknown,
+    })
+}
+
+/// Code pages of SQL collations, by the sort orders that syscharsets documents.
+fn by_sort_id(sort_id: u8) -> CodePage {
+    CodePage::Windows(match sort_id {
+        30..=35 => return CodePage::Oem437,
+        40..=49 | 55..=61 => return CodePage::Oem850,
+        50..=54 | 71..=75 | 183..=186 => encoding_rs::WINDOWS_1252,
+        80..=96 => encoding_rs::WINDOWS_1250,
+        104..=108 => encoding_rs::WINDOWS_1251,
+        112..=124 => encoding_rs::WINDOWS_1253,
+        128..=130 => encoding_rs::WINDOWS_1254,
+        136..=138 => encoding_rs::WINDOWS_1255,
+        144..=146 => encoding_rs::WINDOWS_1256,
+        152..=160 => encoding_rs::WINDOWS_1257,
+        _ => return CodePage::Unknown,
+    })
+}
+
+/// Characters of the bytes from 0x80 on.
+const OEM_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{A0}";
+const OEM_850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{AD}±‗¾¶§÷¸°¨·¹³²■\u{A0}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(id: u32, bytes: &[u8]) -> Result<String, Unreadable> {
+        let mut into = Vec::new();
+        CodePage::of(CollationId(id)).decode(bytes, &mut into)?;
+        Ok(String::from_utf8(into).unwrap())
+    }
+
+    #[test]
+    fn text_is_read_in_the_code_page_of_its_collation() {
+        assert_eq!(text(0x3400_D008, b"Z\xFCrich").as_deref(), Ok("Zürich"), "SQL_Latin1_General_CP1_CI_AS");
+        assert_eq!(text(0xD015, b"\xCC\xEE\xF1\xEA\xE2\xE0").as_deref(), Ok("Москва"), "Cyrillic_General_CI_AS");
+        assert_eq!(text(0xD024, b"\xD6\xD0\xCE\xC4").as_deref(), Ok("中文"), "Chinese_PRC_CI_AS");
+        assert_eq!(text(0x2000_D008, b"\x81\x9C").as_deref(), Ok("ü£"), "SQL_Latin1_General_CP437");
+        assert_eq!(text(0x2A00_D008, b"\x81\x9C").as_deref(), Ok("ü£"), "SQL_Latin1_General_CP850");
+    }
+
+    #[test]
+    fn without_a_certain_code_page_only_ascii_is_text() {
+        assert_eq!(text(0x4_D108, b"plain").as_deref(), Ok("plain"));
+        assert_eq!(text(0x4_D108, b"Z\xFCrich"), Err(Unreadable::Undocumented), "may be UTF-8");
+        assert_eq!(text(0xD0FF, b"\xFC"), Err(Unreadable::Undocumented), "a locale that is not known");
+    }
+
+    #[test]
+    fn oem_pages_have_a_character_for_each_byte() {
+        assert_eq!((OEM_437.chars().count(), OEM_850.chars().count()), (128, 128));
+    }
+}
