@@ -34,7 +34,9 @@ pub(crate) enum Kind {
     Xml,
     Variant,
     HierarchyId,
-    Shape { is_geography: bool },
+    Shape {
+        is_geography: bool,
+    },
     /// A CLR type or one whose form is not documented: bytes as stored.
     AsStored,
     /// FILESTREAM: the value is in a file of its own.

@@ -53,10 +53,14 @@ impl fmt::Display for Why {
             Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),
             Self::OtherType(kind) => write!(f, "the page has type {kind}, not 1 (data)"),
             Self::Encrypted => f.write_str("the page is encrypted"),
-            Self::AllocationMap => f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known"),
+            Self::AllocationMap => {
+                f.write_str("the IAM page is damaged: the pages that it lists, and later ones, are not known")
+            }
             Self::UseUnknown => f.write_str("PFS and GAM page are damaged: whether the page is in use is not known"),
             Self::TreeDamaged => f.write_str("the clustered index cannot be followed beyond the page"),
-            Self::CompressionInfo => f.write_str("the compression information of the page is damaged or not documented"),
+            Self::CompressionInfo => {
+                f.write_str("the compression information of the page is damaged or not documented")
+            }
         }
     }
 }
@@ -163,11 +167,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// What `each` returns; nothing that is read is an error.
-    pub fn read(
-        &mut self,
-        range: &Range,
-        each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>,
-    ) -> io::Result<RangeCounts> {
+    pub fn read(&mut self, range: &Range, each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<RangeCounts> {
         let mut counts = RangeCounts { damaged_pages: range.lost.clone(), ..RangeCounts::default() };
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut rest = range.pages.as_slice();
@@ -176,7 +176,8 @@ impl<'a> Reader<'a> {
             let adjoins = |at: usize, page: &PageId| {
                 page.file == first.file && first.page.checked_add(at as u32) == Some(page.page)
             };
-            let run = rest.iter().enumerate().take(RANGE_PAGES).take_while(|(at, page)| adjoins(*at, page)).count().max(1);
+            let run =
+                rest.iter().enumerate().take(RANGE_PAGES).take_while(|(at, page)| adjoins(*at, page)).count().max(1);
             let bytes = buffer.bytes().get_mut(..run * PAGE_BYTES).unwrap_or_default();
             let whole = self.source.read(first, bytes).is_ok_and(|read| read == run);
             for (at, page) in rest.iter().take(run).enumerate() {
@@ -281,9 +282,10 @@ impl<'a> Reader<'a> {
                     Some((row.record, row.doubts))
                 }),
             };
-            let is_inside = order.entries().get(usize::from(position)).is_some_and(|entry| {
-                usize::from(entry.offset) >= format::page::HEADER_BYTES
-            });
+            let is_inside = order
+                .entries()
+                .get(usize::from(position))
+                .is_some_and(|entry| usize::from(entry.offset) >= format::page::HEADER_BYTES);
             let Some((record, doubts)) = read.filter(|_| is_inside) else {
                 counts.skipped_slots += 1;
                 counts.first_skipped = counts.first_skipped.or(Some(place));
@@ -294,9 +296,7 @@ impl<'a> Reader<'a> {
                 RecordKind::GhostData if ghosts => Some(Doubt::Ghost),
                 _ => continue,
             };
-            builder.row(&partition.plan, &record, doubts, counts, &mut |values| {
-                each(&Row { place, values, doubt })
-            })?;
+            builder.row(&partition.plan, &record, doubts, counts, &mut |values| each(&Row { place, values, doubt }))?;
             counts.rows += 1;
         }
         Ok(())

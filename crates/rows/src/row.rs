@@ -75,8 +75,7 @@ impl<'a> RowBuilder<'a> {
                     *place = if long.is_text() { Value::LongText(value) } else { Value::LongBytes(value) };
                 }
             }
-            let is_lost =
-                |value: &&Value<'_>| matches!(value, Value::Unreadable(why) if *why != Unreadable::NotStored);
+            let is_lost = |value: &&Value<'_>| matches!(value, Value::Unreadable(why) if *why != Unreadable::NotStored);
             counts.unreadable_values += row.iter().filter(is_lost).count() as u64;
             counts.altered_texts += work.altered;
             counts.values_as_stored += work.as_stored;

@@ -137,7 +137,9 @@ impl<'a> Scan<'a> {
             let (mut pages, mut lost) = (Vec::new(), Vec::new());
             while pages.len() < RANGE_PAGES && lost.len() < RANGE_PAGES {
                 let next = match walk {
-                    Walk::Leaves(leaves) => leaves.next_leaf().map(|next| next.map_err(|page| (page, Why::TreeDamaged))),
+                    Walk::Leaves(leaves) => {
+                        leaves.next_leaf().map(|next| next.map_err(|page| (page, Why::TreeDamaged)))
+                    }
                     Walk::Allocated(allocated) => allocated.next_page(),
                 };
                 match next {

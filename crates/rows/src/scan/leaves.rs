@@ -62,7 +62,8 @@ impl<'a> Leaves<'a> {
                     let (before, page) = (*from, *at);
                     let Fetched::Sound(bytes) = fetch(self.source, page) else { return self.cut(page) };
                     let header = Page::new(&bytes).header();
-                    if header.kind() != Some(PageType::Data) || !names(header, self.unit.id) || header.prev() != before {
+                    if header.kind() != Some(PageType::Data) || !names(header, self.unit.id) || header.prev() != before
+                    {
                         return self.cut(page);
                     }
                     let next = header.next();

@@ -108,7 +108,8 @@ impl Table {
         let is_table = |object: &&catalog::Object| object.type_code == "U";
         let mut tables: Vec<_> = database.objects.values().filter(is_table).collect();
         tables.sort_by(|a, b| {
-            let key = |object: &catalog::Object| (database.schema_name(object).to_owned(), object.name.clone(), object.id);
+            let key =
+                |object: &catalog::Object| (database.schema_name(object).to_owned(), object.name.clone(), object.id);
             key(a).cmp(&key(b))
         });
         tables.iter().map(|object| object.id).collect()

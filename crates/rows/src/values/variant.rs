@@ -57,7 +57,11 @@ mod tests {
         assert_eq!(inside(&[0x28, 1, 0x5B, 0x95, 0x0A]), Ok((Kind::Date, &[0x5B, 0x95, 0x0A][..])));
         let (kind, value) = inside(&[0xE7, 1, 4, 0, 8, 0xD0, 0, 0x34, b'a', 0]).unwrap();
         assert_eq!((kind, value), (Kind::Utf16, &[b'a', 0][..]));
-        assert_eq!(inside(&[0xE7, 1, 1, 0, 8, 0xD0, 0, 0x34, b'a', 0]), Err(Unreadable::Impossible), "longer than it may be");
+        assert_eq!(
+            inside(&[0xE7, 1, 1, 0, 8, 0xD0, 0, 0x34, b'a', 0]),
+            Err(Unreadable::Impossible),
+            "longer than it may be"
+        );
         assert_eq!(inside(&[0x28, 2, 0]), Err(Unreadable::Undocumented), "another version");
         assert_eq!(inside(&[0x28]), Err(Unreadable::Impossible));
     }
