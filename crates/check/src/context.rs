@@ -233,7 +233,7 @@ impl<'a> Context<'a> {
 }
 
 /// Internal version of SQL Server 2019, the first with accelerated database recovery.
-const VERSION_2019: u16 = 904;
+pub(crate) const VERSION_2019: u16 = 904;
 
 /// Whether the last key column of a heap's index is not one of its own but the address of the row.
 fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {

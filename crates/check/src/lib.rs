@@ -63,6 +63,7 @@ mod row_check;
 mod rowsets;
 mod run;
 mod settle;
+mod single_page;
 mod spill;
 mod sums;
 mod survey;
@@ -100,6 +101,7 @@ pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
     Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
 };
+pub use single_page::SinglePages;
 pub use run::{database_name, report_of_audit, run};
 pub use warnings::{not_recovered, warnings};
 #[doc(hidden)]

@@ -1,0 +1,187 @@
+//! Which backups have sound copies of pages: the newest chain whose copies of just those pages were read and found sound.
+
+use std::collections::{BTreeSet, HashSet};
+
+use catalog::Database;
+use check::SinglePages;
+use format::{Lsn, PageId};
+use source::PageSource;
+use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
+
+/// Chains that are tried before it is given up: each is opened and the pages are read from it.
+const MOST_TRIES: usize = 64;
+
+/// The backups that may have copies of pages.
+#[derive(Debug, Default)]
+pub struct Backups {
+    /// The sets found, by database.
+    pub databases: Vec<DatabaseChains>,
+    /// Memory that the places of pages in a backup may take, in bytes; `None` for the default.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What the search for copies gave.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    /// The newest backups with sound copies of all pages.
+    pub(crate) usable: Option<Usable>,
+    /// Sets that were looked at and are of no use, the newest first.
+    pub(crate) rejected: Vec<Rejected>,
+    /// Whether any set is of this database.
+    pub(crate) has_any: bool,
+}
+
+/// A set without usable copies.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    /// Its files.
+    pub(crate) set: String,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// Backups with sound copies.
+#[derive(Debug)]
+pub(crate) struct Usable {
+    /// A full backup, its last differential and the log backups after them.
+    pub(crate) steps: Vec<ChainSet>,
+    /// Copies that were read, those of the differential too.
+    pub(crate) copies: usize,
+    /// Log that is missing before later log backups: from LSN, to LSN.
+    pub(crate) gap: Option<(Lsn, Lsn)>,
+}
+
+impl Usable {
+    /// The log ends before this.
+    pub(crate) fn reaches(&self) -> Option<Lsn> {
+        self.steps.last()?.set.config.last_lsn
+    }
+
+    /// The sets of this kind.
+    pub(crate) fn of_kind(&self, kind: SetKind) -> impl Iterator<Item = &ChainSet> {
+        self.steps.iter().filter(move |set| set.set.kind == kind)
+    }
+
+    /// The files, in the order of their use.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let paths = self.steps.iter().flat_map(|set| &set.paths);
+        paths.map(|path| path.display().to_string()).collect()
+    }
+
+    /// When the last set was finished, by its label.
+    pub(crate) fn finished(&self) -> Option<&str> {
+        self.steps.last()?.set.config.finished.as_deref()
+    }
+}
+
+/// Finds the newest backups of the database whose copies of `pages` are sound. Only these pages are read, and what the places
+/// of extents in the backup are found by.
+pub(crate) fn search(
+    backups: &Backups,
+    source: &dyn PageSource,
+    database: &Database,
+    pages: &BTreeSet<PageId>,
+    not_these: &[String],
+) -> Search {
+    let mut search = Search::default();
+    let Some(chains) = of_database(backups, source, database) else { return search };
+    search.has_any = true;
+    let mut damaged = HashSet::new();
+    for (number, set) in chains.sets.iter().enumerate() {
+        if set.paths.iter().any(|path| not_these.contains(&path.display().to_string())) {
+            damaged.insert(number);
+        }
+    }
+    for (number, set) in chains.sets.iter().enumerate().rev().filter(|(number, set)| set.set.kind == SetKind::Full && !damaged.contains(number)) {
+        if !set.is_whole() {
+            let why = if set.missing_stripes > 0 { "stripes of it are missing" } else { "it is damaged, or of an old release" };
+            search.rejected.push(Rejected { set: name(set), why: format!("{why} (set {})", number + 1) });
+        }
+    }
+    for _ in 0..MOST_TRIES.min(chains.sets.len() + 1) {
+        let rest = chains.without(&damaged);
+        let Some(chain) = rest.newest() else { break };
+        match copies(backups, &rest, chain, database, pages) {
+            Ok(copies) => {
+                let steps = chain.steps.iter().filter_map(|&step| rest.sets.get(step).cloned()).collect();
+                search.usable = Some(Usable { steps, copies, gap: chain.gap });
+                break;
+            }
+            Err((step, why)) => {
+                search.rejected.extend(rest.sets.get(step).map(|set| Rejected { set: name(set), why }));
+                // A set that is not excluded would be tried again.
+                if !damaged.insert(step) {
+                    break;
+                }
+            }
+        }
+    }
+    search
+}
+
+/// The sets of the database: those whose label has the id that its files have; by name, where the files have none.
+fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Database) -> Option<&'a DatabaseChains> {
+    let ids: BTreeSet<[u8; 16]> = source.files().iter().filter_map(|file| file.binding_guid).collect();
+    let name = database.boot.as_ref().map(|boot| boot.name.as_str()).unwrap_or_default();
+    let has_id = |chains: &&DatabaseChains| {
+        let of_sets = chains.sets.iter().map(|set| set.set.config.binding_guid);
+        of_sets.into_iter().any(|id| id != [0; 16] && ids.contains(&id))
+    };
+    let is_unknown = |chains: &&DatabaseChains| chains.sets.iter().all(|set| set.set.config.binding_guid == [0; 16]);
+    let by_id = backups.databases.iter().rfind(has_id);
+    by_id.or_else(|| {
+        let named = |chains: &&DatabaseChains| chains.database == name && (ids.is_empty() || is_unknown(chains));
+        backups.databases.iter().rfind(named)
+    })
+}
+
+/// Reads the copies of `pages` in the full backup of a chain, and in its differential. Returns how many there are; or which set
+/// is of no use, and why.
+fn copies(
+    backups: &Backups,
+    rest: &DatabaseChains,
+    chain: &Chain,
+    database: &Database,
+    pages: &BTreeSet<PageId>,
+) -> Result<usize, (usize, String)> {
+    let mut opened = Vec::new();
+    let mut copies = 0;
+    for &step in &chain.steps {
+        let Some(set) = rest.sets.get(step).filter(|set| set.set.kind != SetKind::Log) else { continue };
+        opened.push(set);
+        copies += sound_copies(backups, &opened, database, pages).map_err(|why| (step, why))?;
+    }
+    Ok(copies)
+}
+
+fn sound_copies(
+    backups: &Backups,
+    sets: &[&ChainSet],
+    database: &Database,
+    pages: &BTreeSet<PageId>,
+) -> Result<usize, String> {
+    if sets.iter().any(|set| set.set.is_encrypted) {
+        return Err("it is encrypted: its pages cannot be read here".to_owned());
+    }
+    let restore = Restore::of_sets(sets, backups.memory_bytes).map_err(|error| error.to_string())?;
+    let mut single = SinglePages::new(database);
+    for &page in pages {
+        let Some(copy) = restore.pages.read_page(page) else {
+            return Err(format!("it has no copy of page {page}"));
+        };
+        // A place that no extent of the backup fills reads as zeros.
+        if copy.iter().all(|byte| *byte == 0) {
+            return Err(format!("it has no copy of page {page}"));
+        }
+        if let Some(finding) = single.findings(&copy, page).first() {
+            return Err(format!("its copy of page {page} is damaged too (message {})", finding.check.msg));
+        }
+    }
+    Ok(pages.len())
+}
+
+/// The files of a set, as text.
+pub(crate) fn name(set: &ChainSet) -> String {
+    let paths: Vec<String> = set.paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(", ")
+}

@@ -1,0 +1,274 @@
+//! What the findings say is damaged, sorted by what settles it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use catalog::{Database, IndexType};
+use check::registry::{Phase, Repair, ReportOrder};
+use check::{Finding, Report, Value};
+use format::allocation::FixedPage;
+use format::{PageId, RecordId};
+
+/// Tables without which no other table can be found: their pages cannot be restored one by one, nor those of the lists of
+/// files.
+const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
+
+/// Rows that are named one by one.
+const MOST_ROWS: usize = 50;
+
+/// The ids of findings.
+pub(crate) type Ids = BTreeSet<&'static str>;
+
+/// Everything that is damaged.
+#[derive(Debug, Default)]
+pub(crate) struct Damage {
+    /// Counts in the catalog, by object.
+    pub(crate) counts: BTreeMap<i32, Ids>,
+    /// Nonclustered indexes.
+    pub(crate) indexes: BTreeMap<(i32, i32), Ids>,
+    /// Rows with impossible values, or that violate constraints, by table and what is wrong.
+    pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
+    /// Heaps, clustered indexes and off-row data.
+    pub(crate) tables: BTreeMap<i32, TableDamage>,
+    /// Fixed pages: headers, boot pages and allocation maps.
+    pub(crate) fixed: BTreeMap<PageId, Ids>,
+    /// The catalog: system tables, or rows of them that contradict each other.
+    pub(crate) catalog: CatalogDamage,
+    /// Extents and pages that are allocated and belong to nothing, or to nothing in the catalog.
+    pub(crate) unowned: CatalogDamage,
+    /// The container of a backup.
+    pub(crate) container: Ids,
+    /// Anything else, which only a restore settles.
+    pub(crate) other: CatalogDamage,
+}
+
+/// Damage that belongs to no table of a user.
+#[derive(Debug, Default)]
+pub(crate) struct CatalogDamage {
+    pub(crate) ids: Ids,
+    /// Pages that are damaged.
+    pub(crate) pages: BTreeSet<PageId>,
+    /// Pages among them of which a restore by page is not possible.
+    pub(crate) critical: bool,
+    /// Some of it is not on any page that is known.
+    pub(crate) is_logical: bool,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum RowFault {
+    /// A value that the column's type does not have.
+    Purity {
+        /// The column.
+        column: String,
+    },
+    /// NULL in a NOT NULL column, or a computed value that is wrong.
+    Column,
+    /// In the wrong partition.
+    Partition,
+    /// A constraint is violated.
+    Constraint {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Rows with one fault.
+#[derive(Debug, Default)]
+pub(crate) struct WrongRows {
+    pub(crate) ids: Ids,
+    /// The first of them.
+    pub(crate) records: BTreeSet<RecordId>,
+    pub(crate) count: u64,
+}
+
+/// Damage of a table itself.
+#[derive(Debug, Default)]
+pub(crate) struct TableDamage {
+    pub(crate) ids: Ids,
+    /// Pages of which rows or values are lost: their content is damaged.
+    pub(crate) pages: BTreeSet<PageId>,
+    /// Links between sound pages, keys out of order: a rebuild settles it.
+    pub(crate) is_in_structure: bool,
+    /// Maps that do not say what the table has: IAM chains, free space, owners of extents.
+    pub(crate) is_in_allocation: bool,
+    /// IAM pages that are damaged.
+    pub(crate) iam_pages: BTreeSet<PageId>,
+    /// Off-row values without damaged pages: the rows or fragments concerned.
+    pub(crate) values: BTreeSet<PageId>,
+    /// Pages that only follow from others.
+    consequences: BTreeSet<PageId>,
+}
+
+impl Damage {
+    /// Sorts the findings of `report`.
+    pub(crate) fn of(report: &Report, database: &Database) -> Self {
+        let mut damage = Self::default();
+        for finding in report.findings.iter() {
+            damage.add(&finding, database);
+        }
+        for table in damage.tables.values_mut() {
+            table.settle();
+        }
+        damage
+    }
+
+    fn add(&mut self, finding: &Finding, database: &Database) {
+        let check = finding.check;
+        let owner = finding.owner.filter(|owner| owner.object_id != 0);
+        if check.phase == Phase::Container {
+            self.container.insert(check.id);
+            return;
+        }
+        if let Some(page) = finding.page.filter(|page| FixedPage::at(*page).is_some() && is_about_page(finding)) {
+            self.fixed.entry(page).or_default().insert(check.id);
+            return;
+        }
+        let is_of_catalog = matches!(check.phase, Phase::Primitive | Phase::Metadata | Phase::Catalog);
+        let is_columnstore = check.id.starts_with("columnstore.");
+        let Some(owner) = owner else {
+            let kind = if is_of_catalog { &mut self.catalog } else { &mut self.unowned };
+            kind.add(finding);
+            return;
+        };
+        let object_id = owner.object_id;
+        if check.phase == Phase::Counts {
+            self.counts.entry(object_id).or_default().insert(check.id);
+            return;
+        }
+        if is_of_catalog && !is_columnstore {
+            // What is wrong with the catalog's own rows names the object that they are about.
+            self.catalog.add(finding);
+            self.catalog.is_logical = true;
+            return;
+        }
+        if database.is_system_table(object_id) {
+            self.catalog.add(finding);
+            self.catalog.critical |= CRITICAL_TABLES.contains(&object_id);
+            return;
+        }
+        if let Some(fault) = row_fault(finding) {
+            let rows = self.rows.entry((object_id, fault)).or_default();
+            rows.ids.insert(check.id);
+            rows.count += u64::from(!check.follows_from_another());
+            if let Some((page, slot)) = finding.page.zip(finding.slot).filter(|_| rows.records.len() < MOST_ROWS) {
+                rows.records.insert(RecordId { page, slot });
+            }
+            return;
+        }
+        let kind = database.indexes.get(&(object_id, owner.index_id)).map(|index| index.index_type);
+        if owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
+            self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
+            return;
+        }
+        if is_columnstore || owner.index_id > 1 {
+            self.other.add(finding);
+            self.other.is_logical = true;
+            return;
+        }
+        self.tables.entry(object_id).or_default().add(finding);
+    }
+
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+            && self.indexes.is_empty()
+            && self.rows.is_empty()
+            && self.tables.is_empty()
+            && self.fixed.is_empty()
+            && self.container.is_empty()
+            && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
+    }
+
+    /// Pages whose content only a restore, or a loss, settles: those of tables and of system tables, and fixed pages.
+    pub(crate) fn pages(&self) -> BTreeSet<PageId> {
+        let tables = self.tables.values().flat_map(|table| table.pages.iter().chain(&table.values));
+        let system = self.catalog.pages.iter().chain(&self.other.pages);
+        tables.chain(system).chain(self.fixed.keys()).copied().collect()
+    }
+}
+
+/// Whether an index of this type is built anew from its table alone.
+fn is_rebuilt(kind: Option<IndexType>) -> bool {
+    matches!(kind, Some(IndexType::Nonclustered | IndexType::NonclusteredColumnstore))
+}
+
+/// Whether a finding says that its page is damaged, not what it lacks or what refers to it.
+fn is_about_page(finding: &Finding) -> bool {
+    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Allocation)
+}
+
+fn row_fault(finding: &Finding) -> Option<RowFault> {
+    let text = |name: &str| match finding.value(name) {
+        Some(Value::Text(text)) => text.clone(),
+        _ => String::new(),
+    };
+    match finding.check.id {
+        "column.purity" => Some(RowFault::Purity { column: text("column") }),
+        "column.null" | "column.computed-value" => Some(RowFault::Column),
+        "partition.wrong" | "partition.wrong-detail" => Some(RowFault::Partition),
+        id if id.starts_with("constraint.") => Some(RowFault::Constraint { name: text("constraint") }),
+        _ => None,
+    }
+}
+
+impl CatalogDamage {
+    fn add(&mut self, finding: &Finding) {
+        self.ids.insert(finding.check.id);
+        match finding.page.filter(|_| is_about_page(finding) || finding.check.phase == Phase::Primitive) {
+            Some(page) => {
+                self.pages.insert(page);
+                self.critical |= finding.check.phase == Phase::Primitive;
+            }
+            None => self.is_logical = true,
+        }
+    }
+}
+
+impl TableDamage {
+    fn add(&mut self, finding: &Finding) {
+        let check = finding.check;
+        self.ids.insert(check.id);
+        let page = finding.page;
+        match check.phase {
+            Phase::Allocation if check.id.starts_with("iam.") => {
+                self.is_in_allocation = true;
+                self.iam_pages.extend(page.filter(|_| check.id == "iam.unreadable"));
+            }
+            Phase::Allocation => self.is_in_allocation = true,
+            Phase::Page | Phase::Record | Phase::Column if check.repair != Repair::Rebuild => self.pages.extend(page),
+            Phase::Log => self.pages.extend(page),
+            Phase::CrossPage => match check.id {
+                "iam.invalid" => self.is_in_allocation = true,
+                "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
+                "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
+                    self.values.extend(page);
+                }
+                _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
+                    self.values.extend(page);
+                }
+                _ => {
+                    self.is_in_structure = true;
+                    self.consequences.extend(page);
+                }
+            },
+            Phase::OffRow => self.values.extend(page),
+            _ => self.is_in_structure = true,
+        }
+    }
+
+    /// Where pages are damaged, what their neighbors and values miss follows from it.
+    fn settle(&mut self) {
+        self.iam_pages.iter().for_each(|page| {
+            self.pages.remove(page);
+        });
+        if !self.pages.is_empty() {
+            self.values.clear();
+            self.is_in_structure = false;
+        }
+    }
+
+    /// Whether rows or values are lost.
+    pub(crate) fn loses_data(&self) -> bool {
+        !self.pages.is_empty() || !self.values.is_empty()
+    }
+}

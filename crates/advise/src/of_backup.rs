@@ -1,0 +1,92 @@
+//! The input is a backup: which older one is clean, and what to run on the source.
+
+use script::quote_text;
+
+use crate::backups::{self, Search};
+use crate::damage::Damage;
+use crate::plan::{Plan, Request, Situation};
+use crate::step::{Action, Step};
+
+/// The plan for a damaged backup.
+pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -> Plan {
+    let name = &request.report.database.name;
+    let is_container = !damage.container.is_empty();
+    let pages = damage.pages();
+    let mut ids: std::collections::BTreeSet<&'static str> = damage.container.iter().copied().collect();
+    ids.extend(request.report.findings.iter().map(|finding| finding.check.id));
+    let own: Vec<String> = request.report.database.files.iter().map(|file| file.path.display().to_string()).collect();
+    let own_sets = request.report.database.sets.iter().flat_map(|set| &set.paths).map(|path| path.display().to_string());
+    let own: Vec<String> = own.into_iter().chain(own_sets).collect();
+    let search = match request.backups {
+        Some(backups) => backups::search(backups, request.source, request.database, &pages, &own),
+        None => Search::default(),
+    };
+    let mut steps = Vec::new();
+    let mut source = Step::new(Action::Inspect, format!("Check the database {name} itself"));
+    source.reason = match is_container {
+        true => "The backup file is damaged; the database that it was taken from may be sound. If it is, a new backup is all that \
+                 is needed."
+            .to_owned(),
+        false => "The pages were damaged when they were backed up, or in the file since: the database itself shows which."
+            .to_owned(),
+    };
+    source.risk = "CHECKDB reads the whole database. mdfsck checks its files, or another copy of this backup, without a server."
+        .to_owned();
+    source.sql = vec![
+        format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
+        "-- If it is sound, take a new full backup:".to_owned(),
+        format!("-- BACKUP DATABASE ... TO DISK = ... WITH CHECKSUM; then 'mdfsck check' of the new file"),
+    ];
+    source.rests_on.clone_from(&ids);
+    source.pages = pages.iter().copied().collect();
+    steps.push(source);
+    match &search.usable {
+        Some(usable) => {
+            let files = usable.files();
+            let mut older = Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
+            let finished = usable.finished().unwrap_or("an unknown time");
+            older.reason = format!(
+                "Of the backups given, those below, which reach to {finished}, are the newest whose labels are whole and whose \
+                 copies of the damaged pages were read and found sound."
+            );
+            older.risk = "Only the pages that are damaged here were compared: check it as a whole first.".to_owned();
+            let arguments: Vec<String> = files.iter().map(|file| crate::repairs::argument(file)).collect();
+            older.command = Some(format!("mdfsck check {}", arguments.join(" ")));
+            older.cannot_restore = Some(format!("Changes after {finished}."));
+            let quoted = crate::statements::database(name);
+            let statements: Option<Vec<String>> = quoted.and_then(|quoted| {
+                let mut sql: Vec<String> = vec!["USE [master];".to_owned()];
+                for set in &usable.steps {
+                    sql.push(crate::statements::restore(&quoted, set)?);
+                }
+                sql.push(format!("RESTORE DATABASE {quoted} WITH RECOVERY;"));
+                Some(sql)
+            });
+            older.sql = statements.unwrap_or_default();
+            older.lsn = usable.reaches();
+            older.from = files;
+            older.pages = pages.iter().copied().collect();
+            older.rests_on.clone_from(&ids);
+            steps.push(older);
+        }
+        None => {
+            let mut look = Step::new(Action::Inspect, "Find an older backup that is clean");
+            look.reason = match (request.backups, search.has_any) {
+                (None, _) => "No other backups were given (--backups DIR).".to_owned(),
+                (Some(_), false) => "The backups that were given are of other databases, or are this one.".to_owned(),
+                (Some(_), true) => "None of the backups that were given has sound copies of these pages.".to_owned(),
+            };
+            look.risk = "None: nothing is changed.".to_owned();
+            look.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
+            look.rests_on.clone_from(&ids);
+            steps.push(look);
+        }
+    }
+    steps.extend(inspect);
+    let sentence = match is_container && pages.is_empty() {
+        true => format!("This backup of {name} is damaged; no repair applies to a backup."),
+        false => format!("This backup holds a damaged copy of {name}; no repair applies to a backup."),
+    };
+    let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
+    Plan { situation: Situation::OfBackup, sentence, steps, losses: Vec::new(), rejected }
+}

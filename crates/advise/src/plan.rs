@@ -1,0 +1,164 @@
+//! The plan: which steps, in which order.
+
+use catalog::Database;
+use check::Report;
+use script::Script;
+use source::PageSource;
+
+use crate::backups::{self, Backups, Search};
+use crate::damage::Damage;
+use crate::restore::Model;
+use crate::step::{LossSummary, Step};
+use crate::{of_backup, repairs, restore, unverified};
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// What the check found.
+    pub report: &'a Report,
+    /// The pages that were checked.
+    pub source: &'a dyn PageSource,
+    /// Their catalog.
+    pub database: &'a Database,
+    /// Definitions of its objects.
+    pub script: Script<'a>,
+    /// The backups that were given; `None` without any.
+    pub backups: Option<&'a Backups>,
+    /// The paths of the database, as they stand in commands.
+    pub paths: &'a str,
+}
+
+/// The state of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Situation {
+    /// Nothing is wrong, and everything was verified.
+    Sound,
+    /// Nothing was found, but not everything could be verified.
+    Unverified,
+    /// Something is damaged, and no row is lost with it.
+    NoLoss,
+    /// Data is damaged, and backups have sound copies of it.
+    InBackup,
+    /// Data is damaged, and nothing that was given has it.
+    Loss,
+    /// The input is a backup, and is damaged.
+    OfBackup,
+}
+
+impl Situation {
+    /// Name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Unverified => "unverified",
+            Self::NoLoss => "no_loss",
+            Self::InBackup => "in_backup",
+            Self::Loss => "loss",
+            Self::OfBackup => "of_backup",
+        }
+    }
+}
+
+/// What to do, in order.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The state of the database.
+    pub situation: Situation,
+    /// The same in one sentence.
+    pub sentence: String,
+    /// The steps, the cheapest first.
+    pub steps: Vec<Step>,
+    /// What is lost if nothing else has it.
+    pub losses: Vec<LossSummary>,
+    /// Backups that were looked at and are of no use: which, and why.
+    pub rejected: Vec<(String, String)>,
+}
+
+/// Makes a plan.
+pub fn plan(request: &Request<'_>) -> Plan {
+    let damage = Damage::of(request.report, request.database);
+    let mut inspect = unverified::steps(request.report);
+    let name = &request.report.database.name;
+    if damage.is_empty() {
+        let (situation, sentence) = match inspect.is_empty() {
+            true => (Situation::Sound, format!("{name} is sound: nothing to do.")),
+            false => (
+                Situation::Unverified,
+                format!("{name}: no damage was found, but not everything could be verified."),
+            ),
+        };
+        return Plan { situation, sentence, steps: inspect, losses: Vec::new(), rejected: Vec::new() };
+    }
+    if request.source.backup().is_some() {
+        return of_backup::plan(request, &damage, inspect);
+    }
+    let pages = damage.pages();
+    let search = match request.backups.filter(|_| needs_restore(&damage)) {
+        Some(backups) => backups::search(backups, request.source, request.database, &pages, &[]),
+        None => Search::default(),
+    };
+    let model = Model::of(request.database);
+    let restored = restore::steps(request, &damage, &search, model);
+    let mut steps = Vec::new();
+    if unverified::is_partly_unseen(request.report) {
+        steps.append(&mut inspect);
+    }
+    match restored.covers_everything {
+        // The restore settles what else is wrong.
+        true => steps.extend(restored.steps),
+        false => {
+            let (before, after) = repairs::steps(request, &damage);
+            steps.extend(before);
+            steps.extend(restored.steps);
+            steps.extend(after);
+        }
+    }
+    steps.extend(inspect);
+    let situation = match (needs_restore(&damage), restored.is_in_backup) {
+        (false, _) => Situation::NoLoss,
+        (true, true) => Situation::InBackup,
+        (true, false) => Situation::Loss,
+    };
+    let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
+    Plan { situation, sentence: sentence(name, &damage, situation, request), steps, losses: restored.losses, rejected }
+}
+
+/// Whether something is damaged that only a copy brings back.
+fn needs_restore(damage: &Damage) -> bool {
+    let in_tables = damage.tables.values().any(|table| table.loses_data());
+    let elsewhere = [&damage.catalog, &damage.other].iter().any(|kind| !kind.ids.is_empty());
+    in_tables || elsewhere || !damage.fixed.is_empty()
+}
+
+fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request<'_>) -> String {
+    let pages = damage.pages().len();
+    let counted = |count: usize, one: &str, many: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    };
+    let is = |count: usize| if count == 1 { "is" } else { "are" };
+    let what = match pages {
+        0 => "data or catalog".to_owned(),
+        pages => counted(pages, "page", "pages"),
+    };
+    match situation {
+        Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
+            0 => format!("{name}: no page is damaged; counts or values are wrong, and no row is lost."),
+            indexes => format!(
+                "{name}: {} {} damaged, and no table: no row is lost.",
+                counted(indexes, "nonclustered index", "nonclustered indexes"),
+                is(indexes)
+            ),
+        },
+        Situation::NoLoss => {
+            format!("{name}: allocation or links between pages are damaged; no page of data is, and no row is known lost.")
+        }
+        Situation::InBackup => {
+            format!("{name}: {what} {} damaged, and a backup has sound copies.", is(pages))
+        }
+        _ => match request.backups {
+            Some(_) => format!("{name}: {what} {} damaged, and no backup given can replace them.", is(pages)),
+            None => format!("{name}: {what} {} damaged; no backups were given (--backups DIR).", is(pages)),
+        },
+    }
+}

@@ -1,0 +1,57 @@
+//! What was not verified: something to look at, never a reason to repair.
+
+use std::collections::BTreeMap;
+
+use check::Report;
+use check::registry::limits::{Limit, LimitKind};
+
+use crate::step::{Action, Step};
+
+/// Places of a limit that are named.
+const MOST_NAMED: usize = 3;
+
+/// A step for each reason why something was not verified, the weightiest first. What this program does not check, or nobody
+/// documents, is one step at the end.
+pub(crate) fn steps(report: &Report) -> Vec<Step> {
+    let mut by_limit: BTreeMap<(LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
+    let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
+    for entry in entries {
+        let (_, scopes) =
+            by_limit.entry((entry.limit.kind, entry.limit.id)).or_insert_with(|| (entry.limit, Vec::new()));
+        scopes.push(format!("{}, {}: {}", entry.what, entry.scope, entry.reason));
+    }
+    for finding in report.demoted.iter() {
+        if let Some(limit) = finding.demoted_by.filter(|limit| !report.is_allowed(limit)) {
+            let (_, scopes) = by_limit.entry((limit.kind, limit.id)).or_insert_with(|| (limit, Vec::new()));
+            scopes.push(format!("message {} may follow from it", finding.check.msg));
+        }
+    }
+    let mut steps = Vec::new();
+    for ((_, id), (limit, scopes)) in &by_limit {
+        let what = format!("Look at what was not verified: {}", limit.what);
+        let mut step = Step::new(Action::Inspect, what);
+        let more = scopes.len().saturating_sub(MOST_NAMED);
+        let mut reason: Vec<&str> = scopes.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let rest = format!("{more} more ('mdfsck check' lists all)");
+        if more > 0 {
+            reason.push(&rest);
+        }
+        step.reason = reason.join("; ");
+        step.reason.push('.');
+        step.risk = "None: it only looks. What is not verified may be sound, so nothing is repaired for it.".to_owned();
+        step.command = Some(format!("mdfsck explain {id}"));
+        step.cannot_restore = None;
+        step.sql = vec![format!("-- {}", limit.action)];
+        step.rests_on.insert(id);
+        steps.push(step);
+    }
+    steps
+}
+
+/// Whether pages could not be judged because the log, a file or the pages themselves are missing: what is found may then be
+/// incomplete.
+pub(crate) fn is_partly_unseen(report: &Report) -> bool {
+    let weighty = |kind| matches!(kind, LimitKind::NotGiven | LimitKind::Unreadable | LimitKind::InFlight);
+    report.not_verified.iter().any(|entry| weighty(entry.limit.kind) && !report.is_allowed(entry.limit))
+        || report.demoted.iter().any(|finding| finding.demoted_by.is_some_and(|limit| weighty(limit.kind)))
+}

@@ -1,0 +1,55 @@
+//! One page by itself, outside a run: is a copy of it, in a backup, what a restore may put back?
+
+use catalog::Database;
+use format::protection::undo_torn_bits;
+use format::{Page, PageBytes, PageId, PageType};
+
+use crate::audit::{Audit, AuditRules, identity, identity_finding, named_owner};
+use crate::context::VERSION_2019;
+use crate::expanded;
+use crate::finding::Finding;
+use crate::units::Units;
+
+/// Audits single pages of a database.
+pub struct SinglePages<'a> {
+    database: &'a Database,
+    units: Units,
+    audit: Audit,
+}
+
+impl<'a> SinglePages<'a> {
+    /// For the pages of `database`, or of copies of it.
+    pub fn new(database: &'a Database) -> Self {
+        Self { database, units: Units::of(database), audit: Audit::default() }
+    }
+
+    /// What is wrong with a page as it is stored: its protection and page id, and, if it belongs to a unit of the catalog, its
+    /// header, slots and records. Empty if nothing is.
+    pub fn findings(&mut self, stored: &PageBytes, id: PageId) -> Vec<Finding> {
+        let header = Page::new(stored).header();
+        if let Some(fault) = identity(stored, id) {
+            return vec![identity_finding(&fault, id, header, named_owner(header, &self.units, true))];
+        }
+        let mut bytes = *stored;
+        undo_torn_bits(&mut bytes);
+        let page = Page::new(&bytes);
+        let is_audited = matches!(
+            page.header().kind(),
+            Some(PageType::Data | PageType::Index | PageType::TextMix | PageType::TextTree)
+        );
+        let unit = self.units.named_by(page.header()).next().and_then(|at| self.units.get(at));
+        let Some(unit) = unit.filter(|_| is_audited && !page.header().is_encrypted()) else { return Vec::new() };
+        let rowset = unit.rowset.and_then(|at| self.database.rowsets.get(at));
+        let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
+        let rules = AuditRules {
+            clean: false,
+            rows_hold_versions: self.database.has_version_store(),
+            rows_may_hold_versions: version >= VERSION_2019,
+            expansion: rowset.filter(|_| unit.compressed).and_then(expanded::expansion),
+            row_by_row: false,
+        };
+        let mut findings = Vec::new();
+        self.audit.page(page, id, unit, rules, &mut findings);
+        findings
+    }
+}
