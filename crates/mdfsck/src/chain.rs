@@ -21,17 +21,7 @@ const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let script_file = script_file(arguments)?;
-    let mut paths = Vec::new();
-    for path in &arguments.paths {
-        match path.is_dir() {
-            true => find(path, MAX_DEPTH, &mut paths)?,
-            false => paths.push(path.clone()),
-        }
-    }
-    paths.sort();
-    // A link beside its target is the same file.
-    let mut seen = BTreeSet::new();
-    paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
+    let paths = find_all(&arguments.paths)?;
     let (mut media, mut status) = (Vec::new(), 0);
     for path in &paths {
         match backup::media(path) {
@@ -152,6 +142,25 @@ fn look<'a>(
         status |= Failure::INCOMPLETE;
     }
     (found, status)
+}
+
+/// The files that were named, and the backup files in the folders that were, each once.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub(crate) fn find_all(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for path in named {
+        match path.is_dir() {
+            true => find(path, MAX_DEPTH, &mut paths)?,
+            false => paths.push(path.clone()),
+        }
+    }
+    paths.sort();
+    // A link beside its target is the same file.
+    let mut seen = BTreeSet::new();
+    paths.retain(|path| fs::canonicalize(path).map_or(true, |file| seen.insert(file)));
+    Ok(paths)
 }
 
 /// The backup files in a folder and its subfolders. Symbolic links are followed only to files, so that none leads in a

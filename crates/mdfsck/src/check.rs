@@ -93,6 +93,29 @@ pub(crate) struct Checked {
     pub(crate) row: Option<Row>,
 }
 
+/// Checks one database and hands what was found, the pages and their catalog to `act`. Returns the bits of the exit status with
+/// what `act` returns.
+///
+/// # Errors
+/// If it cannot be checked.
+pub(crate) fn judge<R>(
+    arguments: &CheckArguments,
+    what: &What<'_>,
+    act: impl FnOnce(&Report, &dyn PageSource, &Database) -> R,
+) -> Result<(u8, R), Failure> {
+    let listener = progress::listener(arguments.progress, what.place.as_ref());
+    let input = open(arguments, what, listener.as_ref())?;
+    let (recovered, database, options) = prepare(arguments, &input, listener.as_ref())?;
+    let source = recovered.pages_or(input.pages());
+    let report = run_check(arguments, source, &database, &options, listener.as_ref());
+    drop(listener);
+    for notice in &report.notices {
+        warn(notice);
+    }
+    let done = act(&report, source, &database);
+    Ok((status(&report, arguments.exit_zero_on_incomplete), done))
+}
+
 /// Checks one database. The results go to `out`, which is opened before the check.
 ///
 /// # Errors
@@ -104,6 +127,44 @@ pub(crate) fn check<'o>(
 ) -> Result<Checked, Failure> {
     let listener = progress::listener(arguments.progress, what.place.as_ref());
     let input = open(arguments, what, listener.as_ref())?;
+    let (mut recovered, database, options) = prepare(arguments, &input, listener.as_ref())?;
+    let source = input.pages();
+    // Opened before the run, so that a path that cannot be written does not cost a night.
+    let out = out(source)?;
+    if arguments.estimate_only {
+        drop(listener);
+        return estimate(source, &mut recovered, &database, &options, (arguments, out));
+    }
+    let source = recovered.pages_or(source);
+    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
+    let report = run_check(arguments, source, &database, &options, listener.as_ref());
+    // No bar among the results.
+    drop(listener);
+    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
+    let status_now = || status(&report, arguments.exit_zero_on_incomplete);
+    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
+        true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
+        false => report::write(arguments.format(), &report, view, out),
+    });
+    // Findings that went to a temporary file may have failed to be read while they were written.
+    let status = status_now();
+    report_aside(arguments, &report, view, source);
+    if error_log.is_some() || arguments.log {
+        let who = error_log::who();
+        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
+        let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
+        let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
+        error_log::write(error_log, arguments.log, &lines, status | unwritten);
+    }
+    Ok(Checked { status, written, row: Some(row(&report, &database, status)) })
+}
+
+/// Reads the catalog, recovers the database with its log, and settles what the check may use.
+fn prepare<'i>(
+    arguments: &CheckArguments,
+    input: &'i Input,
+    listener: &dyn check::Progress,
+) -> Result<(recover::Outcome<'i>, Database, Options), Failure> {
     let memory = arguments.recovery.memory;
     let source = input.pages();
     listener.phase("load", 0);
@@ -132,37 +193,21 @@ pub(crate) fn check<'o>(
         refuse_small_grant(granted, least.saturating_add(recovered.kept_bytes()), &options)?;
         options.memory_bytes = Some(granted - recovered.kept_bytes());
     }
-    // Opened before the run, so that a path that cannot be written does not cost a night.
-    let out = out(source)?;
-    if arguments.estimate_only {
-        drop(listener);
-        return estimate(source, &mut recovered, &database, &options, (arguments, out));
+    Ok((recovered, database, options))
+}
+
+/// Checks the pages, no faster than allowed.
+fn run_check(
+    arguments: &CheckArguments,
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    listener: &dyn check::Progress,
+) -> Report {
+    match arguments.io_limit {
+        Some(limit) => check::run(&Throttled::new(source, limit), database, options, listener),
+        None => check::run(source, database, options, listener),
     }
-    let source = recovered.pages_or(source);
-    let error_log = arguments.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-    let report = match arguments.io_limit {
-        Some(limit) => check::run(&Throttled::new(source, limit), &database, &options, listener.as_ref()),
-        None => check::run(source, &database, &options, listener.as_ref()),
-    };
-    // No bar among the results.
-    drop(listener);
-    let view = View { no_infomsgs: arguments.no_infomsgs, max_findings: arguments.max_findings };
-    let status_now = || status(&report, arguments.exit_zero_on_incomplete);
-    let written = out.write(|out| match arguments.wants_summary(terminal::is_stdout()) {
-        true => terminal::write_summary(&report, view, (arguments, status_now(), what.place.is_some()), out),
-        false => report::write(arguments.format(), &report, view, out),
-    });
-    // Findings that went to a temporary file may have failed to be read while they were written.
-    let status = status_now();
-    report_aside(arguments, &report, view, source);
-    if error_log.is_some() || arguments.log {
-        let who = error_log::who();
-        let (no_infomsgs, data_purity) = (arguments.no_infomsgs, arguments.data_purity);
-        let lines = report::errorlog::lines(&report, Statement { who: &who, no_infomsgs, data_purity });
-        let unwritten = if written.is_err() { Failure::UNABLE } else { 0 };
-        error_log::write(error_log, arguments.log, &lines, status | unwritten);
-    }
-    Ok(Checked { status, written, row: Some(row(&report, &database, status)) })
 }
 
 /// Opens the database.

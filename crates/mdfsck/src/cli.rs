@@ -15,7 +15,7 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,
+    AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,
     ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TableOrder,
     TablesArguments,
 };
@@ -43,6 +43,14 @@ pub(crate) enum Command {
     /// pages, then the error counts and the minimum repair level. What could not be verified comes last.
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
+
+    /// Say what to do about damage: the cheapest way back, and what is lost
+    ///
+    /// Checks the database, then lists steps in order, each with its reason, its risk, what it cannot bring back, and its T-SQL.
+    /// With --backups, the pages that are damaged are read from the backups, and only sound copies are recommended. Nothing is
+    /// run.
+    #[command(after_long_help = ADVISE_EXAMPLES)]
+    Advise(AdviseArguments),
 
     /// Show database version, files, state and features, or backup labels
     ///
@@ -198,6 +206,7 @@ impl Command {
                 let is_stdout = arguments.output.as_ref().is_none_or(|path| path.as_os_str() == "-");
                 arguments.format() == report::Format::Json && is_stdout
             }
+            Self::Advise(arguments) => arguments.json,
             Self::Info(arguments) => arguments.json,
             Self::Tables(arguments) => arguments.json,
             Self::Lint(arguments) => arguments.json,

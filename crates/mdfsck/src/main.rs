@@ -1,5 +1,6 @@
 //! mdfsck: is this SQL Server database sound? The command line.
 
+mod advise;
 mod arguments;
 mod audit;
 mod bench;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
     let is_json = cli.command.prints_json();
     let status = match cli.command {
         Command::Check(arguments) => check::run(&arguments),
+        Command::Advise(arguments) => self::advise::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
         Command::Tables(arguments) => look::tables(&arguments),
         Command::Lint(arguments) => look::lint(&arguments),

@@ -3,6 +3,7 @@
 //! Readers must ignore unknown keys and kinds. 64-bit ids are strings, because many readers keep numbers as doubles.
 //! Only the last two lines, statistics and summary, hold what may differ from run to run (times, memory).
 
+pub(crate) mod advise;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod catalog;

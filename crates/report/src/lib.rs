@@ -6,6 +6,7 @@
 // The data shown may be damaged: no index into it is assumed valid.
 #![warn(clippy::indexing_slicing)]
 
+pub mod advise;
 pub mod audit;
 pub mod backups;
 mod causes;

@@ -8,8 +8,11 @@ use clap::{Args, ValueEnum};
 use report::{Columns, Format};
 use source::backup::SetChoice;
 
-use super::{OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
+use super::{DatabaseArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
 use crate::failure::Failure;
+
+/// The default of `--spool-limit`.
+const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
 
 #[derive(Args, Clone)]
 pub(crate) struct CheckArguments {
@@ -217,12 +220,54 @@ pub(crate) struct CheckArguments {
     pub(crate) exit_zero_on_incomplete: bool,
 }
 
-const SCOPE: &str = "Scope and depth";
+pub(super) const SCOPE: &str = "Scope and depth";
 
 impl CheckArguments {
     /// The same for these paths.
     pub(crate) fn of(&self, paths: Vec<PathBuf>) -> Self {
         Self { paths, ..self.clone() }
+    }
+
+    /// A whole check of a database, with what is the default for all else.
+    pub(crate) fn of_database(database: &DatabaseArguments, stop: StopArguments) -> Self {
+        Self {
+            paths: database.paths.clone(),
+            set: database.set.iter().map(|&position| SetChoice::Positions(vec![position])).collect(),
+            recovery: database.recovery.clone(),
+            stop,
+            databases: 1,
+            physical_only: false,
+            noindex: false,
+            table: Vec::new(),
+            filegroup: None,
+            alloc: false,
+            catalog: false,
+            data_purity: false,
+            no_data_purity: false,
+            extended_logical_checks: false,
+            constraints: None,
+            identity: false,
+            estimate_only: false,
+            spool_limit: SPOOL_LIMIT_BYTES,
+            maxdop: 0,
+            readers: check::Readers::default(),
+            batches: 1,
+            direct: false,
+            io_limit: None,
+            nice: false,
+            stats: false,
+            format: None,
+            json: false,
+            tableresults: None,
+            no_infomsgs: false,
+            output: None,
+            errorlog_line: None,
+            log: false,
+            max_findings: None,
+            progress: ProgressKind::Auto,
+            allow: Vec::new(),
+            exit_zero_on_incomplete: false,
+        }
     }
 
     /// Which sets of backups are to be checked.
@@ -347,7 +392,7 @@ pub(crate) enum ProgressKind {
 
 /// The id of a limit, known to completion scripts.
 #[derive(Clone)]
-struct LimitId;
+pub(super) struct LimitId;
 
 impl TypedValueParser for LimitId {
     type Value = &'static Limit;

@@ -150,6 +150,21 @@ Examples:
   mdfsck explain 'Error: 824, Severity: 24, State: 2.'
   mdfsck explain --all                    one line per check";
 
+pub(super) const ADVISE_EXAMPLES: &str = "\
+Exit status as for check: 0 sound and complete, 1 corruption found, 4 a file cannot be read, 8 wrong usage, 16 something could not be
+verified.
+
+Examples:
+  mdfsck advise sales.mdf
+          what is damaged, what is lost, and what to do first
+  mdfsck advise sales.mdf --backups /backups/sales
+          the same, with the newest backup whose copies of the damaged pages are sound
+  mdfsck advise sales.mdf --backups /backups/sales --script plan.sql
+          the statements too, to review
+  mdfsck advise monday.bak --backups /backups/sales
+          which other backup is clean
+  mdfsck advise sales.mdf --json | jq 'select(.kind == \"step\") | {n, action, pages}'";
+
 pub(super) const CHAIN_EXAMPLES: &str = "\
 Exit status: 0 all chains are complete, or the moment of --at can be restored; 1 --verify found errors; 4 a file cannot be read; 8 \
 wrong usage; 16 a gap, a missing stripe, a damaged file, no path to the moment of --at, or something that --verify could not verify.

@@ -5,7 +5,80 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::recovery::RECOVERY;
-use super::{DatabaseArguments, OUTPUT, StopArguments};
+use check::registry::limits::Limit;
+
+use super::check::{LimitId, SCOPE};
+use super::{CheckArguments, Constraints, DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
+
+#[derive(Args)]
+pub(crate) struct AdviseArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArguments,
+
+    /// Backups of the database: files, or folders that are searched for them at any depth; repeatable
+    ///
+    /// Of the newest ones, the copies of the damaged pages are read. A backup whose copies are damaged too is passed over, and
+    /// said.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) backups: Vec<PathBuf>,
+
+    /// Write the statements of all steps to FILE, commented, to review; no existing file is overwritten
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+
+    /// Print one JSON object per step
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Also check trusted CHECK and FOREIGN KEY constraints; =all for the others too
+    #[arg(long, value_enum, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "trusted")]
+    #[arg(help_heading = SCOPE)]
+    pub(crate) constraints: Option<Constraints>,
+
+    #[command(flatten)]
+    pub(crate) stop: StopArguments,
+
+    /// Maximum number of threads (0 = one per processor)
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESOURCES)]
+    pub(crate) maxdop: u16,
+
+    /// Bypass the system's file cache
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) direct: bool,
+
+    /// Limit reads to SIZE per second, such as 200MB
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    pub(crate) io_limit: Option<u64>,
+
+    /// Run at low processor priority
+    #[arg(long, help_heading = RESOURCES)]
+    pub(crate) nice: bool,
+
+    /// Progress display on stderr
+    #[arg(long, value_enum, default_value_t = ProgressKind::Auto, value_name = "KIND", help_heading = OUTPUT)]
+    pub(crate) progress: ProgressKind,
+
+    /// Accept a limit: what it left unverified is no step, and no longer sets bit 16 of the exit status; repeatable
+    #[arg(long, value_name = "ID", value_parser = LimitId, hide_possible_values = true, help_heading = OUTPUT)]
+    pub(crate) allow: Vec<&'static Limit>,
+
+    /// Omit bit 16 (incomplete) from the exit status
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) exit_zero_on_incomplete: bool,
+}
+
+impl AdviseArguments {
+    /// The check that the advice rests on.
+    pub(crate) fn check(&self) -> CheckArguments {
+        let mut check = CheckArguments::of_database(&self.database, self.stop.clone());
+        check.constraints = self.constraints;
+        (check.maxdop, check.direct, check.io_limit) = (self.maxdop, self.direct, self.io_limit);
+        (check.nice, check.progress) = (self.nice, self.progress);
+        check.allow.clone_from(&self.allow);
+        check.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
+        check
+    }
+}
 
 #[derive(Args)]
 pub(crate) struct InfoArguments {

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{audit, backup, chains, checkpoints, events, explain, lines, log};
+use super::{advise, audit, backup, chains, checkpoints, events, explain, lines, log};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -21,6 +21,7 @@ enum AnyLine {
     Line(lines::Line<'static>),
     Log(log::LogLine<'static>),
     Audit(audit::AuditLine),
+    Advice(advise::AdviceLine<'static>),
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Explain(explain::ExplainLine),
@@ -29,10 +30,11 @@ enum AnyLine {
 }
 
 /// Types whose variants are lines, with the command that writes them where it is not a check.
-const KINDS_OF_LINES: [(&str, &str); 6] = [
+const KINDS_OF_LINES: [(&str, &str); 7] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
+    ("AdviceLine", " of `mdfsck advise`"),
     ("EventLine", " of `mdfsck events`"),
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
     ("ExplainLine", " of `mdfsck explain`"),

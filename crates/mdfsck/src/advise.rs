@@ -1,0 +1,108 @@
+//! `mdfsck advise`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use advise::backups::Backups;
+use advise::{Plan, Request};
+use script::{Definitions, Script};
+use source::backup;
+
+use crate::check::{self, What};
+use crate::cli::AdviseArguments;
+use crate::failure::{Failure, warn};
+use crate::many::{Planned, plan};
+use crate::output::{self, Target};
+use crate::{chain, nice, spool};
+
+pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
+    if arguments.nice
+        && let Some(status) = nice::yield_to_others()
+    {
+        return Ok(status);
+    }
+    let target = script_target(arguments)?;
+    let mut check = arguments.check();
+    check.recovery.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
+    let choice = check.sets()?;
+    let named = check.paths.clone();
+    match plan::plan(&named, &choice, check.stop.is_given())? {
+        Planned::One(paths) => check.paths = paths,
+        Planned::Several(plan) => {
+            let names: Vec<&str> = plan.items.iter().map(|item| item.name.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "advise takes one database at a time; these paths hold {}: name the files of one",
+                names.join(", ")
+            )));
+        }
+    }
+    let (backups, unread) = backups(arguments)?;
+    let what = What { named: &named, choice: &choice, sets: None, place: None };
+    let shown: Vec<String> = named.iter().map(|path| source::argument(path)).collect();
+    let shown = shown.join(" ");
+    let (status, (plan, report)) = check::judge(&check, &what, |report, source, database| {
+        let definitions = Definitions::load(source, database);
+        let request = Request {
+            report,
+            source,
+            database,
+            script: Script::new(database, &definitions),
+            backups: backups.as_ref(),
+            paths: &shown,
+        };
+        let plan = advise::plan(&request);
+        let mut text = Vec::new();
+        let written = match arguments.json {
+            true => report::advise::write_json(&plan, report, &mut text),
+            false => report::advise::write(&plan, &mut text),
+        };
+        (plan, written.map(|()| text))
+    })?;
+    let text = report.map_err(|cause| Failure::unable(format!("cannot write the advice: {cause}")))?;
+    let printed = output::print(|out| out.write_all(&text));
+    let scripted = target.map_or(Ok(()), |target| write_script(&plan, target));
+    Ok(status | unread | printed.map_or_else(Failure::report, |()| 0) | scripted.map_or_else(Failure::report, |()| 0))
+}
+
+fn write_script(plan: &Plan, target: Target) -> Result<(), Failure> {
+    target.write(|out| report::advise::write_script(plan, out))
+}
+
+/// Where the script goes. A pipe or a terminal may be there; a file may not.
+fn script_target(arguments: &AdviseArguments) -> Result<Option<Target>, Failure> {
+    let Some(path) = &arguments.script else { return Ok(None) };
+    if path.as_os_str() == "-" {
+        return Err(Failure::usage("--script: name a file; the advice goes to standard output"));
+    }
+    if fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
+        return Err(Failure::file_exists(path));
+    }
+    Target::at(path).map(Some)
+}
+
+/// The backups that were given, and the bits of the exit status for those that cannot be read.
+fn backups(arguments: &AdviseArguments) -> Result<(Option<Backups>, u8), Failure> {
+    if arguments.backups.is_empty() {
+        return Ok((None, 0));
+    }
+    let paths: Vec<PathBuf> = chain::find_all(&arguments.backups)?;
+    let (mut media, mut status) = (Vec::new(), 0);
+    for path in &paths {
+        match backup::media(path) {
+            Ok(read) if read.sets.is_empty() => {
+                warn(backup::no_set(path));
+                status |= Failure::UNABLE;
+            }
+            Ok(read) => media.push(read),
+            Err(error) => {
+                warn(error);
+                status |= Failure::UNABLE;
+            }
+        }
+    }
+    if paths.is_empty() {
+        warn("--backups: no backup file found there");
+    }
+    let databases = backup::chains(&media);
+    Ok((Some(Backups { databases, memory_bytes: arguments.database.recovery.memory }), status))
+}

@@ -1,0 +1,197 @@
+//! A plan after a check, for people and programs: `mdfsck advise`.
+
+use std::io;
+
+use advise::{LossSummary, Plan, Step};
+use check::Report;
+use format::PageId;
+
+use crate::json::advise as lines;
+use crate::json::{VERSION, line};
+use crate::log::lsn_text;
+use crate::text_table::{printable, wrap};
+
+/// Columns of the text.
+const COLUMNS: usize = 80;
+
+/// Pages that are named in a text.
+const MOST_PAGES: usize = 12;
+
+/// Writes a plan for people: the situation, what is lost, then numbered steps.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
+    paragraph("", &plan.sentence, out)?;
+    for (set, why) in &plan.rejected {
+        paragraph("  Not usable: ", &format!("{set}: {why}."), out)?;
+    }
+    if !plan.losses.is_empty() {
+        writeln!(out, "\nLost, unless a backup has it:")?;
+        plan.losses.iter().try_for_each(|loss| write_loss(loss, out))?;
+    }
+    for (number, step) in plan.steps.iter().enumerate() {
+        writeln!(out)?;
+        write_step(number + 1, step, out)?;
+    }
+    Ok(())
+}
+
+fn write_loss(loss: &LossSummary, out: &mut dyn io::Write) -> io::Result<()> {
+    paragraph("  ", &format!("{}, {}: {}", loss.object, pages(&loss.pages), rows(loss)), out)?;
+    paragraph("    which   ", &loss.which, out)?;
+    let columns: Vec<String> = loss.recoverable.iter().map(|(column, index)| format!("{column} ({index})")).collect();
+    match columns.is_empty() {
+        true => paragraph("    live on ", "nothing: no nonclustered index has columns of them", out),
+        false => paragraph("    live on ", &columns.join(", "), out),
+    }
+}
+
+/// `3 to 40 rows`.
+fn rows(loss: &LossSummary) -> String {
+    match (loss.least_rows, loss.most_rows) {
+        (least, Some(most)) if least == most => format!("{least} {}", if least == 1 { "row" } else { "rows" }),
+        (least, Some(most)) => format!("{least} to {most} rows"),
+        (least, None) => format!("at least {least} rows"),
+    }
+}
+
+fn write_step(number: usize, step: &Step, out: &mut dyn io::Write) -> io::Result<()> {
+    paragraph(&format!("{number}. "), &format!("{}.", step.title), out)?;
+    if !step.pages.is_empty() {
+        paragraph("   pages   ", &pages(&step.pages), out)?;
+    }
+    paragraph("   why     ", &step.reason, out)?;
+    if let Some(lost) = &step.cannot_restore {
+        paragraph("   lost    ", lost, out)?;
+    }
+    paragraph("   risk    ", &step.risk, out)?;
+    paragraph("   based on ", &step.rests_on.iter().copied().collect::<Vec<_>>().join(", "), out)?;
+    for file in &step.from {
+        writeln!(out, "   from    {}", printable(file))?;
+    }
+    if let Some(lsn) = step.lsn {
+        writeln!(out, "   to LSN  {}", lsn_text(lsn))?;
+    }
+    if let Some(command) = &step.command {
+        writeln!(out, "   run     {}", printable(command))?;
+    }
+    // Statements are not broken anew, so that they can be copied.
+    for text in step.sql.iter().flat_map(|sql| sql.lines()) {
+        writeln!(out, "{}", format!("     {}", printable(text)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// A paragraph: `first` before its first line, as many blanks before the others.
+fn paragraph(first: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let margin = first.len();
+    for (number, text) in wrap(&printable(text), COLUMNS.saturating_sub(margin)).iter().enumerate() {
+        match number {
+            0 => writeln!(out, "{first}{text}")?,
+            _ => writeln!(out, "{:margin$}{text}", "")?,
+        }
+    }
+    Ok(())
+}
+
+/// `(1:57), (1:202) and 3 more`.
+fn pages(pages: &[PageId]) -> String {
+    let texts: Vec<String> = pages.iter().take(MOST_PAGES).map(PageId::to_string).collect();
+    match pages.len().saturating_sub(MOST_PAGES) {
+        0 => texts.join(", "),
+        more => format!("{} and {more} more", texts.join(", ")),
+    }
+}
+
+/// Writes a plan as lines of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = |page: &PageId| format!("{}:{}", page.file, page.page);
+    for (number, step) in plan.steps.iter().enumerate() {
+        let step = lines::AdviceStep {
+            n: number + 1,
+            action: step.action.name(),
+            title: &step.title,
+            object: step.object.as_deref(),
+            index: step.index.as_deref(),
+            pages: step.pages.iter().map(name).collect(),
+            from: &step.from,
+            lsn: step.lsn.map(lsn_text),
+            reason: &step.reason,
+            risk: &step.risk,
+            cannot_restore: step.cannot_restore.as_deref(),
+            sql: &step.sql,
+            command: step.command.as_deref(),
+            findings: step.rests_on.iter().copied().collect(),
+        };
+        line(&lines::AdviceLine::Step(step), out)?;
+    }
+    for loss in &plan.losses {
+        let column = |(column, index): &'_ (String, String)| (column.clone(), index.clone());
+        let columns: Vec<(String, String)> = loss.recoverable.iter().map(column).collect();
+        let loss = lines::AdviceLoss {
+            object: &loss.object,
+            pages: loss.pages.iter().map(name).collect(),
+            rows: loss.least_rows,
+            most_rows: loss.most_rows,
+            first_key: loss.first_key.as_deref(),
+            last_key: loss.last_key.as_deref(),
+            which: &loss.which,
+            columns_recoverable: columns
+                .iter()
+                .map(|(column, index)| lines::RecoverableColumn { column, index })
+                .collect(),
+        };
+        line(&lines::AdviceLine::Loss(loss), out)?;
+    }
+    for (set, reason) in &plan.rejected {
+        line(&lines::AdviceLine::Rejected(lines::RejectedBackup { set, reason }), out)?;
+    }
+    let summary = lines::AdviceSummary {
+        v: VERSION,
+        database: &report.database.name,
+        situation: plan.situation.name(),
+        sentence: &plan.sentence,
+        steps: plan.steps.len(),
+        findings: report.findings.len(),
+        complete: report.complete_as_allowed(),
+    };
+    line(&lines::AdviceLine::Summary(summary), out)
+}
+
+/// Writes the statements of a plan, with the reasons as comments.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
+    comment(&plan.sentence, out)?;
+    comment("Review it before you run it: mdfsck never does. Run it step by step, and stop where a step is enough.", out)?;
+    comment("The backup files are named as mdfsck found them; the server must find them there too.", out)?;
+    for (number, step) in plan.steps.iter().enumerate() {
+        writeln!(out)?;
+        comment(&format!("Step {}. {}.", number + 1, step.title), out)?;
+        comment(&format!("Why: {}", step.reason), out)?;
+        if let Some(lost) = &step.cannot_restore {
+            comment(&format!("Lost: {lost}"), out)?;
+        }
+        comment(&format!("Risk: {}", step.risk), out)?;
+        if let Some(command) = &step.command {
+            writeln!(out, "-- Run: {}", printable(command))?;
+        }
+        for sql in &step.sql {
+            writeln!(out, "{sql}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A text as lines of comment.
+fn comment(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    wrap(&printable(text), COLUMNS - 3).iter().try_for_each(|text| writeln!(out, "-- {text}"))
+}
