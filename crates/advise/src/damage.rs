@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use catalog::{Database, IndexType};
 use check::registry::{Phase, Repair, ReportOrder};
 use check::{Finding, Report, Value};
-use format::allocation::FixedPage;
+use format::allocation::{EXTENT_PAGES, FixedPage};
 use format::{PageId, RecordId};
+use source::{DataFile, PageSource};
 
 /// Tables without which no other table can be found: their pages cannot be restored one by one, nor those of the lists of
 /// files.
@@ -39,6 +40,12 @@ pub(crate) struct Damage {
     pub(crate) container: Ids,
     /// Anything else, which only a restore settles.
     pub(crate) other: CatalogDamage,
+    /// Files that end before the length in their header.
+    pub(crate) cut_files: BTreeSet<u16>,
+    /// Pages of which only some findings name an owner.
+    nameless: BTreeMap<PageId, Ids>,
+    /// Pages of nonclustered indexes.
+    index_pages: BTreeMap<PageId, (i32, i32)>,
 }
 
 /// Damage that belongs to no table of a user.
@@ -100,16 +107,33 @@ pub(crate) struct TableDamage {
 }
 
 impl Damage {
-    /// Sorts the findings of `report`.
-    pub(crate) fn of(report: &Report, database: &Database) -> Self {
-        let mut damage = Self::default();
+    /// Sorts the findings of `report` about the pages of `source`.
+    pub(crate) fn of(report: &Report, database: &Database, source: &dyn PageSource) -> Self {
+        let is_cut = |file: &&DataFile| file.header_pages.is_some_and(|pages| pages > file.pages);
+        let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
+        let mut damage = Self { cut_files, ..Self::default() };
         for finding in report.findings.iter() {
             damage.add(&finding, database);
         }
+        damage.settle_nameless();
         for table in damage.tables.values_mut() {
-            table.settle();
+            table.settle(&damage.unowned.pages);
         }
         damage
+    }
+
+    /// A page whose header names nothing belongs to what the maps say, if another finding about it says so.
+    fn settle_nameless(&mut self) {
+        for (page, ids) in std::mem::take(&mut self.nameless) {
+            if let Some(table) = self.tables.values_mut().find(|table| table.pages.contains(&page)) {
+                table.ids.extend(ids);
+            } else if let Some(known) = self.index_pages.get(&page).and_then(|index| self.indexes.get_mut(index)) {
+                known.extend(ids);
+            } else {
+                self.other.ids.extend(ids);
+                self.other.pages.insert(page);
+            }
+        }
     }
 
     fn add(&mut self, finding: &Finding, database: &Database) {
@@ -123,11 +147,20 @@ impl Damage {
             self.fixed.entry(page).or_default().insert(check.id);
             return;
         }
+        if matches!(check.id, "iam.extent-out-of-range" | "iam.pointer-out-of-range")
+            && finding.page.is_some_and(|page| self.cut_files.contains(&page.file))
+        {
+            self.other.add(finding);
+            return;
+        }
         let is_of_catalog = matches!(check.phase, Phase::Primitive | Phase::Metadata | Phase::Catalog);
         let is_columnstore = check.id.starts_with("columnstore.");
         let Some(owner) = owner else {
-            let kind = if is_of_catalog { &mut self.catalog } else { &mut self.unowned };
-            kind.add(finding);
+            match finding.page.filter(|_| check.phase == Phase::Page) {
+                Some(page) => drop(self.nameless.entry(page).or_default().insert(check.id)),
+                None if is_of_catalog => self.catalog.add(finding),
+                None => self.unowned.add(finding),
+            }
             return;
         };
         let object_id = owner.object_id;
@@ -158,6 +191,7 @@ impl Damage {
         let kind = database.indexes.get(&(object_id, owner.index_id)).map(|index| index.index_type);
         if owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
             self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
+            self.index_pages.extend(finding.page.map(|page| (page, (object_id, owner.index_id))));
             return;
         }
         if is_columnstore || owner.index_id > 1 {
@@ -257,7 +291,10 @@ impl TableDamage {
     }
 
     /// Where pages are damaged, what their neighbors and values miss follows from it.
-    fn settle(&mut self) {
+    fn settle(&mut self, unowned: &BTreeSet<PageId>) {
+        // What its pages miss is there, and no map says whose it is.
+        let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
+        self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
         self.iam_pages.iter().for_each(|page| {
             self.pages.remove(page);
         });

@@ -76,8 +76,8 @@ pub struct Plan {
 
 /// Makes a plan.
 pub fn plan(request: &Request<'_>) -> Plan {
-    let damage = Damage::of(request.report, request.database);
-    let mut inspect = unverified::steps(request.report);
+    let damage = Damage::of(request.report, request.database, request.source);
+    let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;
     if damage.is_empty() {
         let (situation, sentence) = match inspect.is_empty() {
@@ -114,6 +114,7 @@ pub fn plan(request: &Request<'_>) -> Plan {
         }
     }
     steps.extend(inspect);
+    steps.extend(again);
     let situation = match (needs_restore(&damage), restored.is_in_backup) {
         (false, _) => Situation::NoLoss,
         (true, true) => Situation::InBackup,

@@ -63,6 +63,9 @@ fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, usable: &Us
     if damage.catalog.critical {
         return Some("pages of critical system tables cannot be restored one by one".to_owned());
     }
+    if let Some(file) = damage.cut_files.first() {
+        return Some(format!("file {file} was cut: its end is missing"));
+    }
     if damage.catalog.is_logical || damage.other.is_logical {
         return Some("the catalog, or something that no page shows, is damaged as well".to_owned());
     }

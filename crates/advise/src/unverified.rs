@@ -1,6 +1,6 @@
 //! What was not verified: something to look at, never a reason to repair.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use check::Report;
 use check::registry::limits::{Limit, LimitKind};
@@ -10,9 +10,19 @@ use crate::step::{Action, Step};
 /// Places of a limit that are named.
 const MOST_NAMED: usize = 3;
 
-/// A step for each reason why something was not verified, the weightiest first. What this program does not check, or nobody
-/// documents, is one step at the end.
-pub(crate) fn steps(report: &Report) -> Vec<Step> {
+/// What follows from damage is one step behind all others, as the findings say what is damaged.
+fn again(entries: usize, paths: &str) -> Step {
+    let mut step = Step::new(Action::Inspect, "Check again");
+    let things = if entries == 1 { "1 thing" } else { &format!("{entries} things") };
+    step.reason = format!("{things} could not be verified because of the damage: a check of what was mended verifies them too.");
+    step.risk = "None: it only looks.".to_owned();
+    step.command = Some(format!("mdfsck check {paths}"));
+    step
+}
+
+/// A step for each reason why something was not verified, the weightiest first; and the last step of all, for what follows from
+/// damage.
+pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     let mut by_limit: BTreeMap<(LimitKind, &'static str), (&'static Limit, Vec<String>)> = BTreeMap::new();
     let entries = report.not_verified.iter().filter(|entry| !report.is_allowed(entry.limit));
     for entry in entries {
@@ -26,8 +36,14 @@ pub(crate) fn steps(report: &Report) -> Vec<Step> {
             scopes.push(format!("message {} may follow from it", finding.check.msg));
         }
     }
-    let mut steps = Vec::new();
-    for ((_, id), (limit, scopes)) in &by_limit {
+    let (mut steps, mut follow) = (Vec::new(), None);
+    for ((kind, id), (limit, scopes)) in &by_limit {
+        if *kind == LimitKind::Damaged && !report.findings.is_empty() {
+            let step = follow.get_or_insert_with(|| (0, BTreeSet::new()));
+            step.0 += scopes.len();
+            step.1.insert(*id);
+            continue;
+        }
         let what = format!("Look at what was not verified: {}", limit.what);
         let mut step = Step::new(Action::Inspect, what);
         let more = scopes.len().saturating_sub(MOST_NAMED);
@@ -45,7 +61,7 @@ pub(crate) fn steps(report: &Report) -> Vec<Step> {
         step.rests_on.insert(id);
         steps.push(step);
     }
-    steps
+    (steps, follow.map(|(entries, ids)| Step { rests_on: ids, ..again(entries, paths) }))
 }
 
 /// Whether pages could not be judged because the log, a file or the pages themselves are missing: what is found may then be
