@@ -92,9 +92,19 @@ pub(crate) fn search(
             damaged.insert(number);
         }
     }
-    for (number, set) in chains.sets.iter().enumerate().rev().filter(|(number, set)| set.set.kind == SetKind::Full && !damaged.contains(number)) {
+    for (number, set) in chains
+        .sets
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(number, set)| set.set.kind == SetKind::Full && !damaged.contains(number))
+    {
         if !set.is_whole() {
-            let why = if set.missing_stripes > 0 { "stripes of it are missing" } else { "it is damaged, or of an old release" };
+            let why = if set.missing_stripes > 0 {
+                "stripes of it are missing"
+            } else {
+                "it is damaged, or of an old release"
+            };
             search.rejected.push(Rejected { set: name(set), why: format!("{why} (set {})", number + 1) });
         }
     }

@@ -9,7 +9,13 @@ use source::PageSource;
 
 /// `[OrderID] = 17 AND [Line] = 2`; for a heap, an unreadable key or types whose text is no literal, the row's address, which
 /// holds as long as no row moves.
-pub(crate) fn condition(source: &dyn PageSource, database: &Database, script: &Script<'_>, object_id: i32, at: RecordId) -> String {
+pub(crate) fn condition(
+    source: &dyn PageSource,
+    database: &Database,
+    script: &Script<'_>,
+    object_id: i32,
+    at: RecordId,
+) -> String {
     by_key(source, database, script, object_id, at).unwrap_or_else(|| by_place(at))
 }
 
@@ -58,9 +64,13 @@ fn by_key(
 fn literal(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     let text = || value::text(info, bytes, bit);
     Some(match info.xtype {
-        xtype::TINYINT | xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::BIT | xtype::DECIMAL | xtype::NUMERIC => {
-            text()
-        }
+        xtype::TINYINT
+        | xtype::SMALLINT
+        | xtype::INT
+        | xtype::BIGINT
+        | xtype::BIT
+        | xtype::DECIMAL
+        | xtype::NUMERIC => text(),
         xtype::NCHAR | xtype::NVARCHAR => script::quote_text(&String::from_utf16(&units(bytes)).ok()?),
         // Other bytes depend on the code page.
         xtype::CHAR | xtype::VARCHAR if bytes.is_ascii() => {

@@ -26,10 +26,8 @@ pub(crate) fn of_table(
 fn table(database: &Database, object_id: i32) -> Option<Table> {
     let object = database.objects.get(&object_id)?;
     let rowsets = database.rowsets.iter().enumerate();
-    let mut partitions: Vec<usize> = rowsets
-        .filter(|(_, rowset)| rowset.object_id == object_id && rowset.index_id <= 1)
-        .map(|(at, _)| at)
-        .collect();
+    let mut partitions: Vec<usize> =
+        rowsets.filter(|(_, rowset)| rowset.object_id == object_id && rowset.index_id <= 1).map(|(at, _)| at).collect();
     partitions.sort_by_key(|&at| database.rowsets.get(at).map(|rowset| rowset.partition));
     let first = partitions.first().and_then(|&at| database.rowsets.get(at))?;
     let columns = database.columns.get(&object_id)?.iter().map(|column| {
@@ -75,12 +73,12 @@ fn which(rows: &WhichRows) -> String {
     match rows {
         WhichRows::Keys { columns, from, to } => {
             let name = columns.join(", ");
-            let from = from.as_ref().map(|bound| {
-                format!("{} {}", if bound.inclusive { "from" } else { "after" }, bound.text())
-            });
-            let to = to.as_ref().map(|bound| {
-                format!("{} {}", if bound.inclusive { "up to" } else { "before" }, bound.text())
-            });
+            let from = from
+                .as_ref()
+                .map(|bound| format!("{} {}", if bound.inclusive { "from" } else { "after" }, bound.text()));
+            let to = to
+                .as_ref()
+                .map(|bound| format!("{} {}", if bound.inclusive { "up to" } else { "before" }, bound.text()));
             match (from, to) {
                 (Some(from), Some(to)) => format!("{name} {from} and {to}"),
                 (Some(limit), None) | (None, Some(limit)) => format!("{name} {limit}"),

@@ -15,7 +15,8 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
     let mut ids: std::collections::BTreeSet<&'static str> = damage.container.iter().copied().collect();
     ids.extend(request.report.findings.iter().map(|finding| finding.check.id));
     let own: Vec<String> = request.report.database.files.iter().map(|file| file.path.display().to_string()).collect();
-    let own_sets = request.report.database.sets.iter().flat_map(|set| &set.paths).map(|path| path.display().to_string());
+    let own_sets =
+        request.report.database.sets.iter().flat_map(|set| &set.paths).map(|path| path.display().to_string());
     let own: Vec<String> = own.into_iter().chain(own_sets).collect();
     let search = match request.backups {
         Some(backups) => backups::search(backups, request.source, request.database, &pages, &own),
@@ -30,8 +31,9 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
         false => "The pages were damaged when they were backed up, or in the file since: the database itself shows which."
             .to_owned(),
     };
-    source.risk = "CHECKDB reads the whole database. mdfsck checks its files, or another copy of this backup, without a server."
-        .to_owned();
+    source.risk =
+        "CHECKDB reads the whole database. mdfsck checks its files, or another copy of this backup, without a server."
+            .to_owned();
     source.sql = vec![
         format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
         "-- If it is sound, take a new full backup:".to_owned(),
@@ -43,7 +45,8 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
     match &search.usable {
         Some(usable) => {
             let files = usable.files();
-            let mut older = Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
+            let mut older =
+                Step::new(Action::RestoreDatabase, "If the database itself is damaged or gone, restore another backup");
             let finished = usable.finished().unwrap_or("an unknown time");
             older.reason = format!(
                 "Of the backups given, those below, which reach to {finished}, are the newest whose labels are whole and whose \

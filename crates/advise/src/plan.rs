@@ -82,10 +82,9 @@ pub fn plan(request: &Request<'_>) -> Plan {
     if damage.is_empty() {
         let (situation, sentence) = match inspect.is_empty() {
             true => (Situation::Sound, format!("{name} is sound: nothing to do.")),
-            false => (
-                Situation::Unverified,
-                format!("{name}: no damage was found, but not everything could be verified."),
-            ),
+            false => {
+                (Situation::Unverified, format!("{name}: no damage was found, but not everything could be verified."))
+            }
         };
         return Plan { situation, sentence, steps: inspect, losses: Vec::new(), rejected: Vec::new() };
     }
@@ -152,7 +151,9 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
             ),
         },
         Situation::NoLoss => {
-            format!("{name}: allocation or links between pages are damaged; no page of data is, and no row is known lost.")
+            format!(
+                "{name}: allocation or links between pages are damaged; no page of data is, and no row is known lost."
+            )
         }
         Situation::InBackup => {
             format!("{name}: {what} {} damaged, and a backup has sound copies.", is(pages))

@@ -86,11 +86,13 @@ fn rebuild_index(request: &Request<'_>, object_id: i32, index_id: i32) -> Step {
     let index = request.database.indexes.get(&(object_id, index_id));
     let name = index.map_or_else(|| format!("index ID {index_id}"), |index| index.name.clone());
     let mut step = Step::new(Action::RebuildIndex, format!("Rebuild the index {name} of {object}"));
-    step.reason = "A nonclustered index holds copies of what the table has: built anew from the table, it loses nothing."
-        .to_owned();
-    step.risk = "Queries do without the index until it is rebuilt; foreign keys that refer to its key are off meanwhile. \
+    step.reason =
+        "A nonclustered index holds copies of what the table has: built anew from the table, it loses nothing."
+            .to_owned();
+    step.risk =
+        "Queries do without the index until it is rebuilt; foreign keys that refer to its key are off meanwhile. \
                  Without DISABLE first, the rebuild may read the damaged index instead of the table."
-        .to_owned();
+            .to_owned();
     step.sql.push(use_database(request));
     match request.script.rebuild_index(object_id, index_id) {
         Some(sql) => step.sql.push(sql.trim_end().to_owned()),
@@ -153,8 +155,7 @@ fn update_rows(request: &Request<'_>, object_id: i32, fault: &RowFault, rows: &W
     step.object = Some(object);
     step.sql.push(use_database(request));
     for record in &rows.records {
-        let condition =
-            keys::condition(request.source, request.database, &request.script, object_id, *record);
+        let condition = keys::condition(request.source, request.database, &request.script, object_id, *record);
         step.sql.push(format!("SELECT * FROM {table} WHERE {condition};"));
         if let Some(set) = &set {
             step.sql.push(commented(&format!("UPDATE {table} {set} WHERE {condition};")));
@@ -197,7 +198,10 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     let name = statements::database(&request.report.database.name).unwrap_or_default();
     let repair = if damage.is_in_allocation { "REPAIR_ALLOW_DATA_LOSS" } else { "REPAIR_REBUILD" };
     step.sql.push(commented(&format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;")));
-    step.sql.push(commented(&format!("DBCC CHECKTABLE ({}, {repair}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(&table))));
+    step.sql.push(commented(&format!(
+        "DBCC CHECKTABLE ({}, {repair}) WITH NO_INFOMSGS, ALL_ERRORMSGS;",
+        quote_text(&table)
+    )));
     step.sql.push(commented(&format!("ALTER DATABASE {name} SET MULTI_USER;")));
     if damage.is_in_allocation {
         step.cannot_restore =
@@ -221,16 +225,21 @@ fn unowned(request: &Request<'_>, damage: &Damage) -> Step {
     step.reason = "The maps have pages in use that no object names. No table misses them, unless another step says so; they only \
                    take room."
         .to_owned();
-    step.risk = "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
+    step.risk =
+        "The repair frees these pages. If they hold rows that a damaged map no longer names, the rows are gone then: \
                  do it last, after a backup, and only if no step about a table is left."
-        .to_owned();
-    step.cannot_restore = Some("What is on these pages: 'mdfsck export --damaged' looks for rows there first.".to_owned());
+            .to_owned();
+    step.cannot_restore =
+        Some("What is on these pages: 'mdfsck export --damaged' looks for rows there first.".to_owned());
     step.command = Some(format!("mdfsck export {} -o saved --damaged", request.paths));
     let name = statements::database(&request.report.database.name).unwrap_or_default();
     step.sql = vec![
         "USE [master];".to_owned(),
         format!("ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
-        format!("DBCC CHECKALLOC ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(&request.report.database.name)),
+        format!(
+            "DBCC CHECKALLOC ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;",
+            quote_text(&request.report.database.name)
+        ),
         format!("ALTER DATABASE {name} SET MULTI_USER;"),
     ];
     step.pages = damage.unowned.pages.iter().copied().collect();

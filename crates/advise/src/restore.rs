@@ -73,7 +73,9 @@ fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, usable: &Us
         return Some(format!("one restore takes {MOST_PAGES} pages at most"));
     }
     match model {
-        Model::Simple => Some("the log of the database is not kept (simple recovery, or no full backup since it was)".to_owned()),
+        Model::Simple => {
+            Some("the log of the database is not kept (simple recovery, or no full backup since it was)".to_owned())
+        }
         Model::Full { backed_up } => missing_log(usable, backed_up),
     }
 }
@@ -133,7 +135,11 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
                     let is_log_whole =
                         matches!(model, Model::Full { backed_up } if missing_log(usable, backed_up).is_none());
                     if !is_log_whole {
-                        restored.steps.push(export(request, damage, "Changes since the backup are in no backup: what can be read of them is in these files."));
+                        restored.steps.push(export(
+                            request,
+                            damage,
+                            "Changes since the backup are in no backup: what can be read of them is in these files.",
+                        ));
                     }
                     restored.steps.push(database_restore(request, damage, usable, (&why, is_log_whole)));
                 }
@@ -188,7 +194,8 @@ fn proof(usable: &Usable) -> String {
 fn tail(name: &str, file: &str) -> Vec<String> {
     vec![
         "USE [master];".to_owned(),
-        "-- The tail of the log: everything since the last log backup. The database is offline from here on.".to_owned(),
+        "-- The tail of the log: everything since the last log backup. The database is offline from here on."
+            .to_owned(),
         format!("BACKUP LOG {name} TO DISK = {file}\n    WITH INIT, NORECOVERY;"),
     ]
 }
@@ -207,7 +214,8 @@ fn page_restore(request: &Request<'_>, damage: &Damage, pages: &BTreeSet<PageId>
         if logs == 1 { "log backup".to_owned() } else { format!("{logs} log backups") }
     );
     if logs == 0 {
-        step.reason = format!("{} The tail of the log brings the pages to the present: nothing is lost.", proof(usable));
+        step.reason =
+            format!("{} The tail of the log brings the pages to the present: nothing is lost.", proof(usable));
     }
     step.risk = "Enterprise, Developer and Evaluation editions can do it online: only the damaged pages are out of reach meanwhile. \
                  Other editions, and any edition for pages of system tables, do it offline."
@@ -289,7 +297,8 @@ fn file_restore(
         sql.push(check_again(name));
         Some(sql)
     })();
-    step.sql = sql.unwrap_or_else(|| vec!["-- A name or path is not plain text: write the statements by hand.".to_owned()]);
+    step.sql =
+        sql.unwrap_or_else(|| vec!["-- A name or path is not plain text: write the statements by hand.".to_owned()]);
     step
 }
 
@@ -301,10 +310,13 @@ fn database_restore(
 ) -> Step {
     let name = &request.report.database.name;
     let mut step = Step::new(Action::RestoreDatabase, format!("Restore the database {name}"));
-    step.reason = format!("Not page by page: {why}. {}", match usable.copies {
-        0 => "The backups below are the newest ones whose labels fit.".to_owned(),
-        _ => proof(usable),
-    });
+    step.reason = format!(
+        "Not page by page: {why}. {}",
+        match usable.copies {
+            0 => "The backups below are the newest ones whose labels fit.".to_owned(),
+            _ => proof(usable),
+        }
+    );
     step.risk = "The database is offline meanwhile. Restore under another name first if there is room: the damaged one may still \
                  have what the backup lacks. Only the damaged pages were compared: check the backup as a whole before."
         .to_owned();
@@ -338,7 +350,8 @@ fn database_restore(
         sql.push(check_again(name));
         Some(sql)
     })();
-    step.sql = sql.unwrap_or_else(|| vec!["-- A name or path is not plain text: write the statements by hand.".to_owned()]);
+    step.sql =
+        sql.unwrap_or_else(|| vec!["-- A name or path is not plain text: write the statements by hand.".to_owned()]);
     step
 }
 
@@ -368,7 +381,9 @@ fn export(request: &Request<'_>, damage: &Damage, why: &str) -> Step {
     let tables = if is_all { String::new() } else { tables.concat() };
     step.object = only_object(request, damage).filter(|_| !is_all);
     step.reason = why.to_owned();
-    step.risk = "None: the files are only read. Rows of damaged pages go to files of their own, with the reason for doubt.".to_owned();
+    step.risk =
+        "None: the files are only read. Rows of damaged pages go to files of their own, with the reason for doubt."
+            .to_owned();
     step.command = Some(format!("mdfsck export {} -o saved --damaged{tables}", request.paths));
     step.pages = damage.pages().into_iter().collect();
     step.rests_on = ids(damage);
@@ -411,7 +426,8 @@ fn without_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Re
 fn repair(request: &Request<'_>, damage: &Damage) -> Step {
     let name = &request.report.database.name;
     let quoted = statements::database(name).unwrap_or_default();
-    let mut step = Step::new(Action::RepairAllowDataLoss, "Last of all, and only without a backup: let the repair delete");
+    let mut step =
+        Step::new(Action::RepairAllowDataLoss, "Last of all, and only without a backup: let the repair delete");
     let tables: Vec<String> = damage
         .tables
         .iter()
@@ -422,11 +438,16 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
             format!("{pages} of {}", object_name(request, object_id))
         })
         .collect();
-    step.reason = "It makes the database consistent again: it removes what is damaged, and everything that refers to it.".to_owned();
+    step.reason =
+        "It makes the database consistent again: it removes what is damaged, and everything that refers to it."
+            .to_owned();
     step.risk = "It ignores foreign keys and constraints, cannot be undone, and may take more than one run. Take a copy of the files \
                  first."
         .to_owned();
-    step.cannot_restore = Some(format!("It deletes {} with all rows on them; off-row values whose rows are gone go too.", tables.join(", ")));
+    step.cannot_restore = Some(format!(
+        "It deletes {} with all rows on them; off-row values whose rows are gone go too.",
+        tables.join(", ")
+    ));
     step.sql = vec![
         "USE [master];".to_owned(),
         "-- Copy the files of the database first. REPAIR_ALLOW_DATA_LOSS deletes what it cannot read.".to_owned(),

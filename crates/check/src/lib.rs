@@ -101,8 +101,8 @@ pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, FileSummary, FileTotals, PhaseStatistics, Report, RowsetCounts,
     Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
 };
-pub use single_page::SinglePages;
 pub use run::{database_name, report_of_audit, run};
+pub use single_page::SinglePages;
 pub use warnings::{not_recovered, warnings};
 #[doc(hidden)]
 pub use wire::SumsError;

@@ -15,9 +15,9 @@ use clap_complete::Shell;
 pub(crate) use check::{CheckArguments, Constraints, ProgressKind};
 use examples::*;
 pub(crate) use others::{
-    AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments, EventsFormat,
-    ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments, TableOrder,
-    TablesArguments,
+    AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
+    EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
+    TableOrder, TablesArguments,
 };
 
 pub(crate) use recovery::{RecoveryArguments, StopArguments};

@@ -171,7 +171,10 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 /// Those of `out`.
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
-    comment("Review it before you run it: mdfsck never does. Run it step by step, and stop where a step is enough.", out)?;
+    comment(
+        "Review it before you run it: mdfsck never does. Run it step by step, and stop where a step is enough.",
+        out,
+    )?;
     comment("The backup files are named as mdfsck found them; the server must find them there too.", out)?;
     for (number, step) in plan.steps.iter().enumerate() {
         writeln!(out)?;
