@@ -1,4 +1,28 @@
 //! Files of rows: CSV, JSON lines, T-SQL and Parquet.
+//!
+//! [`write_table`] writes the rows of a table, [`write_rows`] rows from anywhere. What a value looks like in each form of file
+//! is in docs/values.md. The same table gives the same bytes for every number of threads.
 
 // Indexing is used only where an earlier test proved the place; each such line says which.
 #![warn(clippy::indexing_slicing)]
+
+mod csv;
+mod digits;
+mod jsonl;
+mod layout;
+mod names;
+mod ordered;
+mod out;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod plain;
+mod table;
+mod target;
+mod text_file;
+mod tsql;
+
+pub use layout::{Field, Kind, Layout};
+pub use names::stems;
+pub use out::{Gap, GapReason};
+pub use table::{Destination, EachRow, Form, SqlFrame, TableSource, Written, write_rows, write_table};
+pub use target::{Partial, partial};

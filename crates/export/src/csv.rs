@@ -1,0 +1,90 @@
+//! CSV as RFC 4180 describes it. NULL is an empty field, an empty text `""`.
+
+use std::io;
+
+use format::RecordId;
+use rows::Value;
+
+use crate::digits;
+use crate::layout::Layout;
+use crate::out::{GapReason, Out};
+use crate::plain;
+use crate::text_file::RowText;
+
+/// Writes rows as CSV.
+pub(crate) struct Csv {
+    sources: Vec<usize>,
+    head: Vec<u8>,
+}
+
+impl Csv {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let mut head = Vec::new();
+        for (at, field) in layout.fields.iter().enumerate() {
+            if at > 0 {
+                head.push(b',');
+            }
+            text(&mut head, field.name.as_bytes());
+        }
+        head.extend_from_slice(b"\r\n");
+        Self { sources: layout.fields.iter().map(|field| field.source).collect(), head }
+    }
+}
+
+impl RowText for Csv {
+    fn head(&self) -> Vec<u8> {
+        self.head.clone()
+    }
+
+    fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()> {
+        out.begin_row(place);
+        for (at, source) in self.sources.iter().enumerate() {
+            if at > 0 {
+                out.bytes().push(b',');
+            }
+            match values.get(*source).unwrap_or(&Value::Null) {
+                Value::Null => {}
+                Value::Text(value) => text(out.bytes(), value.as_bytes()),
+                Value::Bytes([]) => out.bytes().extend_from_slice(b"\"\""),
+                Value::Bytes(bytes) => digits::hex(out.bytes(), bytes),
+                Value::LongText(value) => {
+                    // What is in it is not known before it is read.
+                    let start = out.bytes().len();
+                    out.bytes().push(b'"');
+                    match out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
+                        true => out.bytes().push(b'"'),
+                        false => out.bytes().truncate(start),
+                    }
+                }
+                Value::LongBytes(value) => {
+                    out.long(at, *value, &mut |to, piece| digits::hex(to, piece))?;
+                }
+                Value::Unreadable(why) => out.gap(at, GapReason::Unreadable(*why)),
+                other => plain::write(out.bytes(), other, b'T'),
+            }
+        }
+        out.bytes().extend_from_slice(b"\r\n");
+        out.relieve()
+    }
+}
+
+/// A text, in quotes where it needs them.
+pub(crate) fn text(out: &mut Vec<u8>, bytes: &[u8]) {
+    let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\r' | b'\n');
+    if !bytes.is_empty() && !bytes.iter().any(special) {
+        return out.extend_from_slice(bytes);
+    }
+    out.push(b'"');
+    quoted(out, bytes);
+    out.push(b'"');
+}
+
+/// The inside of quotes.
+fn quoted(out: &mut Vec<u8>, bytes: &[u8]) {
+    for (at, part) in bytes.split(|byte| *byte == b'"').enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"\"\"");
+        }
+        out.extend_from_slice(part);
+    }
+}

@@ -1,0 +1,337 @@
+//! Numbers, dates and bytes as text, without an allocation per value.
+
+use rows::{DateTime, TimeOfDay};
+
+const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// Ticks (100 ns) of a second.
+const TICKS_PER_SECOND: u64 = 10_000_000;
+const MINUTES_PER_DAY: i64 = 24 * 60;
+const TICKS_PER_MINUTE: u64 = 60 * TICKS_PER_SECOND;
+
+/// Two digits; `n` is below 100.
+fn pair(out: &mut Vec<u8>, n: u64) {
+    let at = (n % 100) as usize * 2;
+    out.extend_from_slice(PAIRS.get(at..at + 2).unwrap_or_default());
+}
+
+/// Decimal digits.
+pub(crate) fn unsigned(out: &mut Vec<u8>, mut n: u64) {
+    let mut text = [0; 20];
+    let mut at = text.len();
+    loop {
+        if n < 10 && at > 0 {
+            at -= 1;
+            if let Some(digit) = text.get_mut(at) {
+                *digit = b'0' + n as u8;
+            }
+            break;
+        }
+        at = at.saturating_sub(2);
+        let two = (n % 100) as usize * 2;
+        if let (Some(to), Some(from)) = (text.get_mut(at..at + 2), PAIRS.get(two..two + 2)) {
+            to.copy_from_slice(from);
+        }
+        n /= 100;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(text.get(at..).unwrap_or_default());
+}
+
+/// Decimal digits with a sign.
+pub(crate) fn signed(out: &mut Vec<u8>, n: i64) {
+    if n < 0 {
+        out.push(b'-');
+    }
+    unsigned(out, n.unsigned_abs());
+}
+
+/// `unscaled / 10^scale`, with all digits of the scale.
+pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
+    if unscaled < 0 {
+        out.push(b'-');
+    }
+    let (magnitude, scale) = (unscaled.unsigned_abs(), usize::from(scale));
+    let start = out.len();
+    const SPLIT: u128 = 10_000_000_000_000_000_000;
+    let (high, low) = (magnitude / SPLIT, (magnitude % SPLIT) as u64);
+    if high == 0 {
+        unsigned(out, low);
+    } else {
+        // At most 38 digits: the upper part has 19 or, for bytes that are no decimal, 20.
+        unsigned(out, u64::try_from(high).unwrap_or(u64::MAX));
+        fraction(out, low, 19);
+    }
+    if scale == 0 {
+        return;
+    }
+    // A zero before the point, and those after it that the number does not have.
+    let digits = out.len() - start;
+    if digits <= scale {
+        let zeros = std::iter::repeat_n(b'0', scale + 1 - digits);
+        out.splice(start..start, zeros);
+    }
+    let point = out.len() - scale;
+    out.insert(point, b'.');
+}
+
+/// `n` with leading zeros.
+fn fraction(out: &mut Vec<u8>, mut n: u64, digits: usize) {
+    let start = out.len();
+    out.resize(start + digits, b'0');
+    for digit in out.iter_mut().skip(start).rev() {
+        *digit = b'0' + (n % 10) as u8;
+        n /= 10;
+    }
+}
+
+/// `2005-01-31` of a day number.
+pub(crate) fn date(out: &mut Vec<u8>, day: u32) {
+    let (year, month, day) = civil(day);
+    pair(out, u64::from(year / 100));
+    pair(out, u64::from(year % 100));
+    out.push(b'-');
+    pair(out, u64::from(month));
+    out.push(b'-');
+    pair(out, u64::from(day));
+}
+
+/// Year, month and day of the day `number`, 0 for 0001-01-01.
+pub(crate) fn civil(number: u32) -> (u32, u32, u32) {
+    // Days since 0000-03-01, so that a leap day is the last of its year.
+    let days = number + 306;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    (era * 400 + year_of_era + u32::from(month <= 2), month, day)
+}
+
+/// `23:59:59.1234567`, with as many digits as the type has.
+pub(crate) fn time(out: &mut Vec<u8>, time: TimeOfDay) {
+    let seconds = time.ticks / TICKS_PER_SECOND;
+    pair(out, seconds / 3600);
+    out.push(b':');
+    pair(out, seconds / 60 % 60);
+    out.push(b':');
+    pair(out, seconds % 60);
+    let digits = usize::from(time.digits.min(7));
+    if digits > 0 {
+        out.push(b'.');
+        let rest = time.ticks % TICKS_PER_SECOND;
+        fraction(out, rest / 10u64.pow(7 - digits as u32), digits);
+    }
+}
+
+/// Date, `between`, time.
+pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
+    date(out, moment.day);
+    out.push(between);
+    time(out, moment.time);
+}
+
+/// The local moment with its distance from UTC: `2005-01-31T23:59:59+01:00`.
+pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes: i16, between: u8) {
+    date_time(out, local(utc, offset_minutes), between);
+    out.push(if offset_minutes < 0 { b'-' } else { b'+' });
+    let distance = u64::from(offset_minutes.unsigned_abs());
+    pair(out, distance / 60);
+    out.push(b':');
+    pair(out, distance % 60);
+}
+
+/// A moment in UTC as it is so many minutes east of it. Beyond the calendar's ends it stays at them.
+fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
+    const LAST_DAY: i64 = 3_652_058;
+    let minutes = i64::from(utc.day) * MINUTES_PER_DAY
+        + (utc.time.ticks / TICKS_PER_MINUTE) as i64
+        + i64::from(offset_minutes);
+    let day = minutes.div_euclid(MINUTES_PER_DAY).clamp(0, LAST_DAY);
+    let ticks = minutes.rem_euclid(MINUTES_PER_DAY) as u64 * TICKS_PER_MINUTE + utc.time.ticks % TICKS_PER_MINUTE;
+    DateTime { day: day as u32, time: TimeOfDay { ticks, digits: utc.time.digits } }
+}
+
+/// As SQL Server prints it, in capitals; the first three groups are little-endian.
+pub(crate) fn guid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
+    for (at, byte) in guid_bytes(bytes).into_iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        hex(out, &[byte]);
+    }
+}
+
+/// The bytes in the order of the text.
+pub(crate) fn guid_bytes(b: &[u8; 16]) -> [u8; 16] {
+    let [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15] = *b;
+    [b3, b2, b1, b0, b5, b4, b7, b6, b8, b9, b10, b11, b12, b13, b14, b15]
+}
+
+/// Hexadecimal capitals.
+pub(crate) fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(bytes.len() * 2);
+    let digit = |n: u8| HEX.get(usize::from(n)).copied().unwrap_or(b'0');
+    for byte in bytes {
+        out.push(digit(byte >> 4));
+        out.push(digit(byte & 15));
+    }
+}
+
+/// Base 64 with padding, piece by piece.
+#[derive(Default)]
+pub(crate) struct Base64 {
+    kept: Vec<u8>,
+}
+
+impl Base64 {
+    /// Adds bytes.
+    pub(crate) fn add(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !self.kept.is_empty() && self.kept.len() < 3 {
+            let Some((first, others)) = rest.split_first() else { return };
+            self.kept.push(*first);
+            rest = others;
+        }
+        base64_group(out, &self.kept);
+        self.kept.clear();
+        out.reserve(rest.len() / 3 * 4 + 4);
+        let groups = rest.chunks_exact(3);
+        self.kept.extend_from_slice(groups.remainder());
+        groups.for_each(|group| base64_group(out, group));
+    }
+
+    /// Ends the text.
+    pub(crate) fn finish(self, out: &mut Vec<u8>) {
+        base64_group(out, &self.kept);
+    }
+}
+
+/// One to three bytes as four characters; none as none.
+fn base64_group(out: &mut Vec<u8>, group: &[u8]) {
+    let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+    let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+    let used = if group.is_empty() { 0 } else { group.len() + 1 };
+    for at in 0..if used == 0 { 0 } else { 4 } {
+        let digit = BASE64.get((bits >> (18 - 6 * at) & 63) as usize).copied().unwrap_or(b'A');
+        out.push(if at < used { digit } else { b'=' });
+    }
+}
+
+/// The shortest digits that mean the same number: as they are between 10^-5 and 10^16, otherwise with an exponent.
+pub(crate) fn float(out: &mut Vec<u8>, n: f64) {
+    use std::io::Write;
+    let magnitude = n.abs();
+    // Writing to memory does not fail.
+    let _ = match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !n.is_finite() {
+        true => write!(out, "{n}"),
+        false => write!(out, "{n:e}"),
+    };
+}
+
+/// The same of a real.
+pub(crate) fn real(out: &mut Vec<u8>, n: f32) {
+    use std::io::Write;
+    let magnitude = n.abs();
+    let _ = match magnitude == 0.0 || (1e-5..1e16).contains(&magnitude) || !n.is_finite() {
+        true => write!(out, "{n}"),
+        false => write!(out, "{n:e}"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers_are_what_the_standard_library_prints() {
+        for n in [0, 1, 9, 10, 99, 100, 101, 12_345, 1_000_000, i64::MAX, i64::MIN, -1, -10, -123] {
+            assert_eq!(text(|out| signed(out, n)), n.to_string());
+        }
+        for n in (0..70_000).map(|n| n * 7) {
+            assert_eq!(text(|out| signed(out, n)), n.to_string());
+        }
+        assert_eq!(text(|out| unsigned(out, u64::MAX)), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn decimals_have_all_digits_of_their_scale() {
+        assert_eq!(text(|out| decimal(out, -5, 2)), "-0.05");
+        assert_eq!(text(|out| decimal(out, 0, 4)), "0.0000");
+        assert_eq!(text(|out| decimal(out, 12_345, 2)), "123.45");
+        assert_eq!(text(|out| decimal(out, 7, 0)), "7");
+        let most = 10i128.pow(38) - 1;
+        assert_eq!(text(|out| decimal(out, most, 38)), format!("0.{most}"));
+        assert_eq!(text(|out| decimal(out, -most, 0)), format!("-{most}"));
+        assert_eq!(text(|out| decimal(out, 10i128.pow(20), 1)), "10000000000000000000.0");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        // 1900-01-01 is day 693,595, and the last day of SQL Server is 3,652,058.
+        for (day, expected) in
+            [(0, "0001-01-01"), (693_595, "1900-01-01"), (730_178, "2000-02-29"), (3_652_058, "9999-12-31")]
+        {
+            assert_eq!(text(|out| date(out, day)), expected);
+        }
+        for day in (693_595..3_652_059).step_by(37) {
+            let (year, month, of_month) = format::types::civil(day - 693_595);
+            assert_eq!(civil(day as u32), (year as u32, month, of_month), "{day}");
+        }
+    }
+
+    #[test]
+    fn times_have_the_digits_of_their_type() {
+        let at = |ticks, digits| TimeOfDay { ticks, digits };
+        assert_eq!(text(|out| time(out, at(863_999_999_999, 7))), "23:59:59.9999999");
+        assert_eq!(text(|out| time(out, at(450_610_030_000, 3))), "12:31:01.003");
+        assert_eq!(text(|out| time(out, at(0, 0))), "00:00:00");
+    }
+
+    #[test]
+    fn a_local_moment_may_be_on_another_day_than_in_utc() {
+        let utc = DateTime { day: 693_595, time: TimeOfDay { ticks: 23 * 3600 * TICKS_PER_SECOND, digits: 0 } };
+        assert_eq!(text(|out| date_time_offset(out, utc, 90, b'T')), "1900-01-02T00:30:00+01:30");
+        assert_eq!(text(|out| date_time_offset(out, utc, -840, b' ')), "1900-01-01 09:00:00-14:00");
+    }
+
+    #[test]
+    fn base64_is_that_of_rfc_4648_however_the_bytes_come() {
+        for (bytes, expected) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            for cut in 0..=bytes.len() {
+                let (first, second) = bytes.as_bytes().split_at(cut);
+                let mut base64 = Base64::default();
+                let made = text(|out| {
+                    base64.add(out, first);
+                    base64.add(out, second);
+                    base64.finish(out);
+                });
+                assert_eq!(made, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn floats_are_short_and_mean_the_same_number() {
+        assert_eq!(text(|out| float(out, 0.1)), "0.1");
+        assert_eq!(text(|out| float(out, 1e300)), "1e300");
+        assert_eq!(text(|out| float(out, -5e-324)), "-5e-324");
+        assert_eq!(text(|out| float(out, -0.0)), "-0");
+        assert_eq!(text(|out| real(out, 16_777_216.0)), "16777216");
+        for n in [f64::MAX, f64::MIN_POSITIVE, 1.0 / 3.0, 123_456.789, 9_007_199_254_740_993.0] {
+            assert_eq!(text(|out| float(out, n)).parse::<f64>().unwrap().to_bits(), n.to_bits());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! JSON lines: one object per row, with every column.
+
+use std::io;
+
+use format::RecordId;
+use rows::Value;
+
+use crate::digits::{self, Base64};
+use crate::layout::Layout;
+use crate::out::{GapReason, Out};
+use crate::plain;
+use crate::text_file::RowText;
+
+/// Writes rows as JSON.
+pub(crate) struct JsonLines {
+    /// Where the value is, and what stands before it: `,"name":`.
+    fields: Vec<(usize, Vec<u8>)>,
+}
+
+impl JsonLines {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let field = |(at, field): (usize, &crate::Field)| {
+            let mut before = vec![if at == 0 { b'{' } else { b',' }, b'"'];
+            escaped(&mut before, field.name.as_bytes());
+            before.extend_from_slice(b"\":");
+            (field.source, before)
+        };
+        Self { fields: layout.fields.iter().enumerate().map(field).collect() }
+    }
+}
+
+impl RowText for JsonLines {
+    fn head(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()> {
+        out.begin_row(place);
+        if self.fields.is_empty() {
+            out.bytes().push(b'{');
+        }
+        for (at, (source, before)) in self.fields.iter().enumerate() {
+            out.bytes().extend_from_slice(before);
+            value(at, values.get(*source).unwrap_or(&Value::Null), out)?;
+        }
+        out.bytes().extend_from_slice(b"}\n");
+        out.relieve()
+    }
+}
+
+fn value(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
+    match value {
+        Value::Null => out.bytes().extend_from_slice(b"null"),
+        Value::Bit(bit) => out.bytes().extend_from_slice(if *bit { b"true" } else { b"false" }),
+        Value::Integer(n) => digits::signed(out.bytes(), *n),
+        Value::Real(n) if n.is_finite() => digits::real(out.bytes(), *n),
+        Value::Float(n) if n.is_finite() => digits::float(out.bytes(), *n),
+        Value::Text(text) => {
+            out.bytes().push(b'"');
+            escaped(out.bytes(), text.as_bytes());
+            out.bytes().push(b'"');
+        }
+        Value::Bytes(bytes) => {
+            out.bytes().push(b'"');
+            let mut base64 = Base64::default();
+            base64.add(out.bytes(), bytes);
+            base64.finish(out.bytes());
+            out.bytes().push(b'"');
+        }
+        Value::LongText(long) => {
+            let start = out.bytes().len();
+            out.bytes().push(b'"');
+            match out.long(at, *long, &mut |to, piece| escaped(to, piece))? {
+                true => out.bytes().push(b'"'),
+                false => null_from(out.bytes(), start),
+            }
+        }
+        Value::LongBytes(long) => {
+            let start = out.bytes().len();
+            out.bytes().push(b'"');
+            let mut base64 = Base64::default();
+            let is_whole = out.long(at, *long, &mut |to, piece| base64.add(to, piece))?;
+            base64.finish(out.bytes());
+            match is_whole {
+                true => out.bytes().push(b'"'),
+                false => null_from(out.bytes(), start),
+            }
+        }
+        Value::Unreadable(why) => {
+            out.gap(at, GapReason::Unreadable(*why));
+            out.bytes().extend_from_slice(b"null");
+        }
+        // A decimal as a number would be rounded by most readers.
+        other => {
+            out.bytes().push(b'"');
+            plain::write(out.bytes(), other, b'T');
+            out.bytes().push(b'"');
+        }
+    }
+    Ok(())
+}
+
+fn null_from(bytes: &mut Vec<u8>, start: usize) {
+    bytes.truncate(start);
+    bytes.extend_from_slice(b"null");
+}
+
+/// The inside of a JSON string.
+fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    let special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\');
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(special) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        out.extend_from_slice(before);
+        let Some((byte, after)) = from.split_first() else { return };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => {
+                out.extend_from_slice(b"\\u00");
+                digits::hex(out, &[*byte]);
+            }
+        }
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}

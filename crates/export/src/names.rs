@@ -1,0 +1,82 @@
+//! Names of files for tables: safe in every file system, and never two the same.
+
+use std::collections::BTreeMap;
+
+use catalog::Database;
+
+/// Bytes of a name without its end; file systems take 255 in all.
+const MOST_BYTES: usize = 180;
+/// Names that Windows keeps for devices.
+const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+
+/// The first part of the file names of objects, by object id: `dbo.Orders`. Names depend on all objects of the database, so that
+/// a table has the same name whichever others are exported.
+pub fn stems(database: &Database, objects: &[i32]) -> BTreeMap<i32, String> {
+    let full = |id: i32| match database.objects.get(&id) {
+        Some(object) => format!("{}.{}", database.schema_name(object), object.name),
+        None => format!("object.{id}"),
+    };
+    of_names(objects.iter().map(|id| (*id, full(*id))))
+}
+
+fn of_names(names: impl Iterator<Item = (i32, String)>) -> BTreeMap<i32, String> {
+    let stems: Vec<(i32, String)> = names.map(|(id, name)| (id, safe(&name))).collect();
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, stem) in &stems {
+        *count.entry(stem.to_lowercase()).or_default() += 1;
+    }
+    let is_alone = |stem: &str| count.get(&stem.to_lowercase()) == Some(&1);
+    // An object id behind `~`, which no safe name has, makes it one of a kind.
+    stems
+        .into_iter()
+        .map(|(id, stem)| if is_alone(&stem) { (id, stem) } else { (id, format!("{stem}~{id}")) })
+        .collect()
+}
+
+/// A name without what a file system may refuse or read as a path.
+fn safe(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ' | '$' | '#' | '@' | '(' | ')');
+    let mut safe: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let mut end = safe.len().min(MOST_BYTES);
+    while !safe.is_char_boundary(end) {
+        end -= 1;
+    }
+    safe.truncate(end);
+    let first = safe.split('.').next().unwrap_or_default().to_lowercase();
+    let is_port = matches!(first.get(..3), Some("com" | "lpt")) && first.len() == 4;
+    if DEVICES.contains(&first.as_str()) || is_port || safe.starts_with(['.', ' ', '-']) || safe.is_empty() {
+        safe.insert(0, '_');
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_climbs_a_path_or_is_a_device() {
+        for (name, expected) in [
+            ("dbo.Orders", "dbo.Orders"),
+            ("dbo.Order Details", "dbo.Order Details"),
+            ("dbo.../../etc/passwd", "dbo..._.._etc_passwd"),
+            ("..\\x.y", "_.._x.y"),
+            ("con.t", "_con.t"),
+            ("COM1.t", "_COM1.t"),
+            ("dbo.a\0b\nc", "dbo.a_b_c"),
+            ("-rf.x", "_-rf.x"),
+            ("dbo.Größe", "dbo.Größe"),
+        ] {
+            assert_eq!(safe(name), expected);
+        }
+        assert!(safe(&"ß".repeat(128)).len() <= MOST_BYTES);
+    }
+
+    #[test]
+    fn names_that_a_file_system_takes_for_the_same_get_their_object_ids() {
+        let names = [(1, "dbo.a/b"), (2, "dbo.A?B"), (3, "dbo.c")].map(|(id, name)| (id, name.to_owned()));
+        let stems = of_names(names.into_iter());
+        let stems: Vec<&str> = stems.values().map(String::as_str).collect();
+        assert_eq!(stems, ["dbo.a_b~1", "dbo.A_B~2", "dbo.c"]);
+    }
+}

@@ -1,0 +1,278 @@
+//! The rows of a table as a file.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use catalog::Database;
+use format::RecordId;
+use rows::{Order, RangeCounts, Reader, Scan, ScanOptions, Table, Value};
+use source::PageSource;
+
+use crate::csv::Csv;
+use crate::jsonl::JsonLines;
+use crate::layout::Layout;
+use crate::ordered::{Jobs, Turns, lock, run};
+use crate::out::{Out, Piece, Valve};
+use crate::target::Partial;
+use crate::text_file::{GapSink, RowText, Statements, TextSink};
+use crate::tsql::Tsql;
+
+/// Pages of a job that makes text.
+const TEXT_PAGES: usize = 128;
+
+/// A table to be read.
+#[derive(Clone, Copy)]
+pub struct TableSource<'a> {
+    /// Where its pages are.
+    pub pages: &'a dyn PageSource,
+    /// The catalog.
+    pub database: &'a Database,
+    /// The table.
+    pub table: &'a Table,
+    /// How it is read.
+    pub options: ScanOptions,
+}
+
+/// A form of file.
+pub enum Form {
+    /// CSV.
+    Csv,
+    /// JSON lines.
+    JsonLines,
+    /// T-SQL with these statements around the rows.
+    Sql(SqlFrame),
+    /// Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+/// What stands around the rows in a script, and which columns an INSERT may name.
+pub struct SqlFrame {
+    /// Before the rows.
+    pub before: String,
+    /// `INSERT INTO [dbo].[Orders] (`..`) VALUES` with a line break, or `INSERT INTO .. DEFAULT VALUES`.
+    pub insert: String,
+    /// Ids of the columns that the INSERT names, ascending.
+    pub columns: Vec<u32>,
+    /// Behind the rows.
+    pub after: String,
+}
+
+/// Where a file goes.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// The rows.
+    pub rows: PathBuf,
+    /// The values that cannot be had, if there are any.
+    pub unreadable: PathBuf,
+    /// Files of these names are replaced.
+    pub replaces: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Rows in the file.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Values that stand as NULL although they are not; the second file lists them.
+    pub unreadable_values: u64,
+    /// What the reader says of the pages.
+    pub counts: RangeCounts,
+    /// The order of the rows.
+    pub order: Order,
+}
+
+/// What all threads add to, in turn.
+pub(crate) struct Totals {
+    pub(crate) gaps: GapSink<Partial>,
+    pub(crate) counts: RangeCounts,
+}
+
+/// Writes the stored rows of a table. `progress` is called with the pages that were read.
+///
+/// # Errors
+/// What cannot be written. Then no file has its final name.
+pub fn write_table(
+    source: TableSource<'_>,
+    form: Form,
+    destination: &Destination,
+    threads: usize,
+    progress: &(dyn Fn(u64) + Sync),
+) -> io::Result<Written> {
+    let layout = Layout::of(source.table);
+    let scan = Scan::new(source.pages, source.database, source.table, source.options);
+    let order = *scan.order();
+    let out = Partial::create(&destination.rows, destination.replaces)?;
+    let totals = Mutex::new(Totals { gaps: gaps(destination, &layout), counts: RangeCounts::default() });
+    let task = Task { source, scan, threads, totals: &totals, progress };
+    let (out, rows) = match form {
+        Form::Csv => task.text(&Csv::new(&layout), None, out)?,
+        Form::JsonLines => task.text(&JsonLines::new(&layout), None, out)?,
+        Form::Sql(frame) => {
+            let text = Tsql::new(&layout, &|id| frame.columns.binary_search(&id).is_ok());
+            task.text(&text, Some(statements(frame)), out)?
+        }
+        #[cfg(feature = "parquet")]
+        Form::Parquet => crate::parquet::write(task, &layout, out)?,
+    };
+    let Totals { gaps, counts } = totals.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let unreadable_values = finish_gaps(gaps, destination)?;
+    Ok(Written { rows, bytes: out.finish()?, unreadable_values, counts, order })
+}
+
+/// Writes rows that `fill` hands out one by one, with the same form of file as a table.
+///
+/// # Errors
+/// What cannot be written, and what `fill` returns. Then no file has its final name.
+pub fn write_rows(
+    layout: &Layout,
+    form: Form,
+    destination: &Destination,
+    fill: &mut dyn FnMut(&mut EachRow<'_>) -> io::Result<()>,
+) -> io::Result<(u64, u64)> {
+    let out = Partial::create(&destination.rows, destination.replaces)?;
+    let mut gaps = gaps(destination, layout);
+    let (out, rows) = match form {
+        Form::Csv => one_by_one(&Csv::new(layout), None, out, &mut gaps, fill)?,
+        Form::JsonLines => one_by_one(&JsonLines::new(layout), None, out, &mut gaps, fill)?,
+        Form::Sql(frame) => {
+            let text = Tsql::new(layout, &|id| frame.columns.binary_search(&id).is_ok());
+            one_by_one(&text, Some(statements(frame)), out, &mut gaps, fill)?
+        }
+        #[cfg(feature = "parquet")]
+        Form::Parquet => crate::parquet::one_by_one(layout, out, &mut gaps, fill)?,
+    };
+    finish_gaps(gaps, destination)?;
+    Ok((rows, out.finish()?))
+}
+
+/// Takes a row: where it is, and its values.
+pub type EachRow<'a> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 'a;
+
+fn statements(frame: SqlFrame) -> Statements {
+    let SqlFrame { before, insert, columns, after } = frame;
+    Statements { before, insert, has_values: !columns.is_empty(), after }
+}
+
+fn gaps(destination: &Destination, layout: &Layout) -> GapSink<Partial> {
+    let (path, replaces) = (destination.unreadable.clone(), destination.replaces);
+    let names = layout.fields.iter().map(|field| field.name.clone()).collect();
+    GapSink::new(names, Box::new(move || Partial::create(&path, replaces)))
+}
+
+/// Gives the file of gaps its name. One of an earlier run would be about rows that are replaced now.
+fn finish_gaps(gaps: GapSink<Partial>, destination: &Destination) -> io::Result<u64> {
+    let count = gaps.count;
+    match gaps.finish() {
+        Some(file) => {
+            file.finish()?;
+        }
+        None if destination.replaces => {
+            if let Err(error) = std::fs::remove_file(&destination.unreadable)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(error);
+            }
+        }
+        None => {}
+    }
+    Ok(count)
+}
+
+fn one_by_one(
+    text: &dyn RowText,
+    statements: Option<Statements>,
+    out: Partial,
+    gaps: &mut GapSink<Partial>,
+    fill: &mut dyn FnMut(&mut EachRow<'_>) -> io::Result<()>,
+) -> io::Result<(Partial, u64)> {
+    let mut sink = TextSink::new(out, &text.head(), statements)?;
+    let mut valve = Direct { sink: &mut sink, gaps };
+    let mut pieces = Out::new(&mut valve, Piece::default());
+    fill(&mut |place, values| text.row(place, values, &mut pieces))?;
+    pieces.flush()?;
+    let rows = sink.rows;
+    Ok((sink.finish()?, rows))
+}
+
+/// Writes at once.
+struct Direct<'a> {
+    sink: &'a mut TextSink<Partial>,
+    gaps: &'a mut GapSink<Partial>,
+}
+
+impl Valve for Direct<'_> {
+    fn write(&mut self, piece: &Piece) -> io::Result<()> {
+        self.sink.take(piece)?;
+        self.gaps.take(&piece.gaps, 0)
+    }
+}
+
+/// What the threads share.
+pub(crate) struct Task<'a> {
+    pub(crate) source: TableSource<'a>,
+    pub(crate) scan: Scan<'a>,
+    pub(crate) threads: usize,
+    pub(crate) totals: &'a Mutex<Totals>,
+    pub(crate) progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<'a> Task<'a> {
+    fn text(
+        self,
+        text: &dyn RowText,
+        statements: Option<Statements>,
+        out: Partial,
+    ) -> io::Result<(Partial, u64)> {
+        let Self { source, scan, threads, totals, progress } = self;
+        let sink = Mutex::new(TextSink::new(out, &text.head(), statements)?);
+        let jobs = Jobs::new(scan, TEXT_PAGES);
+        run(threads, Turns::default(), &|turns| {
+            let mut reader = Reader::new(source.pages, source.database, source.table, source.options);
+            let mut buffer = Piece::default();
+            while let Some((number, ranges)) = jobs.next() {
+                let mut counts = RangeCounts::default();
+                let mut valve = InTurn { turns, number, base: None, sink: &sink, totals };
+                let mut out = Out::new(&mut valve, std::mem::take(&mut buffer));
+                for range in &ranges {
+                    let read = reader.read(range, &mut |row| text.row(row.place, row.values, &mut out))?;
+                    counts.add(&read);
+                    progress(range.pages.len() as u64);
+                }
+                out.flush()?;
+                buffer = out.into_buffer();
+                lock(totals).counts.add(&counts);
+                turns.done(number);
+            }
+            Ok(())
+        })?;
+        let sink = sink.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let rows = sink.rows;
+        Ok((sink.finish()?, rows))
+    }
+}
+
+/// Writes when the turn of its work has come.
+struct InTurn<'a> {
+    turns: &'a Turns,
+    number: u64,
+    /// Rows of the work before it, once its turn has come.
+    base: Option<u64>,
+    sink: &'a Mutex<TextSink<Partial>>,
+    totals: &'a Mutex<Totals>,
+}
+
+impl Valve for InTurn<'_> {
+    fn write(&mut self, piece: &Piece) -> io::Result<()> {
+        if self.base.is_none() {
+            self.turns.wait(self.number)?;
+        }
+        let mut sink = lock(self.sink);
+        let base = *self.base.get_or_insert(sink.rows);
+        sink.take(piece)?;
+        lock(self.totals).gaps.take(&piece.gaps, base)
+    }
+}

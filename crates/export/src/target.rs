@@ -1,0 +1,125 @@
+//! Files that are whole or not there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that gets its name when it is whole. Until then it is `NAME.partial`, and gone if it is dropped.
+#[derive(Debug)]
+pub struct Partial {
+    path: PathBuf,
+    file: Option<File>,
+    replaces: bool,
+    bytes: u64,
+}
+
+impl Partial {
+    /// Begins the file `path`. The leavings of an interrupted run are overwritten.
+    ///
+    /// # Errors
+    /// If it cannot be made, or its temporary name is that of something which is no plain file.
+    pub fn create(path: &Path, replaces: bool) -> io::Result<Self> {
+        let partial = partial(path);
+        // A link could lead to a file that must not be touched.
+        match fs::symlink_metadata(&partial) {
+            Ok(found) if !found.is_file() => {
+                let text = format!("{} is there and is no plain file", partial.display());
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
+            Ok(_) => fs::remove_file(&partial)?,
+            Err(_) => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&partial)?;
+        Ok(Self { path: path.to_owned(), file: Some(file), replaces, bytes: 0 })
+    }
+
+    /// Its name when it is whole.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// If not all of it is on disk, or a file of that name was made meanwhile.
+    pub fn finish(mut self) -> io::Result<u64> {
+        let Some(file) = self.file.take() else { return Ok(self.bytes) };
+        let renamed = file.sync_all().and_then(|()| {
+            drop(file);
+            if !self.replaces {
+                // A file that was made meanwhile is not replaced.
+                File::create_new(&self.path)?;
+            }
+            fs::rename(partial(&self.path), &self.path)
+        });
+        if renamed.is_err() {
+            let _ = fs::remove_file(partial(&self.path));
+        }
+        renamed.map(|()| self.bytes)
+    }
+}
+
+impl Write for Partial {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotConnected.into()) };
+        let written = file.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // One that stays is overwritten by the next run.
+            let _ = fs::remove_file(partial(&self.path));
+        }
+    }
+}
+
+/// The name of a file until it is whole.
+pub fn partial(path: &Path) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(".partial");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_finished_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let mut file = Partial::create(&path, false).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_was_made_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let mut file = Partial::create(&path, false).unwrap();
+        file.write_all(b"mine").unwrap();
+        fs::write(&path, b"theirs").unwrap();
+        assert!(file.finish().is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        let mut file = Partial::create(&path, true).unwrap();
+        file.write_all(b"mine").unwrap();
+        assert_eq!(file.finish().unwrap(), 4);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,149 @@
+//! A file of text, with what stands before, between and behind its rows.
+
+use std::io::{self, Write};
+
+use format::RecordId;
+use rows::Value;
+
+use crate::out::{Gap, Out, Piece};
+use crate::tsql::BATCH_ROWS;
+
+/// Bytes of an INSERT at which it ends, whatever its rows.
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// Writes rows as text; the same for each row whatever came before it.
+pub(crate) trait RowText: Sync {
+    /// What the file begins with.
+    fn head(&self) -> Vec<u8>;
+
+    /// Writes a row, which begins with [`Out::begin_row`] and ends with [`Out::relieve`].
+    fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()>;
+}
+
+/// What stands around the rows of a script.
+pub(crate) struct Statements {
+    /// Before the rows.
+    pub(crate) before: String,
+    /// Begins each INSERT; `None` of a table of which no column can be inserted.
+    pub(crate) insert: String,
+    /// The INSERT has values: rows are a list of them.
+    pub(crate) has_values: bool,
+    /// Behind the rows.
+    pub(crate) after: String,
+}
+
+/// Where pieces of rows go.
+pub(crate) struct TextSink<W> {
+    out: W,
+    statements: Option<Statements>,
+    /// Rows that began.
+    pub(crate) rows: u64,
+    batch_rows: u64,
+    batch_bytes: u64,
+}
+
+impl<W: Write> TextSink<W> {
+    /// Begins the file.
+    pub(crate) fn new(mut out: W, head: &[u8], statements: Option<Statements>) -> io::Result<Self> {
+        out.write_all(head)?;
+        if let Some(statements) = &statements {
+            out.write_all(statements.before.as_bytes())?;
+        }
+        Ok(Self { out, statements, rows: 0, batch_rows: 0, batch_bytes: 0 })
+    }
+
+    /// Takes rows, or parts of one.
+    pub(crate) fn take(&mut self, piece: &Piece) -> io::Result<()> {
+        if self.statements.is_none() {
+            self.rows += piece.starts.len() as u64;
+            return self.out.write_all(&piece.bytes);
+        }
+        let mut at = 0;
+        for start in &piece.starts {
+            self.part(piece, at..*start)?;
+            at = *start;
+            self.between()?;
+        }
+        self.part(piece, at..piece.bytes.len())
+    }
+
+    fn part(&mut self, piece: &Piece, range: std::ops::Range<usize>) -> io::Result<()> {
+        self.batch_bytes += range.len() as u64;
+        self.out.write_all(piece.bytes.get(range).unwrap_or_default())
+    }
+
+    /// What stands before a row.
+    fn between(&mut self) -> io::Result<()> {
+        let Some(statements) = &self.statements else { return Ok(()) };
+        let is_full = self.batch_rows == BATCH_ROWS || self.batch_bytes >= BATCH_BYTES;
+        let begins = self.batch_rows == 0 || is_full || !statements.has_values;
+        if begins && self.batch_rows > 0 {
+            self.out.write_all(b";\nGO\n")?;
+        }
+        let before: &[u8] = if begins { statements.insert.as_bytes() } else { b",\n" };
+        self.out.write_all(before)?;
+        if begins {
+            (self.batch_rows, self.batch_bytes) = (0, 0);
+        }
+        self.batch_rows += 1;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
+        if let Some(statements) = &self.statements {
+            if self.batch_rows > 0 {
+                self.out.write_all(b";\nGO\n")?;
+            }
+            self.out.write_all(statements.after.as_bytes())?;
+        }
+        Ok(self.out)
+    }
+}
+
+/// The file of values that stand as NULL although they are not: row, column, page, slot, why.
+pub(crate) struct GapSink<W> {
+    make: Box<dyn FnMut() -> io::Result<W> + Send>,
+    out: Option<W>,
+    columns: Vec<String>,
+    /// How many there are.
+    pub(crate) count: u64,
+}
+
+impl<W: Write> GapSink<W> {
+    /// The file is made with the first gap.
+    pub(crate) fn new(columns: Vec<String>, make: Box<dyn FnMut() -> io::Result<W> + Send>) -> Self {
+        Self { make, out: None, columns, count: 0 }
+    }
+
+    /// Takes gaps whose rows are counted from `base`.
+    pub(crate) fn take(&mut self, gaps: &[Gap], base: u64) -> io::Result<()> {
+        if gaps.is_empty() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        if self.out.is_none() {
+            self.out = Some((self.make)()?);
+            text.extend_from_slice(b"row,column,page,slot,why\r\n");
+        }
+        for gap in gaps {
+            crate::digits::unsigned(&mut text, base + gap.row + 1);
+            text.push(b',');
+            crate::csv::text(&mut text, self.columns.get(gap.field).map_or(&[], |name| name.as_bytes()));
+            text.extend_from_slice(format!(",{},{},", gap.place.page, gap.place.slot).as_bytes());
+            crate::csv::text(&mut text, gap.why.text().as_bytes());
+            text.extend_from_slice(b"\r\n");
+        }
+        self.count += gaps.len() as u64;
+        match &mut self.out {
+            Some(out) => out.write_all(&text),
+            None => Ok(()),
+        }
+    }
+
+    /// The file, if there was a gap.
+    pub(crate) fn finish(self) -> Option<W> {
+        self.out
+    }
+}

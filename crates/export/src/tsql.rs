@@ -1,0 +1,223 @@
+//! INSERT statements of T-SQL.
+
+use std::io;
+
+use format::RecordId;
+use rows::{LongValue, Value};
+
+use crate::digits;
+use crate::layout::{Kind, Layout};
+use crate::out::{GapReason, Out};
+use crate::plain;
+use crate::text_file::RowText;
+
+/// Rows of an INSERT: SQL Server takes no more.
+pub(crate) const BATCH_ROWS: u64 = 1000;
+/// Byte order and type of WKB.
+const WKB_START: usize = 5;
+
+/// Writes rows as lists of values.
+pub(crate) struct Tsql {
+    /// Number of the column in the file, where its value is, and what it is.
+    fields: Vec<(usize, usize, Kind)>,
+}
+
+impl Tsql {
+    /// `is_inserted` says by column id which columns an INSERT may name.
+    pub(crate) fn new(layout: &Layout, is_inserted: &dyn Fn(u32) -> bool) -> Self {
+        let fields = layout.fields.iter().enumerate();
+        let fields = fields.filter(|(_, field)| field.kind != Kind::RowVersion && is_inserted(field.column_id));
+        Self { fields: fields.map(|(at, field)| (at, field.source, field.kind)).collect() }
+    }
+}
+
+impl RowText for Tsql {
+    fn head(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn row(&self, place: RecordId, values: &[Value<'_>], out: &mut Out<'_>) -> io::Result<()> {
+        out.begin_row(place);
+        for (nth, (at, source, kind)) in self.fields.iter().enumerate() {
+            out.bytes().push(if nth == 0 { b'(' } else { b',' });
+            literal(*at, *kind, values.get(*source).unwrap_or(&Value::Null), out)?;
+        }
+        out.bytes().push(b')');
+        out.relieve()
+    }
+}
+
+fn literal(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
+    if kind == Kind::Variant {
+        return variant(at, value, out);
+    }
+    let (before, after) = around(kind, value);
+    let start = out.bytes().len();
+    out.bytes().extend_from_slice(before.as_bytes());
+    let is_written = match value {
+        Value::Null => {
+            out.bytes().extend_from_slice(b"NULL");
+            true
+        }
+        Value::Bit(_) | Value::Integer(_) | Value::Decimal { .. } => {
+            plain::write(out.bytes(), value, b'T');
+            true
+        }
+        Value::Real(n) => float(at, f64::from(*n).is_finite().then(|| format!("{n:e}")), out),
+        Value::Float(n) => float(at, n.is_finite().then(|| format!("{n:e}")), out),
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::DateTimeOffset { .. } | Value::Guid(_) => {
+            out.bytes().push(b'\'');
+            plain::write(out.bytes(), value, b'T');
+            out.bytes().push(b'\'');
+            true
+        }
+        Value::Text(value) => {
+            text(out.bytes(), value);
+            true
+        }
+        Value::Bytes(bytes) => {
+            out.bytes().extend_from_slice(b"0x");
+            digits::hex(out.bytes(), bytes);
+            true
+        }
+        Value::LongText(long) => {
+            out.bytes().extend_from_slice(MAX_TEXT.as_bytes());
+            let mut line = Line::default();
+            let is_written = out.long(at, *long, &mut |to, piece| line.add(to, piece))?;
+            out.bytes().push(b'\'');
+            is_written
+        }
+        Value::LongBytes(long) => {
+            out.bytes().extend_from_slice(b"0x");
+            out.long(at, *long, &mut |to, piece| digits::hex(to, piece))?
+        }
+        Value::Unreadable(why) => {
+            out.gap(at, GapReason::Unreadable(*why));
+            false
+        }
+    };
+    if is_written {
+        out.bytes().extend_from_slice(after.as_bytes());
+    } else {
+        out.bytes().truncate(start);
+        out.bytes().extend_from_slice(b"NULL");
+    }
+    Ok(())
+}
+
+fn float(at: usize, digits: Option<String>, out: &mut Out<'_>) -> bool {
+    match &digits {
+        Some(digits) => out.bytes().extend_from_slice(digits.as_bytes()),
+        None => out.gap(at, GapReason::NoForm),
+    }
+    digits.is_some()
+}
+
+/// What stands around the literal of a type that has none of its own.
+fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
+    match (kind, value) {
+        (_, Value::Null | Value::Unreadable(_)) => ("", ""),
+        (Kind::Hierarchy, Value::Text(_) | Value::LongText(_)) => ("hierarchyid::Parse(", ")"),
+        (Kind::Hierarchy, _) => ("CAST(", " AS hierarchyid)"),
+        (Kind::Geometry, Value::Bytes(bytes)) if is_wkb(bytes) => ("geometry::STGeomFromWKB(", ",0)"),
+        (Kind::Geography, Value::Bytes(bytes)) if is_wkb(bytes) => ("geography::STGeomFromWKB(", ",4326)"),
+        (Kind::Geometry, Value::LongBytes(long)) if starts_as_wkb(*long) => ("geometry::STGeomFromWKB(", ",0)"),
+        (Kind::Geography, Value::LongBytes(long)) if starts_as_wkb(*long) => ("geography::STGeomFromWKB(", ",4326)"),
+        (Kind::Geometry, _) => ("CAST(", " AS geometry)"),
+        (Kind::Geography, _) => ("CAST(", " AS geography)"),
+        _ => ("", ""),
+    }
+}
+
+/// WKB begins with its byte order and a type below 18. The stored form begins with the SRID and a version, so that its bytes 3
+/// and 4 are 0 and 1 or 2 for every SRID that there is.
+fn is_wkb(bytes: &[u8]) -> bool {
+    matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
+}
+
+fn starts_as_wkb(long: LongValue<'_>) -> bool {
+    let mut start = Vec::new();
+    // An error ends the reading as soon as the start is known.
+    let _ = long.pieces(&mut |piece| {
+        start.extend_from_slice(piece.get(..WKB_START).unwrap_or(piece));
+        if start.len() < WKB_START { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    });
+    is_wkb(&start)
+}
+
+/// A value of a sql_variant, with a base type that holds it.
+fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
+    let base = match value {
+        Value::Bit(_) => "bit",
+        Value::Integer(n) if i32::try_from(*n).is_err() => "bigint",
+        Value::Real(_) => "real",
+        Value::Date(_) => "date",
+        Value::Time(time) => return cast(at, value, &format!("time({})", time.digits), out),
+        Value::DateTime(moment) => {
+            let digits = moment.time.digits;
+            return cast(at, value, &if digits == 3 { "datetime".to_owned() } else { format!("datetime2({digits})") }, out);
+        }
+        Value::DateTimeOffset { utc, .. } => {
+            return cast(at, value, &format!("datetimeoffset({})", utc.time.digits), out);
+        }
+        Value::Guid(_) => "uniqueidentifier",
+        _ => return literal(at, Kind::Text, value, out),
+    };
+    cast(at, value, base, out)
+}
+
+fn cast(at: usize, value: &Value<'_>, base: &str, out: &mut Out<'_>) -> io::Result<()> {
+    out.bytes().extend_from_slice(b"CAST(");
+    literal(at, Kind::Text, value, out)?;
+    out.bytes().extend_from_slice(format!(" AS {base})").as_bytes());
+    Ok(())
+}
+
+/// Begins a literal that may be put together from parts: those of nvarchar(4000) would be cut.
+const MAX_TEXT: &str = "CAST(N'' AS nvarchar(max))+N'";
+
+/// A literal of a text.
+fn text(out: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
+    let start = out.len();
+    out.extend_from_slice(b"N'");
+    let mut line = Line::default();
+    line.add(out, bytes);
+    if line.is_split {
+        out.truncate(start);
+        out.extend_from_slice(MAX_TEXT.as_bytes());
+        Line::default().add(out, bytes);
+    }
+    out.push(b'\'');
+}
+
+/// The inside of a literal, with quotes doubled. Tools that run scripts look at the start of each line: a text with a line
+/// `GO`, or `:r file`, must not look like a command, nor one with `$(` like a variable. There the literal is put together.
+#[derive(Default)]
+struct Line {
+    at_line_start: bool,
+    has_dollar: bool,
+    is_split: bool,
+}
+
+impl Line {
+    fn add(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
+        for byte in bytes {
+            let is_command = self.at_line_start && matches!(byte, b'g' | b'G' | b':' | b'!');
+            if is_command || self.has_dollar && *byte == b'(' {
+                out.extend_from_slice(b"'+N'");
+                self.is_split = true;
+            }
+            if *byte == b'\'' {
+                out.push(b'\'');
+            }
+            out.push(*byte);
+            match byte {
+                b'\n' => self.at_line_start = true,
+                b' ' | b'\t' | b'\r' => {}
+                _ => self.at_line_start = false,
+            }
+            self.has_dollar = *byte == b'$';
+        }
+    }
+}
