@@ -62,6 +62,7 @@ impl GapReason {
             }
             Self::Unreadable(Unreadable::NotStored) => "the row does not store the value".to_owned(),
             Self::Unreadable(Unreadable::NotInAnyIndex) => "no index that is left has the column".to_owned(),
+            Self::Unreadable(Unreadable::TooLong) => "the value is too long to be converted".to_owned(),
             Self::TooLong => "the value is longer than a row group may hold; csv and jsonl take it".to_owned(),
             Self::NoForm => "the format has no form for the value; csv and jsonl take it".to_owned(),
         }

@@ -1,0 +1,343 @@
+//! The values of a row group, column by column.
+
+use std::io;
+
+use bytes::Bytes;
+use format::RecordId;
+use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
+use rows::{DateTime, LongValue, Value};
+
+use super::schema::{FileColumn, Part};
+use crate::out::{Gap, GapReason, is_whole};
+use crate::{digits, plain};
+
+/// 1970-01-01 as days since 0001-01-01.
+const EPOCH_DAY: i64 = 719_162;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// Values that are handed to the library at once.
+const BATCH: usize = 8192;
+
+/// The columns of a row group while rows are added.
+pub(super) struct Lanes {
+    lanes: Vec<Lane>,
+    rows: usize,
+    bytes: usize,
+    most_bytes: usize,
+    gaps: Vec<Gap>,
+    scratch: Vec<u8>,
+}
+
+struct Lane {
+    field: usize,
+    source: usize,
+    part: Part,
+    data: Data,
+    /// 1 for a value, 0 for NULL.
+    levels: Vec<i16>,
+}
+
+enum Data {
+    Bool(Vec<bool>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Real(Vec<f32>),
+    Float(Vec<f64>),
+    /// All values, and where each ends.
+    Bytes(Vec<u8>, Vec<usize>),
+    /// All values, and how long each is.
+    Fixed(Vec<u8>, usize),
+}
+
+/// A row group as it stands in the file.
+pub(super) struct Encoded {
+    pub(super) columns: Vec<(Bytes, ColumnCloseResult)>,
+    pub(super) rows: u64,
+}
+
+impl Lanes {
+    /// Without rows. A row has at most so many bytes of values.
+    pub(super) fn new(columns: &[FileColumn], most_bytes: usize) -> Self {
+        let lane = |column: &FileColumn| Lane {
+            field: column.field,
+            source: column.source,
+            part: column.part,
+            data: empty(column.part),
+            levels: Vec::new(),
+        };
+        let lanes = columns.iter().map(lane).collect();
+        Self { lanes, rows: 0, bytes: 0, most_bytes, gaps: Vec::new(), scratch: Vec::new() }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of the values.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds a row.
+    pub(super) fn row(&mut self, place: RecordId, values: &[Value<'_>]) -> io::Result<()> {
+        let Self { lanes, rows, bytes, most_bytes, gaps, scratch } = self;
+        let mut left = *most_bytes;
+        for lane in lanes {
+            let value = values.get(lane.source).unwrap_or(&Value::Null);
+            let added = match value {
+                Value::Null => Ok(0),
+                value => lane.add(value, left, scratch)?,
+            };
+            let is_value = matches!(added, Ok(_) if !matches!(value, Value::Null));
+            lane.levels.push(i16::from(is_value));
+            match added {
+                Ok(added) => {
+                    *bytes += added + size_of::<i16>();
+                    left = left.saturating_sub(added);
+                }
+                // What a second column has of the value is missing for the same reason.
+                Err(why) => {
+                    *bytes += size_of::<i16>();
+                    if !matches!(lane.part, Part::Rest | Part::Offset) {
+                        gaps.push(Gap { row: *rows as u64, place, field: lane.field, why });
+                    }
+                }
+            }
+        }
+        *rows += 1;
+        Ok(())
+    }
+
+    /// The columns as they stand in the file; there are no rows then.
+    pub(super) fn encode(
+        &mut self,
+        columns: &[FileColumn],
+        properties: &WriterPropertiesPtr,
+    ) -> Result<(Encoded, Vec<Gap>)> {
+        let mut encoded = Vec::with_capacity(self.lanes.len());
+        for (lane, column) in self.lanes.iter_mut().zip(columns) {
+            let mut out = TrackedWrite::new(Vec::new());
+            let pages = Box::new(SerializedPageWriter::new(&mut out));
+            let mut writer = get_column_writer(column.descriptor.clone(), properties.clone(), pages);
+            let data = std::mem::replace(&mut lane.data, empty(lane.part));
+            lane.data = write(&mut writer, data, &lane.levels)?;
+            lane.levels.clear();
+            let closed = writer.close()?;
+            encoded.push((Bytes::from(out.into_inner()?), closed));
+        }
+        let rows = std::mem::take(&mut self.rows) as u64;
+        self.bytes = 0;
+        Ok((Encoded { columns: encoded, rows }, std::mem::take(&mut self.gaps)))
+    }
+}
+
+fn empty(part: Part) -> Data {
+    match part {
+        Part::Bool => Data::Bool(Vec::new()),
+        Part::Int32 | Part::Date | Part::Rest | Part::Offset => Data::Int32(Vec::new()),
+        Part::Int64 | Part::TimeMicros | Part::TimeNanos | Part::Moment => Data::Int64(Vec::new()),
+        Part::Real => Data::Real(Vec::new()),
+        Part::Float => Data::Float(Vec::new()),
+        Part::Fixed(bytes) => Data::Fixed(Vec::new(), bytes),
+        Part::Guid => Data::Fixed(Vec::new(), 16),
+        Part::Text | Part::Bytes => Data::Bytes(Vec::new(), Vec::new()),
+    }
+}
+
+impl Lane {
+    /// Adds a value that is not NULL, if it has at most `left` bytes; returns how many it has, or why it is not added.
+    fn add(&mut self, value: &Value<'_>, left: usize, scratch: &mut Vec<u8>) -> io::Result<std::result::Result<usize, GapReason>> {
+        if let Value::Unreadable(why) = value {
+            return Ok(Err(GapReason::Unreadable(*why)));
+        }
+        if let Value::LongText(long) | Value::LongBytes(long) = value {
+            return match &mut self.data {
+                Data::Bytes(bytes, ends) => add_long(bytes, ends, *long, left),
+                _ => Ok(Err(GapReason::NoForm)),
+            };
+        }
+        let added = match (&mut self.data, self.part) {
+            (Data::Bool(to), _) => bit(value).map(|bit| push(to, bit)),
+            (Data::Int32(to), part) => number(value, part).and_then(|n| i32::try_from(n).ok()).map(|n| push(to, n)),
+            (Data::Int64(to), part) => number(value, part).map(|n| push(to, n)),
+            (Data::Real(to), _) => if let Value::Real(n) = value { Some(push(to, *n)) } else { None },
+            (Data::Float(to), _) => if let Value::Float(n) = value { Some(push(to, *n)) } else { None },
+            (Data::Fixed(to, length), _) => fixed(to, *length, value),
+            (Data::Bytes(to, ends), part) => {
+                let from = match value {
+                    Value::Text(text) => text.as_bytes(),
+                    Value::Bytes(bytes) if part == Part::Bytes => bytes,
+                    other => {
+                        scratch.clear();
+                        match other {
+                            Value::Bytes(bytes) => {
+                                scratch.extend_from_slice(b"0x");
+                                digits::hex(scratch, bytes);
+                            }
+                            other => plain::write(scratch, other, b'T'),
+                        }
+                        scratch
+                    }
+                };
+                if from.len() > left {
+                    return Ok(Err(GapReason::TooLong));
+                }
+                to.extend_from_slice(from);
+                ends.push(to.len());
+                Some(from.len() + size_of::<usize>())
+            }
+        };
+        Ok(added.ok_or(GapReason::NoForm))
+    }
+}
+
+fn push<T>(to: &mut Vec<T>, value: T) -> usize {
+    to.push(value);
+    size_of::<T>()
+}
+
+fn bit(value: &Value<'_>) -> Option<bool> {
+    if let Value::Bit(bit) = value { Some(*bit) } else { None }
+}
+
+/// The value as the integer that the column has of it.
+fn number(value: &Value<'_>, part: Part) -> Option<i64> {
+    match (value, part) {
+        (Value::Integer(n), Part::Int32 | Part::Int64) => Some(*n),
+        (Value::Decimal { unscaled, .. }, Part::Int32 | Part::Int64) => i64::try_from(*unscaled).ok(),
+        (Value::Date(day), Part::Date) => Some(i64::from(*day) - EPOCH_DAY),
+        (Value::Time(time), Part::TimeMicros) => Some((time.ticks / 10) as i64),
+        (Value::Time(time), Part::TimeNanos) => Some((time.ticks * 100) as i64),
+        (Value::DateTime(moment), part) => part_of_moment(*moment, part),
+        (Value::DateTimeOffset { offset_minutes, .. }, Part::Offset) => Some(i64::from(*offset_minutes)),
+        (Value::DateTimeOffset { utc, .. }, part) => part_of_moment(*utc, part),
+        _ => None,
+    }
+}
+
+fn part_of_moment(moment: DateTime, part: Part) -> Option<i64> {
+    match part {
+        Part::Moment => {
+            Some((i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64)
+        }
+        Part::Rest => Some((moment.time.ticks % 10) as i64),
+        _ => None,
+    }
+}
+
+/// A decimal as a big-endian number of so many bytes, a uniqueidentifier in the order of its text.
+fn fixed(to: &mut Vec<u8>, length: usize, value: &Value<'_>) -> Option<usize> {
+    match value {
+        Value::Guid(bytes) => to.extend_from_slice(&digits::guid_bytes(bytes)),
+        Value::Decimal { unscaled, .. } => {
+            let bytes = unscaled.to_be_bytes();
+            let (sign, digits) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
+            // What is cut off must say no more than the sign.
+            let is_negative = digits.first().is_some_and(|byte| byte & 0x80 != 0);
+            let fill = if is_negative { 0xFF } else { 0 };
+            if sign.iter().any(|byte| *byte != fill) {
+                return None;
+            }
+            to.extend_from_slice(digits);
+        }
+        _ => return None,
+    }
+    Some(length)
+}
+
+fn add_long(
+    bytes: &mut Vec<u8>,
+    ends: &mut Vec<usize>,
+    long: LongValue<'_>,
+    left: usize,
+) -> io::Result<std::result::Result<usize, GapReason>> {
+    let start = bytes.len();
+    let mut is_short = true;
+    let read = long.pieces(&mut |piece| {
+        is_short &= bytes.len() - start + piece.len() <= left;
+        if is_short {
+            bytes.extend_from_slice(piece);
+        }
+        // The rest need not be read.
+        if is_short { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    });
+    if !is_short {
+        bytes.truncate(start);
+        // One that cannot be had is no matter of length.
+        let why = is_whole(long)?.err().map_or(GapReason::TooLong, GapReason::Unreadable);
+        return Ok(Err(why));
+    }
+    if let Err(why) = read? {
+        bytes.truncate(start);
+        return Ok(Err(GapReason::Unreadable(why)));
+    }
+    ends.push(bytes.len());
+    Ok(Ok(bytes.len() - start + size_of::<usize>()))
+}
+
+/// Hands values to the library; returns the emptied column, with its room where that is possible.
+fn write(writer: &mut ColumnWriter<'_>, data: Data, levels: &[i16]) -> Result<Data> {
+    let levels = Some(levels);
+    Ok(match (writer, data) {
+        (ColumnWriter::BoolColumnWriter(writer), Data::Bool(mut values)) => {
+            writer.write_batch(&values, levels, None)?;
+            values.clear();
+            Data::Bool(values)
+        }
+        (ColumnWriter::Int32ColumnWriter(writer), Data::Int32(mut values)) => {
+            writer.write_batch(&values, levels, None)?;
+            values.clear();
+            Data::Int32(values)
+        }
+        (ColumnWriter::Int64ColumnWriter(writer), Data::Int64(mut values)) => {
+            writer.write_batch(&values, levels, None)?;
+            values.clear();
+            Data::Int64(values)
+        }
+        (ColumnWriter::FloatColumnWriter(writer), Data::Real(mut values)) => {
+            writer.write_batch(&values, levels, None)?;
+            values.clear();
+            Data::Real(values)
+        }
+        (ColumnWriter::DoubleColumnWriter(writer), Data::Float(mut values)) => {
+            writer.write_batch(&values, levels, None)?;
+            values.clear();
+            Data::Float(values)
+        }
+        (ColumnWriter::ByteArrayColumnWriter(writer), Data::Bytes(bytes, mut ends)) => {
+            let bytes = Bytes::from(bytes);
+            let mut from = 0;
+            let values = ends.iter().map(|end| ByteArray::from(bytes.slice(std::mem::replace(&mut from, *end)..*end)));
+            in_batches(values, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
+            ends.clear();
+            Data::Bytes(Vec::new(), ends)
+        }
+        (ColumnWriter::FixedLenByteArrayColumnWriter(writer), Data::Fixed(bytes, length)) => {
+            let bytes = Bytes::from(bytes);
+            let value = |at: usize| FixedLenByteArray::from(ByteArray::from(bytes.slice(at..at + length)));
+            let values = (0..bytes.len() / length.max(1)).map(|nth| value(nth * length));
+            in_batches(values, levels, |values, levels| writer.write_batch(values, levels, None).map(|_| ()))?;
+            Data::Fixed(Vec::new(), length)
+        }
+        _ => return Err(ParquetError::General("a column has values of another type".to_owned())),
+    })
+}
+
+/// Calls `write` with some thousand rows at a time: each value is an object of the library.
+fn in_batches<T>(
+    mut values: impl Iterator<Item = T>,
+    levels: Option<&[i16]>,
+    mut write: impl FnMut(&[T], Option<&[i16]>) -> Result<()>,
+) -> Result<()> {
+    let mut batch = Vec::with_capacity(BATCH);
+    for levels in levels.unwrap_or_default().chunks(BATCH) {
+        let count = levels.iter().filter(|level| **level == 1).count();
+        batch.clear();
+        batch.extend(values.by_ref().take(count));
+        write(&batch, Some(levels))?;
+    }
+    Ok(())
+}
