@@ -2,7 +2,8 @@
 
 use rows::{DateTime, TimeOfDay};
 
-const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+const PAIRS: &[u8; 200] =
+    b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
 5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -150,9 +151,8 @@ pub(crate) fn date_time_offset(out: &mut Vec<u8>, utc: DateTime, offset_minutes:
 /// A moment in UTC as it is so many minutes east of it. Beyond the calendar's ends it stays at them.
 fn local(utc: DateTime, offset_minutes: i16) -> DateTime {
     const LAST_DAY: i64 = 3_652_058;
-    let minutes = i64::from(utc.day) * MINUTES_PER_DAY
-        + (utc.time.ticks / TICKS_PER_MINUTE) as i64
-        + i64::from(offset_minutes);
+    let minutes =
+        i64::from(utc.day) * MINUTES_PER_DAY + (utc.time.ticks / TICKS_PER_MINUTE) as i64 + i64::from(offset_minutes);
     let day = minutes.div_euclid(MINUTES_PER_DAY).clamp(0, LAST_DAY);
     let ticks = minutes.rem_euclid(MINUTES_PER_DAY) as u64 * TICKS_PER_MINUTE + utc.time.ticks % TICKS_PER_MINUTE;
     DateTime { day: day as u32, time: TimeOfDay { ticks, digits: utc.time.digits } }

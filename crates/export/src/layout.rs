@@ -91,7 +91,9 @@ impl Kind {
             xtype::SMALLINT => Self::Integer { bits: 16 },
             xtype::INT => Self::Integer { bits: 32 },
             xtype::BIGINT => Self::Integer { bits: 64 },
-            xtype::DECIMAL | xtype::NUMERIC => Self::Decimal { precision: precision.clamp(1, 38), scale: scale.min(38) },
+            xtype::DECIMAL | xtype::NUMERIC => {
+                Self::Decimal { precision: precision.clamp(1, 38), scale: scale.min(38) }
+            }
             xtype::MONEY => Self::Decimal { precision: 19, scale: 4 },
             xtype::SMALLMONEY => Self::Decimal { precision: 10, scale: 4 },
             xtype::REAL => Self::Real,

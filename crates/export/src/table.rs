@@ -221,12 +221,7 @@ pub(crate) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    fn text(
-        self,
-        text: &dyn RowText,
-        statements: Option<Statements>,
-        out: Partial,
-    ) -> io::Result<(Partial, u64)> {
+    fn text(self, text: &dyn RowText, statements: Option<Statements>, out: Partial) -> io::Result<(Partial, u64)> {
         let Self { source, scan, threads, totals, progress } = self;
         let sink = Mutex::new(TextSink::new(out, &text.head(), statements)?);
         let jobs = Jobs::new(scan, TEXT_PAGES);

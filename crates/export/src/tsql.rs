@@ -155,7 +155,12 @@ fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
         Value::Time(time) => return cast(at, value, &format!("time({})", time.digits), out),
         Value::DateTime(moment) => {
             let digits = moment.time.digits;
-            return cast(at, value, &if digits == 3 { "datetime".to_owned() } else { format!("datetime2({digits})") }, out);
+            return cast(
+                at,
+                value,
+                &if digits == 3 { "datetime".to_owned() } else { format!("datetime2({digits})") },
+                out,
+            );
         }
         Value::DateTimeOffset { utc, .. } => {
             return cast(at, value, &format!("datetimeoffset({})", utc.time.digits), out);

@@ -149,7 +149,12 @@ fn empty(part: Part) -> Data {
 
 impl Lane {
     /// Adds a value that is not NULL, if it has at most `left` bytes; returns how many it has, or why it is not added.
-    fn add(&mut self, value: &Value<'_>, left: usize, scratch: &mut Vec<u8>) -> io::Result<std::result::Result<usize, GapReason>> {
+    fn add(
+        &mut self,
+        value: &Value<'_>,
+        left: usize,
+        scratch: &mut Vec<u8>,
+    ) -> io::Result<std::result::Result<usize, GapReason>> {
         if let Value::Unreadable(why) = value {
             return Ok(Err(GapReason::Unreadable(*why)));
         }
@@ -163,8 +168,20 @@ impl Lane {
             (Data::Bool(to), _) => bit(value).map(|bit| push(to, bit)),
             (Data::Int32(to), part) => number(value, part).and_then(|n| i32::try_from(n).ok()).map(|n| push(to, n)),
             (Data::Int64(to), part) => number(value, part).map(|n| push(to, n)),
-            (Data::Real(to), _) => if let Value::Real(n) = value { Some(push(to, *n)) } else { None },
-            (Data::Float(to), _) => if let Value::Float(n) = value { Some(push(to, *n)) } else { None },
+            (Data::Real(to), _) => {
+                if let Value::Real(n) = value {
+                    Some(push(to, *n))
+                } else {
+                    None
+                }
+            }
+            (Data::Float(to), _) => {
+                if let Value::Float(n) = value {
+                    Some(push(to, *n))
+                } else {
+                    None
+                }
+            }
             (Data::Fixed(to, length), _) => fixed(to, *length, value),
             (Data::Bytes(to, ends), part) => {
                 let from = match value {
@@ -220,9 +237,7 @@ fn number(value: &Value<'_>, part: Part) -> Option<i64> {
 
 fn part_of_moment(moment: DateTime, part: Part) -> Option<i64> {
     match part {
-        Part::Moment => {
-            Some((i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64)
-        }
+        Part::Moment => Some((i64::from(moment.day) - EPOCH_DAY) * MICROS_PER_DAY + (moment.time.ticks / 10) as i64),
         Part::Rest => Some((moment.time.ticks % 10) as i64),
         _ => None,
     }

@@ -156,9 +156,8 @@ fn column(name: &str, field: &Field, part: Part) -> Result<Type> {
         Part::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String), None),
         Part::Bytes => (Physical::BYTE_ARRAY, None, None),
     };
-    let mut builder = Type::primitive_type_builder(name, physical)
-        .with_repetition(Repetition::OPTIONAL)
-        .with_logical_type(logical);
+    let mut builder =
+        Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL).with_logical_type(logical);
     if let Some(length) = length {
         builder = builder.with_length(length as i32);
     }
