@@ -87,7 +87,8 @@ impl<'a> Leaves<'a> {
                         self.state = State::End;
                         continue;
                     }
-                    match self.node(next, Some(1)).filter(|bytes| Page::new(bytes).header().prev() == parent) {
+                    let level = header.level;
+                    match self.node(next, level).filter(|bytes| Page::new(bytes).header().prev() == parent) {
                         Some(bytes) => self.state = State::Parent { at: next, bytes, slot: 0 },
                         None => return self.cut(next),
                     }
@@ -109,10 +110,7 @@ impl<'a> Leaves<'a> {
         }
         let mut level = None;
         for _ in 0..MAX_DEPTH {
-            let Fetched::Sound(bytes) = fetch(self.source, at) else {
-                // The only page of a small table: what it is cannot be seen.
-                return if level == Some(0) { Ok(State::Only(at)) } else { Err(at) };
-            };
+            let Fetched::Sound(bytes) = fetch(self.source, at) else { return Err(at) };
             let page = Page::new(&bytes);
             let header = page.header();
             if header.kind() == Some(PageType::Data) && names(header, self.unit.id) {
@@ -122,18 +120,22 @@ impl<'a> Leaves<'a> {
                     _ => Err(at),
                 };
             }
-            let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id) && header.level > 0;
-            if !is_node || level.is_some_and(|level| level != header.level) || !header.prev().is_none() {
+            let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id);
+            let is_of_level = level.is_none_or(|level| is_level(level, header.level));
+            if !is_node || !is_of_level || !header.prev().is_none() {
                 return Err(at);
             }
             if is_compressed(page) {
                 return self.start_of_compressed();
             }
-            if header.level == 1 {
+            let first = child(page, 0).ok_or(at)?;
+            // The lowest index pages of a clustered index have level 0 or 1
+            // (docs/format/README.md#level-of-the-lowest-index-pages).
+            if header.level == 0 || header.level == 1 && !self.is_node(first) {
                 return Ok(State::Parent { at, bytes, slot: 0 });
             }
             level = header.level.checked_sub(1);
-            at = child(page, 0).ok_or(at)?;
+            at = first;
         }
         Err(at)
     }
@@ -149,12 +151,23 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    fn node(&self, page: PageId, level: Option<u8>) -> Option<Box<PageBytes>> {
+    fn node(&self, page: PageId, level: u8) -> Option<Box<PageBytes>> {
         let Fetched::Sound(bytes) = fetch(self.source, page) else { return None };
         let header = Page::new(&bytes).header();
         let is_node = header.kind() == Some(PageType::Index) && names(header, self.unit.id);
-        (is_node && level.is_none_or(|level| header.level == level)).then_some(bytes)
+        (is_node && is_level(level, header.level)).then_some(bytes)
     }
+
+    /// Whether a page is a sound index page.
+    fn is_node(&self, page: PageId) -> bool {
+        let Fetched::Sound(bytes) = fetch(self.source, page) else { return false };
+        Page::new(&bytes).header().kind() == Some(PageType::Index)
+    }
+}
+
+/// Whether a page of level `own` may be where `level` is expected: the lowest index pages have 0 or 1.
+fn is_level(level: u8, own: u8) -> bool {
+    level == own || level <= 1 && own <= 1
 }
 
 fn is_compressed(page: Page<'_>) -> bool {

@@ -80,7 +80,8 @@ fn by_locale(locale: u8) -> CodePage {
         1 => encoding_rs::WINDOWS_1256,
         3 => encoding_rs::BIG5,
         7 => encoding_rs::WINDOWS_1253,
-        8 => encoding_rs::WINDOWS_1252,
+        // Latin1_General and French.
+        8 | 11 => encoding_rs::WINDOWS_1252,
         12 => encoding_rs::WINDOWS_1255,
         16 => encoding_rs::SHIFT_JIS,
         17 => encoding_rs::EUC_KR,
