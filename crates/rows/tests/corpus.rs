@@ -128,7 +128,8 @@ fn rows_of(
                 };
                 let collation = column.collation.0;
                 let declared = column.info.declaration();
-                *bad.entry(format!("{} {declared} {} {collation:#x} {why}", column.name, column.user_type)).or_default() += 1;
+                *bad.entry(format!("{} {declared} {} {collation:#x} {why}", column.name, column.user_type))
+                    .or_default() += 1;
             }
             Ok(())
         });
