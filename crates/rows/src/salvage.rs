@@ -23,7 +23,7 @@ use crate::value::Value;
 pub use rebuild::Rebuilt;
 pub use run::{Doubtful, Request, Salvaged, Sink};
 
-pub use strays::{PageSet, Stray, Strays, strays};
+pub use strays::{PageSet, Stray, Strays, Unreached, strays};
 
 /// Whose rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use catalog::Database;
 use check::{Options, Report, Silent};
-use format::{AllocUnitId, PageId};
+use format::{AllocUnitId, Page, PageId};
 use lab::{Description, PageVerify, Version, shapes, specimens};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random};
 
+use crate::campaigns::salvage::{self, Whole};
 use crate::judge::{Baseline, clocked, told};
 
 /// Trials that share a database.
@@ -45,6 +46,7 @@ pub(crate) struct Subject {
     pub(crate) baseline: Baseline,
     description: Description,
     earlier: OnceLock<Vec<Content>>,
+    tables: OnceLock<Result<Vec<Whole>, String>>,
 }
 
 impl Subject {
@@ -78,6 +80,7 @@ impl Subject {
             files,
             description,
             earlier: OnceLock::new(),
+            tables: OnceLock::new(),
         }
     }
 
@@ -90,6 +93,23 @@ impl Subject {
             }
             write(&description)
         })
+    }
+
+    /// The rows of its tables; an error if they are not those that the lab wrote.
+    pub(crate) fn tables(&self) -> &Result<Vec<Whole>, String> {
+        self.tables.get_or_init(|| salvage::whole(&self.files, &self.database, &self.description))
+    }
+
+    /// How its pages are protected.
+    pub(crate) fn verify(&self) -> PageVerify {
+        self.description.verify
+    }
+
+    /// Whether a page of this role is of a user's table, or an allocation map.
+    pub(crate) fn is_of_user(&self, page: PageId, role: PageRole) -> bool {
+        let unit = self.files.read_page(page).map(|bytes| Page::new(&bytes).header().alloc_unit());
+        let object = unit.and_then(|unit| self.object(unit));
+        role == PageRole::Pfs || object.is_some_and(|object| !self.database.is_system_table(object))
     }
 
     /// What a page is for.

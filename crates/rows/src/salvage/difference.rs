@@ -140,7 +140,8 @@ mod tests {
         let sides = difference.sides().expect("few rows");
         let mut expected: Vec<Hash> = (0..100_000).filter(|number| number % 250 == 7).map(row).collect();
         expected.sort_unstable();
-        assert_eq!(sides, Sides { added: expected, taken: 100 });
+        // One of the hundred others has the number 7 too.
+        assert!(sides == Sides { added: expected, taken: 99 });
     }
 
     #[test]

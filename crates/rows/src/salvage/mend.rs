@@ -33,9 +33,6 @@ pub(crate) struct Between {
     pub(crate) before: Option<Vec<u8>>,
 }
 
-/// What of the header must say the same as the catalog: more than half of three.
-const ENOUGH_OF_HEADER: usize = 2;
-
 /// The damaged page `id` of a heap or clustered index; `None` if nothing on it is proven to be a row of it.
 pub(crate) fn mend(
     raw: &PageBytes,
@@ -47,13 +44,15 @@ pub(crate) fn mend(
     let mut bytes = Box::new(*raw);
     undo_torn_bits(&mut bytes);
     let header = Page::new(&bytes).header();
-    let agrees = [
-        header.page_id() == id,
-        header.alloc_unit() == unit,
-        header.kind() == Some(PageType::Data) && header.level == 0,
-    ];
+    let names = [header.page_id() == id, header.alloc_unit() == unit];
+    let is_own = match header.kind() {
+        Some(PageType::Data) if header.level == 0 => names.contains(&true),
+        // A page of another type has other records.
+        Some(_) => false,
+        None => !names.contains(&false),
+    };
     let slots = header.slot_count.get();
-    if agrees.iter().filter(|agrees| **agrees).count() < ENOUGH_OF_HEADER || usize::from(slots) > MAX_SLOTS {
+    if !is_own || usize::from(slots) > MAX_SLOTS {
         return None;
     }
     settle_header(&mut bytes, (id, unit), rowset, slots);
@@ -199,5 +198,124 @@ fn can_be(column: &RowsetColumn, record: &Record<'_>) -> bool {
         }
         Stored::Complex(_) if column.is_sparse() => true,
         Stored::Complex(bytes) => !matches!(Pointer::read(bytes), Pointer::Malformed | Pointer::Undescribed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::RowLayout;
+    use format::collation::CollationId;
+    use format::types::TypeInfo;
+
+    use super::*;
+
+    const ID: PageId = PageId::new(1, 77);
+    const UNIT: AllocUnitId = AllocUnitId::from_header(256, 5);
+
+    /// A clustered index on an int, with a varchar(10).
+    fn rowset(compression: u8) -> Rowset {
+        let column = |id: u32, ti: u32, offset: i16, key_ordinal: u16| RowsetColumn {
+            id,
+            physical: id,
+            info: TypeInfo::from_ti(ti),
+            collation: CollationId(0),
+            status: if key_ordinal > 0 { column_status::NOT_NULL } else { 0 },
+            key_ordinal,
+            leaf_offset: offset,
+            node_offset: 0,
+            leaf_null_bit: id as u16,
+            node_null_bit: 0,
+            default: None,
+            leaf_bit: 0,
+            node_bit: 0,
+        };
+        let mut int = column(1, 56, 4, 1);
+        int.info.length = 4;
+        let layout = RowLayout { columns: vec![int, column(2, 167 | 10 << 8, -1, 0)] };
+        Rowset { index_id: 1, compression, max_null_bit: 2, min_leaf: 8, layout, ..Rowset::default() }
+    }
+
+    /// A page of rows with these keys, each 20 bytes long.
+    fn page(keys: &[i32]) -> PageBytes {
+        let mut bytes = [0; PAGE_BYTES];
+        bytes[..4].copy_from_slice(&[1, 1, 0, 0]);
+        bytes[6..8].copy_from_slice(&256u16.to_le_bytes());
+        bytes[24..28].copy_from_slice(&5u32.to_le_bytes());
+        bytes[14..16].copy_from_slice(&8u16.to_le_bytes());
+        bytes[22..24].copy_from_slice(&(keys.len() as u16).to_le_bytes());
+        bytes[30..32].copy_from_slice(&(96 + 20 * keys.len() as u16).to_le_bytes());
+        bytes[32..36].copy_from_slice(&77u32.to_le_bytes());
+        bytes[36..38].copy_from_slice(&1u16.to_le_bytes());
+        for (slot, key) in keys.iter().enumerate() {
+            let at = 96 + 20 * slot;
+            bytes[at..at + 4].copy_from_slice(&[0x30, 0, 8, 0]);
+            bytes[at + 4..at + 8].copy_from_slice(&key.to_le_bytes());
+            bytes[at + 8..at + 20].copy_from_slice(&[2, 0, 0, 1, 0, 20, 0, b'h', b'e', b'l', b'l', b'o']);
+            let entry = PAGE_BYTES - 2 - 2 * slot;
+            bytes[entry..entry + 2].copy_from_slice(&(at as u16).to_le_bytes());
+        }
+        bytes
+    }
+
+    fn kept(raw: &PageBytes, between: &Between) -> Option<Vec<u16>> {
+        let mended = mend(raw, (ID, UNIT), &rowset(0), between, &mut LeafScratch::default())?;
+        let page = Page::new(&mended.bytes);
+        Some((0..page.header().slot_count.get()).filter(|slot| page.slot_offset(*slot) != Some(0)).collect())
+    }
+
+    #[test]
+    fn a_record_is_kept_only_where_its_parts_and_its_key_agree() {
+        let bytes = page(&[10, 20, 30, 40, 50]);
+        let anywhere = Between::default();
+        assert_eq!(kept(&bytes, &anywhere), Some(vec![0, 1, 2, 3, 4]));
+        let mut wrong_end = bytes;
+        wrong_end[96 + 20 + 13] = 90;
+        assert_eq!(kept(&wrong_end, &anywhere), Some(vec![0, 2, 3, 4]), "a column ends beyond the record");
+        let mut null_key = bytes;
+        null_key[96 + 40 + 10] = 1;
+        assert_eq!(kept(&null_key, &anywhere), Some(vec![0, 1, 3, 4]), "NULL in a column that has none");
+        let mut too_long = bytes;
+        too_long[96 + 60 + 8] = 3;
+        assert_eq!(kept(&too_long, &anywhere), Some(vec![0, 1, 2, 4]), "more columns than the table");
+        assert_eq!(kept(&page(&[10, 20, 15, 40]), &anywhere), Some(vec![0, 3]), "one of two keys is wrong");
+        let record = |key: i32| Some(page(&[key])[96..116].to_vec());
+        let between = Between { after: record(10), before: record(45) };
+        assert_eq!(kept(&page(&[5, 20, 30, 50]), &between), Some(vec![1, 2]), "keys of the leaves beside");
+    }
+
+    #[test]
+    fn a_page_that_names_another_place_is_left_alone() {
+        let anywhere = Between::default();
+        let mut other = page(&[1]);
+        other[32] = 78;
+        other[24] = 6;
+        assert_eq!(kept(&other, &anywhere), None);
+        let mut iam = page(&[1]);
+        iam[1] = 10;
+        assert_eq!(kept(&iam, &anywhere), None);
+        assert_eq!(kept(&[0; PAGE_BYTES], &anywhere), None);
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let mut word = 1u64;
+        let mut random = move || {
+            word = super::super::difference::mix(word.wrapping_add(0x9E37_79B9));
+            word
+        };
+        for round in 0..3_000 {
+            let mut bytes = page(&[10, 20, 30, 40, 50]);
+            for _ in 0..1 + random() % 40 {
+                let at = match random() % 3 {
+                    0 => random() as usize % 220,
+                    1 => PAGE_BYTES - 1 - random() as usize % 12,
+                    _ => random() as usize % PAGE_BYTES,
+                };
+                bytes[at] = random() as u8;
+            }
+            let rowset = rowset((round % 3) as u8);
+            let between = Between { after: Some(bytes[96..116].to_vec()), before: None };
+            drop(mend(&bytes, (ID, UNIT), &rowset, &between, &mut LeafScratch::default()));
+        }
     }
 }

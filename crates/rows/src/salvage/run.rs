@@ -11,11 +11,12 @@ use format::slots::SlotOrder;
 use format::{AllocUnitId, Page, PageBytes, PageId, RecordId};
 use source::PageSource;
 
+use super::freed::{InUse, Maps};
 use super::leaf::{LeafScratch, is_leaf_of};
 use super::mend::{Between, Mended, mend};
 use super::overlay::Overlay;
 use super::rebuild::{IndexTable, Rebuild, Rebuilt, index_tables};
-use super::strays::{PageSet, Stray, each_leaf_page, strays};
+use super::strays::{PageSet, Stray, Unreached, each_leaf_page, strays};
 use super::tree::{Beside, beside, edge_row};
 use super::{ReadPage, Which};
 use crate::loss::{Loss, losses};
@@ -83,8 +84,10 @@ pub struct Request<'a> {
     pub table: &'a Table,
     /// Leaf pages of the table that the ordinary reading left out as damaged.
     pub damaged: &'a [PageId],
-    /// All leaf pages of the table that it met, damaged ones too.
+    /// All leaf pages that it met, damaged ones too; those of other tables may be among them.
     pub reached: &'a PageSet,
+    /// What was found in one go for several tables; `None`: the files are searched for this table.
+    pub unreached: Option<&'a Unreached>,
     /// Rows that it read, by partition.
     pub rows_read: &'a [u64],
     /// Hand out deleted rows too.
@@ -237,7 +240,12 @@ impl<'a> Pass<'a> {
         let why = match fetch(self.request.source, page) {
             Fetched::Damaged(fault) if stray.is_none() => Doubtful::Damaged(fault),
             Fetched::Damaged(_) => Doubtful::DamagedAndNotReached,
-            // Sound in itself: whatever is wrong with it, its rows are rows of another page.
+            // Left out because nothing says whether it is in use.
+            Fetched::Sound(bytes) if is_leaf_of(&bytes, page, unit.id) => {
+                let is_allocated = Maps::default().in_use(self.request.source, page) == InUse::Yes;
+                return self.stray_page(partition, (rowset, unit), Stray { unit: 0, page, is_allocated }, (reader, sink));
+            }
+            // Sound in itself: its rows are rows of another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {
                 self.salvaged.foreign += 1;
                 return Ok(());
@@ -265,11 +273,20 @@ impl<'a> Pass<'a> {
     /// Rows of pages that nothing leads to.
     fn stray_pages(&mut self, reader: &mut dyn ReadPage, sink: &mut dyn Sink) -> io::Result<()> {
         let partitions: Vec<_> = self.partitions().collect();
+        if let Some(unreached) = self.request.unreached.filter(|unreached| !unreached.is_cut) {
+            for (partition, rowset, unit) in partitions {
+                self.salvaged.freed += unreached.freed.get(&partition).copied().unwrap_or_default();
+                for stray in unreached.pages.get(&partition).into_iter().flatten() {
+                    self.stray_page(partition, (rowset, unit), *stray, (&mut *reader, &mut *sink))?;
+                }
+            }
+            return Ok(());
+        }
         let units: Vec<AllocUnitId> = partitions.iter().map(|(_, _, unit)| unit.id).collect();
         let mut from = None;
         loop {
             let found = strays(self.request.source, &units, self.request.reached, from, MOST_STRAYS);
-            self.salvaged.freed = found.freed;
+            self.salvaged.freed = found.freed.iter().sum();
             for stray in &found.found {
                 let Some(&(partition, rowset, unit)) = partitions.get(stray.unit) else { continue };
                 self.stray_page(partition, (rowset, unit), *stray, (&mut *reader, &mut *sink))?;

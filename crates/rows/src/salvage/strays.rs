@@ -1,12 +1,14 @@
 //! Leaf pages that name a unit and that nothing leads to.
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 
+use catalog::{Database, UnitKind};
 use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
 use super::freed::{InUse, Maps};
+use crate::table::Table;
 
 /// Pages that are read at once.
 const BATCH: u32 = 64;
@@ -59,8 +61,51 @@ pub struct Strays {
     pub found: Vec<Stray>,
     /// There are more after the last of these.
     pub is_cut: bool,
-    /// Leaf pages of these units that were freed, by the maps: rows of the past, which are not looked at.
-    pub freed: u64,
+    /// For each unit, its leaf pages that were freed, by the maps: rows of the past, which are not looked at.
+    pub freed: Vec<u64>,
+}
+
+/// Leaf pages of several tables that nothing leads to.
+#[derive(Clone, Debug, Default)]
+pub struct Unreached {
+    /// The pages, by partition: index into [`Database::rowsets`].
+    pub pages: BTreeMap<usize, Vec<Stray>>,
+    /// Pages that were freed, by partition.
+    pub freed: BTreeMap<usize, u64>,
+    /// There are more than memory has room for: each table must be searched for by itself.
+    pub is_cut: bool,
+}
+
+impl Unreached {
+    /// Searches the files once for the pages of all `tables` that are not `reached`. Keeps at most `most` pages, which take
+    /// some 40 bytes each.
+    pub fn find(
+        source: &dyn PageSource,
+        database: &Database,
+        tables: &[Table],
+        reached: &PageSet,
+        most: usize,
+    ) -> Self {
+        let (mut partitions, mut units) = (Vec::new(), Vec::new());
+        for &partition in tables.iter().flat_map(|table| &table.partitions) {
+            let rowset = database.rowsets.get(partition);
+            let mut of_rowset = rowset.into_iter().flat_map(|rowset| &rowset.units);
+            let in_row = of_rowset.find_map(|unit| database.units.get(*unit).filter(|unit| unit.kind == UnitKind::InRow));
+            if let Some(unit) = in_row {
+                partitions.push(partition);
+                units.push(unit.id);
+            }
+        }
+        let strays = strays(source, &units, reached, None, most);
+        let mut found = Self { is_cut: strays.is_cut, ..Self::default() };
+        for stray in strays.found {
+            if let Some(partition) = partitions.get(stray.unit) {
+                found.pages.entry(*partition).or_default().push(stray);
+            }
+        }
+        found.freed = partitions.into_iter().zip(strays.freed).filter(|(_, pages)| *pages > 0).collect();
+        found
+    }
 }
 
 /// Finds the leaf pages of heaps and clustered indexes that are not `reached` and whose headers name one of `units`, after
@@ -73,7 +118,7 @@ pub fn strays(
     most: usize,
 ) -> Strays {
     let mut found = BinaryHeap::new();
-    let mut strays = Strays::default();
+    let mut strays = Strays { freed: vec![0; units.len()], ..Strays::default() };
     let mut maps = Maps::default();
     let scanned = each_leaf_page(source, units, &|page| !reached.contains(page), &mut |unit, page, bytes| {
         if Page::new(bytes).header().kind() != Some(PageType::Data) {
@@ -81,7 +126,7 @@ pub fn strays(
         }
         let is_allocated = match maps.in_use(source, page) {
             InUse::Freed => {
-                strays.freed += 1;
+                strays.freed.iter_mut().skip(unit).take(1).for_each(|freed| *freed += 1);
                 return Ok(());
             }
             InUse::Yes => true,

@@ -11,6 +11,7 @@ mod hostile;
 mod logs;
 mod past;
 mod resources;
+pub(crate) mod salvage;
 mod sealed;
 mod storage;
 mod temp_dir;
@@ -92,6 +93,8 @@ pub(crate) enum Campaign {
     Logs,
     /// Real databases taken back along their logs, and recovered
     Past,
+    /// Rows of damaged tables: none missing, none invented
+    Salvage,
 }
 
 impl Campaign {
@@ -109,6 +112,7 @@ impl Campaign {
             Self::Crashes => "crashes",
             Self::Logs => "logs",
             Self::Past => "past",
+            Self::Salvage => "salvage",
         }
     }
 
@@ -126,6 +130,7 @@ impl Campaign {
             Self::Crashes => 60,
             Self::Logs => 200,
             Self::Past => 300,
+            Self::Salvage => 60,
         }
     }
 
@@ -133,7 +138,7 @@ impl Campaign {
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
-            Self::Resources | Self::Hostile | Self::Crashes | Self::Logs | Self::Past => 2.0,
+            Self::Resources | Self::Hostile | Self::Crashes | Self::Logs | Self::Past | Self::Salvage => 2.0,
             Self::Catalogs => 1.0,
         }
     }
@@ -168,6 +173,7 @@ impl Campaign {
             Self::Crashes => crashes::trial(bench, seed),
             Self::Logs => logs::trial(bench, seed),
             Self::Past => past::trial(bench, seed),
+            Self::Salvage => salvage::trial(bench, seed),
         }
     }
 }
