@@ -107,11 +107,13 @@ fn kind_of(column: &RowsetColumn, user: i32) -> Kind {
         xtype::DECIMAL | xtype::NUMERIC if column.is_vardecimal() => Kind::Vardecimal(info),
         xtype::BIT => Kind::Bit(column.leaf_bit),
         xtype::CHAR | xtype::VARCHAR | xtype::TEXT => Kind::Ansi(CodePage::of(column.collation)),
-        xtype::CLR => match user {
+        // The rows of CLR types say varbinary; only the table's own column says which type it is.
+        xtype::CLR | xtype::VARBINARY => match user {
             user_type::HIERARCHYID => Kind::HierarchyId,
             user_type::GEOMETRY => Kind::Shape { is_geography: false },
             user_type::GEOGRAPHY => Kind::Shape { is_geography: true },
-            _ => Kind::AsStored,
+            _ if info.xtype == xtype::CLR => Kind::AsStored,
+            _ => plain(info),
         },
         _ => plain(info),
     }

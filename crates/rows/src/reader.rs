@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `each` with the rows of a page that need not be sound, with `doubt`: what is not proven on it was removed from
-    /// it before. Ghosts are handed out as [`Doubt::Ghost`] if `ghosts`.
+    /// it before. It may be a leaf of a nonclustered index too, if `table` describes that. Ghosts are handed out as [`Doubt::Ghost`] if `ghosts`.
     ///
     /// # Errors
     /// What `each` returns.
@@ -254,6 +254,7 @@ impl<'a> Reader<'a> {
         let Self { partitions, order, by_slot, expanded, builder, .. } = self;
         let Some(Some(partition)) = partitions.get(partition) else { return Ok(()) };
         let page = Page::new(bytes);
+        let is_index = page.header().kind() == Some(PageType::Index);
         order.load(page);
         by_slot.clear();
         by_slot.extend(order.entries().iter().enumerate().map(|(position, entry)| (entry.slot, position as u16)));
@@ -275,6 +276,9 @@ impl<'a> Reader<'a> {
             let space = order.space(page, position.into());
             let place = RecordId { page: id, slot };
             let read = match &compression {
+                None if is_index => {
+                    Record::index(space, page.header().pminlen.get()).ok().map(|record| (record, &[][..]))
+                }
                 None => Record::data(space).ok().map(|record| (record, &[][..])),
                 Some((expansion, info)) => CdRecord::read(space, expansion.columns()).ok().and_then(|record| {
                     expansion.audit(&record, info.as_ref()).ok()?;
@@ -293,6 +297,7 @@ impl<'a> Reader<'a> {
             };
             let doubt = match record.kind() {
                 RecordKind::Primary | RecordKind::Forwarded => doubt,
+                RecordKind::Index if is_index => doubt,
                 RecordKind::GhostData if ghosts => Some(Doubt::Ghost),
                 _ => continue,
             };

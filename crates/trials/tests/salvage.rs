@@ -5,5 +5,7 @@
 mod found;
 #[path = "salvage/losses.rs"]
 mod losses;
+#[path = "salvage/round_trip.rs"]
+mod round_trip;
 #[path = "salvage/rows_found.rs"]
 mod rows_found;

@@ -59,7 +59,7 @@ pub(crate) fn salvaged(
     pages.iter().filter(|page| !missed.contains(page)).for_each(|page| assert!(reached.insert(*page)));
     let mut found = Found::default();
     let request =
-        Request { source: files, database, table, damaged, reached: &reached, rows_read: &[rows_read], ghosts, memory };
+        Request { source: files, database, table, damaged, reached: &reached, unreached: None, rows_read: &[rows_read], ghosts, memory };
     let done = salvage(&request, &mut found).unwrap();
     (found, done)
 }
