@@ -243,7 +243,12 @@ impl<'a> Pass<'a> {
             // Left out because nothing says whether it is in use.
             Fetched::Sound(bytes) if is_leaf_of(&bytes, page, unit.id) => {
                 let is_allocated = Maps::default().in_use(self.request.source, page) == InUse::Yes;
-                return self.stray_page(partition, (rowset, unit), Stray { unit: 0, page, is_allocated }, (reader, sink));
+                return self.stray_page(
+                    partition,
+                    (rowset, unit),
+                    Stray { unit: 0, page, is_allocated },
+                    (reader, sink),
+                );
             }
             // Sound in itself: its rows are rows of another page.
             Fetched::Sound(_) | Fetched::WrongId(_) => {

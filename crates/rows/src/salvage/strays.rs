@@ -90,7 +90,8 @@ impl Unreached {
         for &partition in tables.iter().flat_map(|table| &table.partitions) {
             let rowset = database.rowsets.get(partition);
             let mut of_rowset = rowset.into_iter().flat_map(|rowset| &rowset.units);
-            let in_row = of_rowset.find_map(|unit| database.units.get(*unit).filter(|unit| unit.kind == UnitKind::InRow));
+            let in_row =
+                of_rowset.find_map(|unit| database.units.get(*unit).filter(|unit| unit.kind == UnitKind::InRow));
             if let Some(unit) = in_row {
                 partitions.push(partition);
                 units.push(unit.id);

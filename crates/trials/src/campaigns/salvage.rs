@@ -47,15 +47,26 @@ struct Read {
 }
 
 /// All tables of a sound database; an error if they are not what the lab wrote.
-pub(crate) fn whole(source: &dyn PageSource, database: &Database, description: &lab::Description) -> Result<Vec<Whole>, String> {
+pub(crate) fn whole(
+    source: &dyn PageSource,
+    database: &Database,
+    description: &lab::Description,
+) -> Result<Vec<Whole>, String> {
     let mut tables = Vec::new();
     for truth in lab::truth::truth(description) {
-        let id = Table::list(database).into_iter().find(|id| database.objects.get(id).is_some_and(|object| object.name == truth.table));
+        let id = Table::list(database)
+            .into_iter()
+            .find(|id| database.objects.get(id).is_some_and(|object| object.name == truth.table));
         let id = id.ok_or_else(|| format!("{} is not listed", truth.table))?;
         let table = Table::of(database, id).map_err(|why| format!("{}: {why}", truth.table))?;
         let read = read(source, database, &table)?;
-        let stored: Vec<usize> = truth.columns.iter().filter_map(|name| table.columns.iter().position(|column| column.name == *name)).collect();
-        let mut found: Vec<Row> = read.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
+        let stored: Vec<usize> = truth
+            .columns
+            .iter()
+            .filter_map(|name| table.columns.iter().position(|column| column.name == *name))
+            .collect();
+        let mut found: Vec<Row> =
+            read.rows.values().map(|row| stored.iter().map(|at| row[*at].clone()).collect()).collect();
         let mut expected = truth.rows;
         // A column with values that the reader does not convert is compared with itself alone.
         for at in 0..stored.len() {
@@ -67,7 +78,12 @@ pub(crate) fn whole(source: &dyn PageSource, database: &Database, description: &
         expected.sort();
         if found != expected {
             let differ = found.iter().zip(&expected).find(|(found, expected)| found != expected);
-            return Err(format!("{} has {} rows of {}, first difference {differ:?}", truth.table, found.len(), expected.len()));
+            return Err(format!(
+                "{} has {} rows of {}, first difference {differ:?}",
+                truth.table,
+                found.len(),
+                expected.len()
+            ));
         }
         tables.push(Whole { table, rows: read.rows });
     }
@@ -193,8 +209,12 @@ fn damage(subject: &Subject, random: &mut Random) -> (String, Vec<(PageId, PageB
         for _ in 0..1 + random.below(MOST_PAGES) {
             let role = ROLES[random.below(ROLES.len())];
             let of_role: Vec<PageId> = subject.roles.get(&role).cloned().unwrap_or_default();
-            let Some(page) = random.pick(&of_role).copied().filter(|page| subject.is_of_user(*page, role)) else { continue };
-            let (Some(before), Some(other)) = (subject.files.read_page(page), random.pick(&of_role).copied()) else { continue };
+            let Some(page) = random.pick(&of_role).copied().filter(|page| subject.is_of_user(*page, role)) else {
+                continue;
+            };
+            let (Some(before), Some(other)) = (subject.files.read_page(page), random.pick(&of_role).copied()) else {
+                continue;
+            };
             let mut bytes = *before;
             match kind {
                 "zero page" => bytes.fill(0),
@@ -214,7 +234,8 @@ fn damage(subject: &Subject, random: &mut Random) -> (String, Vec<(PageId, PageB
                 _ => {}
             }
             // A change that the protection does not show is none that storage makes.
-            let is_shown = format::protection::verify(&bytes).is_err() || format::Page::new(&bytes).header().page_id() != page;
+            let is_shown =
+                format::protection::verify(&bytes).is_err() || format::Page::new(&bytes).header().page_id() != page;
             if is_shown {
                 changes.insert(page, bytes);
             }
@@ -261,7 +282,8 @@ fn judge(files: &MemoryFiles, database: &Database, whole: &Whole, damaged: &BTre
     let is_open = |place: &RecordId, before: &Row| {
         !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
     };
-    let mut open: Vec<&Row> = whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
+    let mut open: Vec<&Row> =
+        whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
     for row in &kept.rebuilt {
         match open.iter().position(|before| is_part(row, before)) {
             Some(at) => drop(open.swap_remove(at)),
@@ -279,6 +301,8 @@ fn is_same(row: &Row, before: &Row) -> bool {
 
 /// Whether all values that a row has are those of another one.
 fn is_part(row: &Row, before: &Row) -> bool {
-    let is_none = |value: &Option<String>| value.as_ref().is_some_and(|text| text.starts_with('<') && text.ends_with(")>") || text == "<NotInAnyIndex>");
+    let is_none = |value: &Option<String>| {
+        value.as_ref().is_some_and(|text| text.starts_with('<') && text.ends_with(")>") || text == "<NotInAnyIndex>")
+    };
     row.len() == before.len() && row.iter().zip(before).all(|(now, then)| now == then || is_none(now))
 }

@@ -58,8 +58,17 @@ pub(crate) fn salvaged(
     let mut reached = PageSet::of(files);
     pages.iter().filter(|page| !missed.contains(page)).for_each(|page| assert!(reached.insert(*page)));
     let mut found = Found::default();
-    let request =
-        Request { source: files, database, table, damaged, reached: &reached, unreached: None, rows_read: &[rows_read], ghosts, memory };
+    let request = Request {
+        source: files,
+        database,
+        table,
+        damaged,
+        reached: &reached,
+        unreached: None,
+        rows_read: &[rows_read],
+        ghosts,
+        memory,
+    };
     let done = salvage(&request, &mut found).unwrap();
     (found, done)
 }

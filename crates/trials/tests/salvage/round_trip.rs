@@ -53,8 +53,15 @@ fn every_type_of_every_version_and_compression_is_read_as_it_was_written() {
                 for ((value, expected), name) in row.iter().zip(expected).zip(&truth.columns) {
                     values += 1;
                     if value != expected && !LEFT_OUT.contains(&name.as_str()) {
-                        let short = |value: &Option<String>| value.as_ref().map(|text| text.chars().take(90).collect::<String>());
-                        wrong.insert(format!("{}.{name}: {:?}, not {:?} ({version:?})", truth.table, short(value), short(expected)));
+                        let short = |value: &Option<String>| {
+                            value.as_ref().map(|text| text.chars().take(90).collect::<String>())
+                        };
+                        wrong.insert(format!(
+                            "{}.{name}: {:?}, not {:?} ({version:?})",
+                            truth.table,
+                            short(value),
+                            short(expected)
+                        ));
                     }
                 }
             }
